@@ -1,0 +1,135 @@
+/**
+ * One blockchain as the workers see it. Four families stand behind this interface (account chains
+ * with nonces, coin chains, Solana, Tron); scanner, forwarder and withdrawer are written once above
+ * it. Nothing here knows a database, a realm or an asset code. Amounts are bigint base units
+ * (satoshi, wei, lamport, sun); heights are block numbers (slots on Solana, where some are empty).
+ *
+ * A payment goes through `draft` (asks the node, reserves nothing), `plan` (pure: picks a nonce or
+ * coins out of what the database offers, so it may run inside a transaction), `sign` (needs keys,
+ * asks no node), and only when the signed bytes are stored, `broadcast` and `status`.
+ * @module
+ */
+import type { ChainId } from "../../domain/assets.ts";
+import type {
+  Broadcast,
+  Draft,
+  Fate,
+  FateQuery,
+  Fee,
+  Inspection,
+  Keys,
+  Order,
+  Plan,
+  Signed,
+  Speed,
+  Stock,
+} from "./order.ts";
+import type {
+  Address,
+  Balances,
+  Block,
+  Checked,
+  Contract,
+  Head,
+  Holding,
+  Network,
+  Nonces,
+  Scanned,
+  TokenDetails,
+  Transfer,
+  Watch,
+} from "./sight.ts";
+
+/** Facts that the code above may ask instead of asking which chain it is. */
+export interface Traits {
+  /** Stock has a nonce; gaps must be filled. */
+  readonly nonces: boolean;
+  /** Stock has coins. */
+  readonly coins: boolean;
+  /** Payments that fit one transaction. */
+  readonly paymentsMax: number;
+  /** A transaction may be replaced by one with the same claims. */
+  readonly replaceable: boolean;
+  /** Somebody other than the sender may pay the fee. */
+  readonly feePayer: boolean;
+  /** Tokens can be deployed and read. */
+  readonly tokens: boolean;
+}
+
+/** One chain on one network, behind one or more nodes that have proven to be of that network. */
+export interface Chain {
+  readonly id: ChainId;
+  readonly network: Network;
+  readonly traits: Traits;
+
+  /** Reads the newest block. */
+  head(): Promise<Head>;
+  /** Reads the block at a height; null if there is none there (above the head, or an empty slot). */
+  block(height: number): Promise<Block | null>;
+  /**
+   * Reads every block of `from..to` (both included), oldest first, each with what concerns us.
+   * A block that the node should have and has not is `unavailable`: a lagging node, no fork.
+   */
+  scan(from: number, to: number, watch: Watch): AsyncIterable<Scanned>;
+  /** Reads one transaction or block as deep as the node permits, calls inside contracts included. */
+  search(where: { hash: string } | { height: number }, watch: Watch): Promise<Transfer[]>;
+  /** Reads what waits to be mined; empty where the chain or its node does not show it. */
+  mempool(watch: Watch): Promise<Transfer[]>;
+  /** Reads a transfer again before it is credited; null if the chain no longer has it. */
+  recheck(transfer: Transfer): Promise<Checked | null>;
+  /** Reads balances at a height, or at the head. */
+  balances(holdings: readonly Holding[], height: number | null): Promise<Balances>;
+  /** Prices a typical payment of a coin or token at each speed, without knowing the parties. */
+  quote(contract: Contract): Promise<Record<Speed, Fee>>;
+  /** Counts the transactions of an address; null on chains without nonces. */
+  nonces(address: Address): Promise<Nonces | null>;
+
+  /**
+   * Tries an order and prices it; nothing is reserved and nothing is sent.
+   * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little
+   */
+  draft(order: Order, speed: Speed): Promise<Draft>;
+  /**
+   * Makes the transaction out of what may be used. Pure: asks nobody and may run in a database
+   * transaction. With `replaces`, takes over that plan's claims (at least one coin, or the nonce)
+   * at a price of at least a tenth more, as nodes demand of a replacement.
+   * @throws {ChainError} `insufficient` if the coins do not suffice, `refused` beyond a fee cap,
+   * `unsupported` if the chain replaces nothing
+   */
+  plan(draft: Draft, stock: Stock, replaces?: Plan): Plan;
+  /**
+   * Signs, checks the result against the plan, and forgets the keys. No node is asked. The same
+   * plan gives the same bytes.
+   * @throws {ChainError} `refused` if a key is missing or is not its address's key
+   */
+  sign(plan: Plan, keys: Keys): Promise<Signed>;
+  /** Reads what signed bytes do; the signer compares this with what was meant. */
+  inspect(raw: string): Promise<Inspection>;
+  /** Sends signed bytes to every node. Never throws for what a node says; safe to repeat. */
+  broadcast(signed: Signed): Promise<Broadcast>;
+  /** Finds what became of an order, by all that was ever signed for it. */
+  status(query: FateQuery): Promise<Fate>;
+
+  /** Reads a token's own description; null if no contract lives at that address. */
+  token(contract: string): Promise<TokenDetails | null>;
+  /** Ends every call in flight; they fail as `unavailable`. */
+  close(): void;
+}
+
+/** What went wrong on the way to a chain. */
+export type ChainFault =
+  | "unavailable" // no node answered properly; the same call may pass later
+  | "wrong_chain" // the node is of another chain or network
+  | "refused" // the order cannot work as it stands
+  | "insufficient" // too little is there
+  | "unsupported"; // this chain has no such thing
+
+/** A failure with a fault that the code above can act on. Messages hold no keys and no credentials. */
+export class ChainError extends Error {
+  override readonly name = "ChainError";
+
+  /** Makes a failure. */
+  constructor(readonly fault: ChainFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * What is sent on a chain, from the wish to its fate: plain data, the same for account chains, coin
+ * chains, Solana and Tron. Amounts are bigint base units; who signs and who stores is not known here.
+ * @module
+ */
+import type { Address, Block, Contract } from "./sight.ts";
+
+/** How soon a payment should be mined. */
+export type Speed = "slow" | "medium" | "fast";
+
+/** The speeds, slowest first. */
+export const SPEEDS: readonly Speed[] = ["slow", "medium", "fast"];
+
+/** What a transaction costs: `base + perInput × coins spent + perPayment × payments`. */
+export interface Fee {
+  /** The token it is paid in; null, as nearly always, is the chain's own coin. */
+  readonly contract: Contract;
+  readonly base: bigint;
+  readonly perInput: bigint;
+  readonly perPayment: bigint;
+  /** The smallest payment that nodes pass on; below it is dust. */
+  readonly least: bigint;
+}
+
+/** One receiver of a payment. */
+export interface Payment {
+  readonly to: Address;
+  /** Base units, or all that the source holds less the fee (then it is the only payment). */
+  readonly amount: bigint | "all";
+}
+
+/** A token to create; the whole supply goes to the deployer. */
+export interface NewToken {
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimals: number;
+  /** Base units. */
+  readonly supply: bigint;
+}
+
+/** What shall happen on the chain. */
+export type Order =
+  | {
+    readonly kind: "pay";
+    readonly from: Address;
+    readonly contract: Contract;
+    /** At most {@link Traits.paymentsMax}. */
+    readonly payments: readonly Payment[];
+    /** Who pays the fee where the chain lets another do so ({@link Traits.feePayer}). */
+    readonly feePayer?: Address;
+  }
+  | { readonly kind: "deploy"; readonly from: Address; readonly token: NewToken }
+  /** Moves nothing: fills a nonce that nobody will use, or cancels what it replaces. */
+  | { readonly kind: "noop"; readonly from: Address };
+
+/** An order that the node has tried and priced. Plain JSON but for bigints. */
+export interface Draft {
+  readonly order: Order;
+  readonly fee: Fee;
+  /** Who pays the fee, and how much of the fee's asset that address still lacks (0n: nothing). */
+  readonly feePayer: Address;
+  readonly lacking: bigint;
+  /** The family's own notes; opaque above. */
+  readonly body: string;
+}
+
+/** A coin that may be spent. */
+export interface Coin {
+  readonly hash: string;
+  readonly index: number;
+  readonly address: Address;
+  readonly amount: bigint;
+  /** Null while unconfirmed: only coins of our own making may be offered like that. */
+  readonly height: number | null;
+  /** Fee and virtual size of the unconfirmed transaction that made it, so that a child pays for it. */
+  readonly parent: { readonly fee: bigint; readonly vsize: number } | null;
+}
+
+/** What the database offers to a plan; both rows are locked by whoever asks. */
+export interface Stock {
+  /** The next unused nonce of the sender, or the one to fill; null on chains without nonces. */
+  readonly nonce: number | null;
+  /** Free coins of the sender; empty on account chains. */
+  readonly coins: readonly Coin[];
+}
+
+/** A whole unsigned transaction, with all that it uses up. Plain JSON but for bigints. */
+export interface Plan {
+  readonly order: Order;
+  /**
+   * What this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
+   * neither. Unique among the living: two plans that share a claim can never both be mined.
+   */
+  readonly claims: readonly string[];
+  /** Whose keys must sign. */
+  readonly signers: readonly Address[];
+  /** Base units to each payment of the order, with "all" resolved. */
+  readonly amounts: readonly bigint[];
+  /** Output or log number that each payment gets, where that is known ahead. */
+  readonly outputs: readonly number[] | null;
+  /** What comes back to us, as a coin to be. */
+  readonly change: { readonly to: Address; readonly amount: bigint; readonly index: number } | null;
+  /** The most it can cost, in base units of `feeContract`. */
+  readonly fee: bigint;
+  readonly feeContract: Contract;
+  /** Where a deployed token will live. */
+  readonly creates: Address | null;
+  /** The family's own encoding of the unsigned transaction; opaque above. */
+  readonly body: string;
+}
+
+/** Private keys by address, lent for one call of `sign`; the lender wipes them after it. */
+export type Keys = ReadonlyMap<Address, Uint8Array>;
+
+/** A transaction ready to be sent. It is stored before it is broadcast, and never made again. */
+export interface Signed {
+  /** Known before anybody has seen the transaction. */
+  readonly hash: string;
+  /** Hex or base64, as the node takes it. */
+  readonly raw: string;
+  readonly claims: readonly string[];
+  /** When the chain stops taking it, in its own measure; null: never. */
+  readonly expires: { readonly height: number } | { readonly time: number } | null;
+}
+
+/** What signed bytes do, read from nothing but these bytes. */
+export interface Inspection {
+  readonly hash: string;
+  readonly claims: readonly string[];
+  readonly from: readonly Address[];
+  /** Everything that leaves, change included. */
+  readonly payments: readonly {
+    readonly to: Address;
+    readonly contract: Contract;
+    readonly amount: bigint;
+  }[];
+  /** The most it can cost; null where the bytes alone do not tell (coins). */
+  readonly fee: bigint | null;
+  readonly creates: Address | null;
+}
+
+/** Why a node would not take a transaction now. */
+export type Obstacle =
+  | "underpriced" // a higher fee may pass
+  | "funds" // the sender cannot pay, at this moment
+  | "consumed" // a claim seems used up; perhaps by this very transaction: ask status()
+  | "early" // something it builds on is not there yet
+  | "malformed" // these bytes can never be valid
+  | "silent" // no node gave an answer that counts
+  | "other";
+
+/** What came of a broadcast. It is never proof that money may go back: only {@link Fate} is. */
+export interface Broadcast {
+  /** `rejected` only if the bytes can never be valid and no node has ever taken them. */
+  readonly outcome: "accepted" | "known" | "rejected" | "unknown";
+  readonly obstacle: Obstacle | null;
+  /** The node's words, cut short, for people. */
+  readonly detail: string | null;
+}
+
+/** What became of an order, given every transaction ever signed for the same claims. */
+export type Fate =
+  /** No node knows any of them. Sending the same bytes again is right; paying again is not. */
+  | { readonly state: "unseen" }
+  | { readonly state: "pending"; readonly hash: string }
+  | {
+    readonly state: "mined";
+    readonly hash: string;
+    readonly block: Block;
+    /** 1 in the newest block. */
+    readonly confirmations: number;
+    /** False if the chain took the fee and moved nothing (reverted, or a token said no). */
+    readonly success: boolean;
+    /** Base units of `feeContract`, as charged. */
+    readonly fee: bigint;
+    readonly feeContract: Contract;
+  }
+  /** None of them can ever be mined: a new payment, or giving the money back, is safe. */
+  | {
+    readonly state: "dead";
+    readonly proof: "consumed" | "expired";
+    /** The transaction that used a claim up, where the chain tells. */
+    readonly by: string | null;
+    /** Height of the proof; at least `depth` blocks deep. */
+    readonly height: number;
+  };
+
+/** How to look for a fate. */
+export interface FateQuery {
+  readonly candidates: readonly Signed[];
+  /** Height of the head when the first of them was signed. */
+  readonly since: number;
+  /** Blocks that must bury a proof of death before it counts. */
+  readonly depth: number;
+}
+
+/** Adds up a fee for so many coins spent and payments made, in base units of its contract. */
+export function feeOf(fee: Fee, inputs: number, payments: number): bigint {
+  return fee.base + fee.perInput * BigInt(inputs) + fee.perPayment * BigInt(payments);
+}
+
+/** Writes a plan or draft as JSON text for the database; bigints become `{"n": "123"}`. */
+export function writePlan(value: Plan | Draft): string {
+  return JSON.stringify(value, (_, part) => typeof part === "bigint" ? { n: `${part}` } : part);
+}
+
+/** Reads back what {@link writePlan} wrote. */
+export function readPlan<T extends Plan | Draft = Plan>(text: string): T {
+  return JSON.parse(text, (_, part) => isWritten(part) ? BigInt(part.n) : part);
+}
+
+function isWritten(part: unknown): part is { n: string } {
+  return typeof part === "object" && part !== null && "n" in part && Object.keys(part).length === 1;
+}

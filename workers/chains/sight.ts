@@ -1,0 +1,118 @@
+/**
+ * What can be seen on a chain: blocks, value that arrived, balances, tokens. Plain data, the same for
+ * every family. Amounts are bigint base units (satoshi, wei, lamport, sun); heights are block
+ * numbers (slots on Solana, where some are empty).
+ * @module
+ */
+
+/** Which network of a chain. Only the bitcoin family knows the last two. */
+export type Network = "main" | "testnet" | "signet" | "regtest";
+
+/** An address as the chain writes it in its canonical form (EIP-55, bech32, CashAddr with prefix). */
+export type Address = string;
+
+/** A token's contract or mint in canonical form; null is the chain's own coin. */
+export type Contract = string | null;
+
+/** A block that the chain holds at this moment. */
+export interface Block {
+  readonly height: number;
+  readonly hash: string;
+  readonly parentHash: string;
+  /** Unix seconds, as the block says. */
+  readonly time: number;
+}
+
+/** The newest block, and the newest that the protocol itself calls final (null: it never says). */
+export interface Head extends Block {
+  readonly finalized: number | null;
+}
+
+/** What a scan looks for. Keep one object between scans: adapters index it once. */
+export interface Watch {
+  readonly addresses: ReadonlySet<Address>;
+  /** Coins we hold and nonces we reserved, as {@link Plan.claims} writes them. */
+  readonly claims: ReadonlySet<string>;
+  /** Tokens to look for; all others are ignored. Null looks for every token. */
+  readonly contracts: ReadonlySet<string> | null;
+}
+
+/** Value that arrived at a watched address. Its identity is `(chain, network, hash, index)`. */
+export interface Transfer {
+  readonly hash: string;
+  /**
+   * Place in the transaction, the same in whatever block it lands: output number, or number of the
+   * log counted in the transaction, or account number (Solana); -1 is the value that the
+   * transaction itself carries, and -2 downwards are calls inside it.
+   */
+  readonly index: number;
+  readonly from: Address | null;
+  readonly to: Address;
+  readonly contract: Contract;
+  /** Base units, always above 0. */
+  readonly amount: bigint;
+  /** Null while it is only in the mempool: to be shown, never to be counted. */
+  readonly block: Block | null;
+  /** Height from which it may be spent, where that is later than its block (coinbase). */
+  readonly maturesAt: number | null;
+}
+
+/** One block of a scan. */
+export interface Scanned {
+  readonly block: Block;
+  readonly transfers: readonly Transfer[];
+  /** Watched claims that a transaction of this block used up, whoever made it. */
+  readonly consumed: readonly Consumed[];
+}
+
+/** Proof that a coin or nonce is gone, and through which transaction. */
+export interface Consumed {
+  readonly claim: string;
+  readonly hash: string;
+}
+
+/** A transfer read again: what the address really gained by it. */
+export interface Checked {
+  readonly transfer: Transfer;
+  /** At most `transfer.amount`; less where a token kept a part, 0n where it moved nothing. */
+  readonly received: bigint;
+  /** False where the node no longer has the balances that would prove `received`. */
+  readonly proven: boolean;
+}
+
+/** One balance to read. */
+export interface Holding {
+  readonly address: Address;
+  readonly contract: Contract;
+}
+
+/** Balances of one moment; `amounts` stand in the order asked. */
+export interface Balances {
+  /** The height they are of: the one asked, or the head where a chain knows only that. */
+  readonly height: number;
+  readonly amounts: readonly bigint[];
+}
+
+/** How many transactions of an address are mined, and how many counting the mempool. */
+export interface Nonces {
+  readonly mined: number;
+  readonly pooled: number;
+}
+
+/** A token as its contract describes itself. */
+export interface TokenDetails {
+  readonly contract: string;
+  /** Text by strangers, control characters removed and cut to 64: to show, never to identify by. */
+  readonly symbol: string | null;
+  readonly name: string | null;
+  /** Null if the contract does not say, or says nonsense. */
+  readonly decimals: number | null;
+  /** Base units. */
+  readonly supply: bigint | null;
+}
+
+/** Tells the newest height that is deep enough: `depth` 1 is the head itself. */
+export function settledHeight(head: Head, depth: number | "finalized"): number {
+  if (depth === "finalized") return head.finalized ?? -1;
+  return head.height - depth + 1;
+}
