@@ -1,0 +1,114 @@
+/**
+ * `deno task check`: format, lint, types, docstrings and the lock file, side by side, with every
+ * fault of all five reported in one run.
+ *
+ * @module
+ */
+
+/** What one check found; `output` is shown when it failed. */
+interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly output: string;
+  readonly durationMs: number;
+}
+
+const ROOT = new URL("../", import.meta.url);
+const DOCUMENTED = ["routes/", "domain/", "db/", "workers/", "main.ts", "config.ts", "log.ts"];
+// Named, because `deno check .` would also read what .gitignore leaves out.
+const TYPED = [...DOCUMENTED, "tests/", "bench/", "lint/", "examples/"];
+
+/** Runs the checks, prints what failed, and gives the exit code. */
+export async function check(): Promise<number> {
+  const findings = await Promise.all([
+    measured("format", () => deno("fmt", "--check")),
+    measured("lint", () => deno("lint")),
+    measured("types", typeCheck),
+    measured("docs", docLint),
+    measured("lock", lockFaults),
+  ]);
+  for (const { name, ok, output } of findings) {
+    if (!ok) console.error(`── ${name} ──\n${output.trim()}\n`);
+  }
+  for (const { name, ok, durationMs } of findings) {
+    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(6)}  ${durationMs} ms`);
+  }
+  return findings.every(({ ok }) => ok) ? 0 : 1;
+}
+
+/**
+ * Tells whether a fault complains of a type that is private to a package, such as what `z.infer` or
+ * a driver's namespace resolves to: nobody here could export it. A private type of ours is declared
+ * in the very file that the fault names, whose text is `source`.
+ */
+export function blamesPackage(fault: string, source: string): boolean {
+  const type = /^error\[private-type-ref\].* references private type '([^']+)'/.exec(fault)?.[1];
+  if (!type) return false;
+  const [name] = type.split(".");
+  const declared = `^(declare |abstract )*((class|const|enum|function|interface|let) ${name}\\b`;
+  return !new RegExp(`${declared}|type ${name} ?[<=])`, "m").test(source);
+}
+
+async function measured(name: string, run: () => Promise<string | null>): Promise<Finding> {
+  const start = performance.now();
+  const output = await run();
+  const durationMs = Math.round(performance.now() - start);
+  return { name, ok: output === null, output: output ?? "", durationMs };
+}
+
+/** Runs this same Deno; gives what it said if it failed, else null. */
+async function deno(...args: string[]): Promise<string | null> {
+  const env = { NO_COLOR: "1" };
+  const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env });
+  const { success, stdout, stderr } = await command.output();
+  const text = new TextDecoder();
+  return success ? null : text.decode(stderr) + text.decode(stdout);
+}
+
+async function typeCheck(): Promise<string | null> {
+  return await deno("check", ...await sources(TYPED));
+}
+
+async function docLint(): Promise<string | null> {
+  const files = await sources(DOCUMENTED);
+  const said = files.length === 0 ? null : await deno("doc", "--lint", ...files);
+  if (said === null) return null;
+  const faults = said.split(/\n(?=error)/).filter((part) => part.startsWith("error["));
+  const counted = Number(/Found (\d+) documentation lint error/.exec(said)?.[1]);
+  if (faults.length !== counted) return said;
+  const ours: string[] = [];
+  for (const fault of faults) {
+    const file = /--> (.+?):\d+:\d+/.exec(fault)?.[1];
+    const excused = file && blamesPackage(fault, await Deno.readTextFile(file));
+    if (!excused) ours.push(fault.trim());
+  }
+  if (ours.length === 0) return null;
+  return `${ours.join("\n\n")}\n\n${ours.length} documentation faults`;
+}
+
+async function lockFaults(): Promise<string | null> {
+  const lock = await Deno.readTextFile(new URL("deno.lock", ROOT));
+  // A registry that is not the default one leaves its address on every package fetched from it.
+  const named = lock.split("\n").filter((line) => /"tarball"|https?:\/\//.test(line));
+  if (named.length === 0) return null;
+  return `deno.lock names ${named.length} addresses, the first:\n${named[0].trim()}`;
+}
+
+async function sources(paths: readonly string[]): Promise<string[]> {
+  return (await Promise.all(paths.map(sourcesUnder))).flat();
+}
+
+/** Lists the modules of a folder, or the one file; a room that is still empty has none. */
+async function sourcesUnder(path: string): Promise<string[]> {
+  const info = await Deno.stat(new URL(path, ROOT)).catch(() => null);
+  if (info === null) return [];
+  if (info.isFile) return [path];
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(new URL(path, ROOT))) {
+    if (isDirectory) found.push(...await sourcesUnder(`${path}${name}/`));
+    else if (name.endsWith(".ts")) found.push(path + name);
+  }
+  return found.sort();
+}
+
+if (import.meta.main) Deno.exitCode = await check();

@@ -1,0 +1,156 @@
+/**
+ * What may import what: the rooms' direction, and the packages that only some rooms may know or
+ * that must wait until they are needed.
+ *
+ * @module
+ */
+
+import { AROUND, inRoom, type Place, placeOf, type Room } from "./rooms.ts";
+
+/** One import of a module, in whichever of the five forms it was written. */
+export interface Import {
+  readonly node: Deno.lint.Node;
+  readonly specifier: string;
+  /** The whole statement is erased by the compiler; `import { type X }` is not. */
+  readonly typeOnly: boolean;
+  /** An `import()` that runs when it is reached. */
+  readonly dynamic: boolean;
+}
+
+const DIRECTION = "imports run routes → domain → db and workers → domain → db";
+
+const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
+  main: ["routes", "workers", "domain", "db", "config", "log"],
+  config: [],
+  log: [],
+  routes: ["routes", "domain", "log"],
+  domain: ["domain", "db"],
+  db: ["db"],
+  workers: ["workers", "domain", "db", "log"],
+  tests: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench", "lint"],
+  bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
+  lint: ["lint"],
+  examples: ["examples"],
+  ci: ["ci"],
+};
+
+// Config is passed down as a value, so these rooms need its type and nothing else of it.
+const MAY_IMPORT_CONFIG_TYPES: readonly Room[] = ["routes", "workers"];
+
+// Loaded by `import()` where they are first used: each costs a cold start that most runs never need.
+const HEAVY: readonly string[] = [
+  "@bitauth/libauth",
+  "@bitcoinerlab/secp256k1",
+  "@solana/spl-token",
+  "@solana/web3.js",
+  "bip32",
+  "bip39",
+  "bitcoinjs-lib",
+  "ccxt",
+  "ecpair",
+  "ethers",
+  "nodemailer",
+  "tronweb",
+];
+
+// A package that carries a room's own knowledge stays in that room.
+const WALLED: Readonly<Record<string, readonly Room[]>> = {
+  "hono": ["routes", "main"],
+  "postgres": ["db"],
+};
+
+const OUTSIDE_WORLD =
+  /^(node:)?(child_process|cluster|dgram|dns|fs|http|http2|https|net|os|perf_hooks|process|timers|tls|worker_threads)(\/|$)/;
+
+/** Builds the visitor that hands every import of a file to `found`. */
+export function onImport(found: (one: Import) => void): Deno.lint.LintVisitor {
+  function statement(
+    node:
+      | Deno.lint.ImportDeclaration
+      | Deno.lint.ExportNamedDeclaration
+      | Deno.lint.ExportAllDeclaration,
+  ): void {
+    if (!node.source) return;
+    const kind = node.type === "ImportDeclaration" ? node.importKind : node.exportKind;
+    found({ node, specifier: node.source.value, typeOnly: kind === "type", dynamic: false });
+  }
+  return {
+    ImportDeclaration: statement,
+    ExportNamedDeclaration: statement,
+    ExportAllDeclaration: statement,
+    ImportExpression(node) {
+      const { source } = node;
+      if (source.type !== "Literal" || typeof source.value !== "string") return;
+      found({ node, specifier: source.value, typeOnly: false, dynamic: true });
+    },
+    TSImportType(node) {
+      const { argument } = node;
+      if (argument.type !== "TSLiteralType" || argument.literal.type !== "Literal") return;
+      const { value } = argument.literal;
+      if (typeof value === "string") {
+        found({ node, specifier: value, typeOnly: true, dynamic: false });
+      }
+    },
+  };
+}
+
+/** Resolves a relative specifier to a path from the project's root; null for a package. */
+export function pathOf(from: string, specifier: string): string | null {
+  if (!specifier.startsWith(".")) return null;
+  return decodeURIComponent(new URL(specifier, `file:///${from}`).pathname.slice(1));
+}
+
+/** Refuses an import that runs against the direction of the rooms. */
+export const imports: Deno.lint.Rule = {
+  create(context) {
+    const from = placeOf(context.filename);
+    return onImport((one) => {
+      const fault = directionFault(from, one);
+      if (fault) context.report({ node: one.node, message: fault, hint: `${DIRECTION}.` });
+    });
+  },
+};
+
+/** Refuses a package where a room may not know it, or a heavy one before it is needed. */
+export const packages: Deno.lint.Rule = {
+  create(context) {
+    const from = placeOf(context.filename);
+    return onImport((one) => {
+      const fault = packageFault(from, one);
+      if (fault) context.report({ node: one.node, message: fault });
+    });
+  },
+};
+
+function directionFault(from: Place, one: Import): string | null {
+  if (/^(\/|file:)/.test(one.specifier)) return "A module of ours is imported by a relative path";
+  const path = pathOf(from.path, one.specifier);
+  // Data (JSON, SQL, text) belongs to no room.
+  if (path === null || !/\.[cm]?[jt]sx?$/.test(path) || from.room === null) return null;
+  const to = placeOf(path);
+  if (to.room === null) return `${path} stands in no room`;
+  if (MAY_IMPORT[from.room].includes(to.room)) return null;
+  if (to.room === "config" && MAY_IMPORT_CONFIG_TYPES.includes(from.room)) {
+    return one.typeOnly ? null : `${from.room} takes only types from config.ts; values are passed`;
+  }
+  return `${from.room} may not import ${to.room}`;
+}
+
+function packageFault(from: Place, one: Import): string | null {
+  if (inRoom(from, AROUND) || one.specifier.startsWith(".")) return null;
+  const name = packageOf(one.specifier);
+  if (HEAVY.includes(name) && !one.typeOnly && !one.dynamic) {
+    return `${name} is loaded by import() when it is first needed; its types by import type`;
+  }
+  const rooms = WALLED[name];
+  if (rooms && !inRoom(from, rooms)) return `Only ${rooms.join(" and ")} may import ${name}`;
+  if (from.room === "domain" && OUTSIDE_WORLD.test(one.specifier)) {
+    return `domain may not import ${one.specifier}: it is true on paper, with no computer`;
+  }
+  return null;
+}
+
+function packageOf(specifier: string): string {
+  const bare = specifier.replace(/^(npm|jsr):\/?/, "");
+  return /^(@[^/]+\/)?[^/@]+/.exec(bare)?.[0] ?? bare;
+}
