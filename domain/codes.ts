@@ -3,6 +3,7 @@
  * Knows nothing of rates and of identities.
  * @module
  */
+import { findAsset } from "./assets.ts";
 
 /** Lists the country codes that an identity may have (ISO 3166-1 alpha-2). */
 export const COUNTRIES: ReadonlySet<string> = words(`
@@ -31,23 +32,23 @@ export const CURRENCIES: ReadonlySet<string> = words(`
 `);
 
 // ISO 4217 gives BYR and the rest of the first row no minor unit. XAG and XAU (troy ounces) have
-// none there either, because nobody mints them: a millionth of an ounce is under a cent of a dollar.
+// none there either, because nobody mints them: a millionth of an ounce is a fraction of a cent.
 // XDR is counted like the money it stands for. Codes outside ISO 4217 (GGP, IMP, JEP, MMY) take 2.
+// The last four rows are digital assets that have no accounts here, so the registry lacks them.
 const MINOR_UNITS: ReadonlyMap<string, number> = new Map([
   ...each(0, "BIF BYR CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"),
   ...each(3, "BHD IQD JOD KWD LYD OMR TND"),
   ...each(4, "CLF"),
   ...each(6, "XAG XAU"),
-  ...each(2, "INRT_TRON"),
-  ...each(6, "TRON USDC USDT USDT_TRON USDT_MATIC XRP"),
+  ...each(6, "XRP"),
   ...each(7, "XLM"),
-  ...each(8, "BCH BTC DOGE FLOW FUSD LTC WBTC"),
-  ...each(18, "BAT BUSD ETH FREE GMC GMC_BSC LEO LINK MKR PAX PAXG RMD TUSD UNI XCON"),
+  ...each(8, "FLOW FUSD"),
+  ...each(18, "TUSD"),
 ]);
 
 /**
  * Counts the fractional digits of an accounting currency: ISO 4217 minor units for money, the
- * asset's own decimals for digital assets.
+ * asset's own decimals, at most 18, for digital assets.
  *
  * @throws {RangeError} when the code is no accounting currency; callers check CURRENCIES first.
  */
@@ -55,13 +56,14 @@ export function minorUnits(currency: string): number {
   if (!CURRENCIES.has(currency)) {
     throw new RangeError(`${currency} is not an accounting currency code`);
   }
-  return MINOR_UNITS.get(currency) ?? 2;
+  const asset = findAsset(currency);
+  return asset ? Math.min(asset.decimals, 18) : MINOR_UNITS.get(currency) ?? 2;
 }
 
 function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-function each(units: number, codes: string): [string, number][] {
-  return codes.split(" ").map((code) => [code, units]);
+function each(digits: number, codes: string): [string, number][] {
+  return codes.split(" ").map((code) => [code, digits]);
 }

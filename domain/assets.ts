@@ -1,0 +1,121 @@
+/**
+ * The assets the service knows. A token is its chain and contract, never its symbol. Whether a
+ * chain is configured, and how its node fares, is not known here.
+ * @module
+ */
+import { type AssetState, HELD, TOKENS } from "./asset_registry.ts";
+import { type ChainFacts, type ChainId, CHAINS } from "./chain_registry.ts";
+
+export { type AssetState } from "./asset_registry.ts";
+export { type ChainFacts, type ChainId, CHAINS } from "./chain_registry.ts";
+
+/** Describes an asset. */
+export interface Asset {
+  /** What API calls name it by. */
+  readonly code: string;
+  /** "Native", "ERC20 stablecoin" and so on, as the specification's table says. */
+  readonly class: string;
+  /** The chain it lives on. */
+  readonly chain: ChainId;
+  /** Name of the chain as people write it. */
+  readonly blockchain: string;
+  /** Symbol of the coin that pays the fee; null when the asset pays its own. */
+  readonly gas: string | null;
+  /** Code of the native asset that pays the fee; null when the asset pays its own. */
+  readonly gasAsset: string | null;
+  /** Fractional digits of a whole unit. */
+  readonly decimals: number;
+  /** Contract or mint; null for a native coin. */
+  readonly contract: string | null;
+  /** What the contract's `symbol()` may answer; for a native coin, how it is shown. */
+  readonly symbols: readonly string[];
+  /** Whether accounts of it may be on a test network. */
+  readonly testnet: boolean;
+  /** Which way value may move between chain and ledger; moves within the ledger are not held. */
+  readonly state: AssetState;
+  /** Why the state is not active. */
+  readonly reason: string | null;
+}
+
+const FACTS: ReadonlyMap<ChainId, ChainFacts> = new Map(CHAINS.map((chain) => [chain.id, chain]));
+
+const NATIVES: ReadonlyMap<ChainId, Asset> = new Map(
+  CHAINS.map((chain) => [chain.id, native(chain)]),
+);
+
+/** Lists every asset by its code. Solana's coin is none: it pays fees but has no accounts. */
+export const ASSETS: ReadonlyMap<string, Asset> = new Map(
+  [...NATIVES.values()].filter((native) => native.code !== "SOL").concat(tokens())
+    .map((asset) => [asset.code, asset]),
+);
+
+const BY_CONTRACT: ReadonlyMap<string, Asset> = new Map(
+  [...ASSETS.values()].filter((asset) => asset.contract !== null)
+    .map((token) => [contractKey(token.chain, token.contract!), token]),
+);
+
+/** Finds an asset by its code, or null. */
+export function findAsset(code: string): Asset | null {
+  return ASSETS.get(code) ?? null;
+}
+
+/** Finds the token that a contract or mint is, or null. Hexadecimal may be in any letter case. */
+export function tokenByContract(chain: ChainId, contract: string): Asset | null {
+  return BY_CONTRACT.get(contractKey(chain, contract)) ?? null;
+}
+
+/** Describes a chain's native coin, the one that pays its fees; Solana's is no account asset. */
+export function nativeAsset(chain: ChainId): Asset {
+  return NATIVES.get(chain)!;
+}
+
+/** Describes a chain. */
+export function chainFacts(chain: ChainId): ChainFacts {
+  return FACTS.get(chain)!;
+}
+
+/** Writes the explorer page of a transaction, or null where no explorer is known. */
+export function explorerUrl(chain: ChainId, testnet: boolean, hash: string): string | null {
+  const pages = chainFacts(chain).explorer[testnet ? "testnet" : "main"];
+  return pages?.tx.replace("{hash}", encodeURIComponent(hash)) ?? null;
+}
+
+function tokens(): Asset[] {
+  return TOKENS.flatMap((group) =>
+    group.tokens.map(([code, decimals, contract, ...symbols]): Asset => ({
+      code,
+      class: group.class,
+      chain: group.chain,
+      blockchain: chainFacts(group.chain).name,
+      gas: group.gas?.symbol ?? null,
+      gasAsset: group.gas?.asset ?? null,
+      decimals,
+      contract,
+      symbols,
+      testnet: false,
+      state: HELD.get(code)?.state ?? "active",
+      reason: HELD.get(code)?.reason ?? null,
+    }))
+  );
+}
+
+function native(chain: ChainFacts): Asset {
+  return {
+    code: chain.native.code,
+    class: "Native",
+    chain: chain.id,
+    blockchain: chain.name,
+    gas: null,
+    gasAsset: null,
+    decimals: chain.native.decimals,
+    contract: null,
+    symbols: [chain.native.symbol],
+    testnet: chain.id !== "TRON",
+    state: "active",
+    reason: null,
+  };
+}
+
+function contractKey(chain: ChainId, contract: string): string {
+  return `${chain} ${chainFacts(chain).family === "evm" ? contract.toLowerCase() : contract}`;
+}
