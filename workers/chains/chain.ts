@@ -9,6 +9,7 @@
  * asks no node), and only when the signed bytes are stored, `broadcast` and `status`.
  * @module
  */
+import type { Network } from "../../domain/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import type {
   Broadcast,
@@ -32,7 +33,6 @@ import type {
   Contract,
   Head,
   Holding,
-  Network,
   Nonces,
   Scanned,
   TokenDetails,

@@ -5,9 +5,6 @@
  * @module
  */
 
-/** Which network of a chain. Only the bitcoin family knows the last two. */
-export type Network = "main" | "testnet" | "signet" | "regtest";
-
 /** An address as the chain writes it in its canonical form (EIP-55, bech32, CashAddr with prefix). */
 export type Address = string;
 

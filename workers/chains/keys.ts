@@ -1,0 +1,122 @@
+/**
+ * From a seed to keys: BIP-39 phrases, BIP-32 accounts, SLIP-10 for Solana. Pure computation for the
+ * signer, which alone holds a seed, and wipes what it gets from here. Nothing here logs or stores,
+ * and no error repeats what it was given.
+ * @module
+ */
+import type { Network } from "../../domain/addresses.ts";
+import { chainFacts, type ChainId } from "../../domain/assets.ts";
+import { accountPath, addressOfKey, hdVersion } from "../../domain/derivation.ts";
+
+/** A private key with the address it signs for. Wipe it after use. */
+export interface AddressKey {
+  readonly address: string;
+  /** 32 bytes. */
+  readonly key: Uint8Array<ArrayBuffer>;
+}
+
+/** Makes a new BIP-39 phrase of 24 English words. */
+export async function newPhrase(): Promise<string> {
+  const { Mnemonic } = await import("ethers/wallet");
+  const entropy = crypto.getRandomValues(new Uint8Array(32));
+  try {
+    return Mnemonic.fromEntropy(entropy).phrase;
+  } finally {
+    wipe(entropy);
+  }
+}
+
+/**
+ * Stretches a BIP-39 phrase into its 64-byte seed.
+ *
+ * @throws {TypeError} if the words or their checksum are wrong
+ */
+export async function seedOf(phrase: string, password = ""): Promise<Uint8Array<ArrayBuffer>> {
+  const { Mnemonic } = await import("ethers/wallet");
+  const words = phrase.normalize("NFKD");
+  if (!Mnemonic.isValidMnemonic(words)) throw new TypeError("not a BIP-39 phrase");
+  const encoder = new TextEncoder();
+  const secret = encoder.encode(words);
+  const key = await crypto.subtle.importKey("raw", secret, "PBKDF2", false, ["deriveBits"]);
+  wipe(secret);
+  const salt = encoder.encode("mnemonic" + password.normalize("NFKD"));
+  const how = { name: "PBKDF2", hash: "SHA-512", salt, iterations: 2048 };
+  return new Uint8Array(await crypto.subtle.deriveBits(how, key, 512));
+}
+
+/** Derives the xpub of an account; null on Solana, which has none. */
+export async function accountXpub(
+  seed: Uint8Array,
+  chain: ChainId,
+  network: Network,
+  account: number,
+): Promise<string | null> {
+  if (chainFacts(chain).family === "solana") return null;
+  const root = await rootOf(seed, network);
+  return root.derivePath(accountPath(chain, network, account)).neutered().toBase58();
+}
+
+/** Derives the key of an address below an account. */
+export async function addressKey(
+  seed: Uint8Array,
+  chain: ChainId,
+  network: Network,
+  account: number,
+  index: number,
+): Promise<AddressKey> {
+  const path = accountPath(chain, network, account);
+  if (chainFacts(chain).family === "solana") return await solanaKey(seed, `${path}/${index}'`);
+  const node = (await rootOf(seed, network)).derivePath(`${path}/0/${index}`);
+  if (!node.privateKey) throw new TypeError("the seed gave no private key");
+  const address = await addressOfKey(chain, network, node.publicKey);
+  return { address, key: new Uint8Array(node.privateKey) };
+}
+
+/** Overwrites a secret. */
+export function wipe(secret: Uint8Array): void {
+  secret.fill(0);
+}
+
+/** Derives an ed25519 key by SLIP-10, where every step is hardened. */
+export async function slip10(
+  seed: Uint8Array,
+  path: string,
+): Promise<Uint8Array<ArrayBuffer>> {
+  let node = await hmac(new TextEncoder().encode("ed25519 seed"), seed);
+  for (const step of path.split("/").slice(1)) {
+    const match = /^(\d+)'$/.exec(step);
+    if (!match) throw new RangeError("ed25519 derives hardened steps only");
+    const data = new Uint8Array(37);
+    data.set(node.subarray(0, 32), 1);
+    new DataView(data.buffer).setUint32(33, Number(match[1]) + 2 ** 31);
+    const next = await hmac(node.slice(32), data);
+    wipe(node);
+    wipe(data);
+    node = next;
+  }
+  const key = node.slice(0, 32);
+  wipe(node);
+  return key;
+}
+
+async function solanaKey(seed: Uint8Array, path: string): Promise<AddressKey> {
+  const { ed25519 } = await import("@noble/curves/ed25519.js");
+  const { base58 } = await import("@scure/base");
+  const key = await slip10(seed, path);
+  return { address: base58.encode(ed25519.getPublicKey(key)), key };
+}
+
+async function rootOf(seed: Uint8Array, network: Network) {
+  const { BIP32Factory } = await import("bip32");
+  const ecc = await import("@bitcoinerlab/secp256k1");
+  return BIP32Factory(ecc).fromSeed(seed, hdVersion(network));
+}
+
+async function hmac(
+  secret: Uint8Array<ArrayBuffer>,
+  data: Uint8Array,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const how = { name: "HMAC", hash: "SHA-512" };
+  const key = await crypto.subtle.importKey("raw", secret, how, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, new Uint8Array(data)));
+}

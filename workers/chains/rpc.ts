@@ -1,0 +1,176 @@
+/**
+ * One JSON-RPC exchange over HTTP with one node that is not trusted: bounded in time and size, no
+ * redirects, and an answer counts only if it has the right shape and id. Knows no chain.
+ * @module
+ */
+import { ChainError } from "./chain.ts";
+
+/** One question. */
+export interface Call {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** Limits of an exchange. */
+export interface RpcLimits {
+  /** Milliseconds for the whole exchange, body included. */
+  readonly timeoutMs: number;
+  /** Bytes of an answer, after decompression. */
+  readonly bytesMax: number;
+  /** Hand over numbers that a double would change (`0.1`, 1e30) as their own text. */
+  readonly exactNumbers: boolean;
+}
+
+/** Where a node is. Credentials travel in a header and appear in no message. */
+export interface Endpoint {
+  readonly url: string;
+  readonly authorization: string | null;
+  /** Host and port, to be shown; paths may hold API keys. */
+  readonly name: string;
+}
+
+/** An error that the node itself answered: it understood the question and said no. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+
+  /** Makes an error from a JSON-RPC error object. */
+  constructor(readonly code: number, message: string, readonly data: unknown = null) {
+    super(message);
+  }
+}
+
+/** Splits the credentials off a node's address. */
+export function endpointOf(address: string): Endpoint {
+  const url = new URL(address);
+  const { username, password } = url;
+  url.username = url.password = "";
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const authorization = username || password ? `Basic ${base64(pair)}` : null;
+  return { url: url.href, authorization, name: url.host };
+}
+
+/**
+ * Asks several questions in one exchange; answers and the node's own errors stand in their order.
+ *
+ * @throws {ChainError} `unavailable` if the node gave no proper answer
+ * @throws {RpcError} if the node refused the batch as a whole
+ */
+export async function exchange(
+  endpoint: Endpoint,
+  calls: readonly Call[],
+  limits: RpcLimits,
+  closing: AbortSignal,
+): Promise<(unknown | RpcError)[]> {
+  const bodies = calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }));
+  const request = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
+  const { text, status, retryAfter } = await post(endpoint, request, limits, closing);
+  const answer = parse(text, limits.exactNumbers);
+  const answers = Array.isArray(answer) ? answer : [answer];
+  const found = new Map<unknown, unknown>();
+  for (const item of answers) {
+    if (isObject(item)) found.set(item.id, item);
+  }
+  const whole = answers[0];
+  if (answers.length === 1 && !found.has(0) && isObject(whole) && isObject(whole.error)) {
+    throw rpcError(whole.error);
+  }
+  return calls.map((_, id) => {
+    const item = found.get(id);
+    if (isObject(item) && isObject(item.error)) return rpcError(item.error);
+    if (isObject(item) && item.result !== undefined) return item.result;
+    const wait = retryAfter === null ? "" : `, retry after ${retryAfter} s`;
+    throw unavailable(endpoint, `answered no JSON-RPC (HTTP ${status}${wait})`);
+  });
+}
+
+interface Posted {
+  text: string;
+  status: number;
+  retryAfter: string | null;
+}
+
+async function post(
+  endpoint: Endpoint,
+  body: string,
+  limits: RpcLimits,
+  closing: AbortSignal,
+): Promise<Posted> {
+  const clock = new AbortController();
+  const timer = setTimeout(() => clock.abort(), limits.timeoutMs);
+  const stop = () => clock.abort();
+  closing.addEventListener("abort", stop);
+  try {
+    if (closing.aborted) throw unavailable(endpoint, "is not asked any more");
+    const headers = new Headers({ "content-type": "application/json" });
+    if (endpoint.authorization !== null) headers.set("authorization", endpoint.authorization);
+    const init = {
+      method: "POST",
+      headers,
+      body,
+      redirect: "error",
+      signal: clock.signal,
+    } as const;
+    const response = await fetch(endpoint.url, init);
+    const text = await readAtMost(response, limits.bytesMax, endpoint);
+    return { text, status: response.status, retryAfter: response.headers.get("retry-after") };
+  } catch (error) {
+    if (error instanceof ChainError) throw error;
+    const what = clock.signal.aborted
+      ? `gave no answer in ${limits.timeoutMs} ms`
+      : "is not reached";
+    throw unavailable(endpoint, closing.aborted ? "is not asked any more" : what);
+  } finally {
+    clearTimeout(timer);
+    closing.removeEventListener("abort", stop);
+  }
+}
+
+async function readAtMost(response: Response, bytesMax: number, from: Endpoint): Promise<string> {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the stream, so nothing more is read.
+    if (bytes > bytesMax) throw unavailable(from, `answered more than ${bytesMax} bytes`);
+    parts.push(decoder.decode(chunk, { stream: true }));
+  }
+  return parts.join("") + decoder.decode();
+}
+
+function parse(text: string, exact: boolean): unknown {
+  try {
+    return exact ? JSON.parse(text, keepDigits) : JSON.parse(text);
+  } catch {
+    return null; // no JSON is no JSON-RPC: told by whoever looks for the answer
+  }
+}
+
+function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== "number" || context?.source === undefined) return value;
+  return String(value) === context.source && Number.isSafeInteger(value) ? value : context.source;
+}
+
+function rpcError(error: Record<string, unknown>): RpcError {
+  const code = typeof error.code === "number" ? error.code : 0;
+  const message = typeof error.message === "string" ? error.message : "no message";
+  return new RpcError(code, plain(message), error.data ?? null);
+}
+
+/** Makes a stranger's words fit to be shown: one line, at most 200 characters. */
+export function plain(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]+/g, " ").slice(0, 200);
+}
+
+function unavailable(endpoint: Endpoint, what: string): ChainError {
+  return new ChainError("unavailable", `${endpoint.name} ${what}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}
