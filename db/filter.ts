@@ -78,12 +78,12 @@ export function whereOf(sql: Db, columns: Columns, condition: Condition): Fragme
     case "or": {
       const parts = condition.of.map((part) => whereOf(sql, columns, part));
       if (parts.length === 0) return condition.op === "and" ? sql`true` : sql`false`;
-      return condition.op === "and" ? conjunction(sql, parts) : disjunction(sql, parts);
+      return joined(sql, condition.op, parts);
     }
     case "not":
       return sql`(${whereOf(sql, columns, condition.of)} is not true)`;
     default:
-      return sql`(${leafOf(sql, columns, condition)})`;
+      return leafOf(sql, columns, condition);
   }
 }
 
@@ -95,92 +95,85 @@ function leafOf(sql: Db, columns: Columns, leaf: Leaf): Fragment {
   switch (leaf.op) {
     case "null":
       return type === "json"
-        ? sql`coalesce(${place}, 'null'::jsonb) = 'null'::jsonb`
-        : sql`${place} is null`;
+        ? sql`(coalesce(${place}, 'null'::jsonb) = 'null'::jsonb)`
+        : sql`(${place} is null)`;
     case "exists":
-      return sql`${place} is not null`;
+      return sql`(${place} is not null)`;
     case "contains":
       return containsOf(sql, type, place, leaf.value);
     case "in":
       return inOf(sql, type, place, leaf.values);
     default:
-      if (type === "time") return timeOf(sql, place, leaf.op, leaf.value);
+      if (type === "time") return timeOf(sql, place, leaf.op, BigInt(leaf.value));
       if (type === "json") return jsonOf(sql, place, leaf.op, leaf.value);
-      return compareOf(sql, place, leaf.op, boundOf(sql, type, leaf.value));
+      return compareOf(sql, place, leaf.op, leaf.value, typeOf(type, [leaf.value]));
   }
 }
 
-function compareOf(sql: Db, place: Fragment, op: Comparison, bound: Fragment): Fragment {
+// Values are bound as text: the driver looks at a parameter's type, and would convert a json, a
+// boolean or a time itself.
+function compareOf(
+  sql: Db,
+  place: Expression,
+  op: Comparison,
+  value: string,
+  type: string,
+): Fragment {
   switch (op) {
     case "eq":
-      return sql`${place} = ${bound}`;
+      return sql`(${place} = ${value}::text::${sql(type)})`;
     case "gt":
-      return sql`${place} > ${bound}`;
+      return sql`(${place} > ${value}::text::${sql(type)})`;
     case "gte":
-      return sql`${place} >= ${bound}`;
+      return sql`(${place} >= ${value}::text::${sql(type)})`;
     case "lt":
-      return sql`${place} < ${bound}`;
+      return sql`(${place} < ${value}::text::${sql(type)})`;
     case "lte":
-      return sql`${place} <= ${bound}`;
+      return sql`(${place} <= ${value}::text::${sql(type)})`;
   }
 }
 
 /** Compares whole milliseconds: a row's time belongs to the millisecond that has begun. */
-function timeOf(sql: Db, place: Fragment, op: Comparison, ms: string): Fragment {
-  const from = instantOf(sql, BigInt(ms));
-  const next = instantOf(sql, BigInt(ms) + 1n);
-  switch (op) {
-    case "eq":
-      return sql`${place} >= ${from} and ${place} < ${next}`;
-    case "gt":
-      return sql`${place} >= ${next}`;
-    case "gte":
-      return sql`${place} >= ${from}`;
-    case "lt":
-      return sql`${place} < ${from}`;
-    case "lte":
-      return sql`${place} < ${next}`;
+function timeOf(sql: Db, place: Expression, op: Comparison, ms: bigint): Fragment {
+  if (op === "eq") {
+    return joined(sql, "and", [timeOf(sql, place, "gte", ms), timeOf(sql, place, "lte", ms)]);
   }
+  // An interval is read digit by digit, where to_timestamp() would go through a float.
+  const since = `${op === "gt" || op === "lte" ? ms + 1n : ms} milliseconds`;
+  return op === "gt" || op === "gte"
+    ? sql`(${place} >= timestamptz 'epoch' + ${since}::interval)`
+    : sql`(${place} < timestamptz 'epoch' + ${since}::interval)`;
 }
 
-// An interval is read digit by digit, where to_timestamp() would go through a float.
-function instantOf(sql: Db, ms: bigint): Fragment {
-  return sql`timestamptz 'epoch' + ${`${ms} milliseconds`}::text::interval`;
-}
-
-function jsonOf(sql: Db, place: Fragment, op: Comparison, json: string): Fragment {
-  const compared = compareOf(sql, place, op, boundOf(sql, "json", json));
+function jsonOf(sql: Db, place: Expression, op: Comparison, json: string): Fragment {
+  const compared = compareOf(sql, place, op, json, SQL_TYPES.json);
   if (op === "eq") return compared;
-  const kind = json.startsWith('"') ? sql`'string'` : sql`'number'`;
-  return sql`jsonb_typeof(${place}) = ${kind} and ${compared}`;
+  return json.startsWith('"')
+    ? sql`(jsonb_typeof(${place}) = 'string' and ${compared})`
+    : sql`(jsonb_typeof(${place}) = 'number' and ${compared})`;
 }
 
-function containsOf(
-  sql: Db,
-  type: ColumnType,
-  place: Fragment,
-  value: string,
-): Fragment {
-  if (type === "texts") return sql`${value}::text = any(${place})`;
-  if (type !== "json") return sql`strpos(${place}, ${value}::text) > 0`;
-  const json = boundOf(sql, "json", value);
-  if (!value.startsWith('"')) return sql`${place} @> ${json}`;
-  const inside = sql`strpos(${place} #>> '{}', ${json} #>> '{}') > 0`;
-  return sql`${place} @> ${json} or (jsonb_typeof(${place}) = 'string' and ${inside})`;
+function containsOf(sql: Db, type: ColumnType, place: Expression, value: string): Fragment {
+  if (type === "texts") return sql`(${value}::text = any(${place}))`;
+  if (type !== "json") return sql`(strpos(${place}, ${value}::text) > 0)`;
+  const within = sql`(${place} @> ${value}::text::jsonb)`;
+  if (!value.startsWith('"')) return within;
+  const part = sql`strpos(${place} #>> '{}', ${value}::text::jsonb #>> '{}') > 0`;
+  return sql`(${within} or (jsonb_typeof(${place}) = 'string' and ${part}))`;
 }
 
-function inOf(
-  sql: Db,
-  type: ColumnType,
-  place: Fragment,
-  values: readonly string[],
-): Fragment {
-  const list = arrayLiteral(values);
-  if (type === "texts") return sql`${place} && ${list}::text::text[]`;
-  if (type === "time") {
-    return sql`floor(extract(epoch from ${place}) * 1000) = any(${list}::text::numeric[])`;
+// Lists are bound as arrays: one that is cast from text is read again for every row, and searched
+// from end to end instead of hashed.
+function inOf(sql: Db, type: ColumnType, place: Expression, values: readonly string[]): Fragment {
+  const list = arrayOf(values);
+  switch (type) {
+    case "texts":
+      return sql`(${place} && ${list}::text[])`;
+    case "time":
+      return sql`(floor(extract(epoch from ${place}) * 1000) = any(${list}::numeric[]))`;
+    default:
+      return sql`(${place} = any(${list}::${sql(typeOf(type, values))}[]))`;
   }
-  return sql`${place} = any(${list}::text::${sql(typeName(type, values))}[])`;
 }
 
 /**
@@ -193,19 +186,22 @@ export function searchOf(
   targets: readonly Target[],
   text: string,
 ): Fragment {
-  const pattern = `%${text.replace(/[\\%_]/g, "\\$&")}%`;
   if (targets.length === 0) return sql`false`;
-  return disjunction(
-    sql,
-    targets.map((target) => {
-      const { type } = columns[target.field];
-      const place = placeOf(sql, columns, target);
-      if (type === "text") return sql`${place} ilike ${pattern}`;
-      if (type === "json") return sql`(${place} #>> '{}') ilike ${pattern}`;
-      if (type !== "texts") return sql`${place}::text ilike ${pattern}`;
-      return sql`exists (select from unnest(${place}) as item where item ilike ${pattern})`;
-    }),
-  );
+  const pattern = `%${text.replace(/[\\%_]/g, "\\$&")}%`;
+  const parts = targets.map((target) => {
+    const place = placeOf(sql, columns, target);
+    switch (columns[target.field].type) {
+      case "text":
+        return sql`${place} ilike ${pattern}`;
+      case "json":
+        return sql`(${place} #>> '{}') ilike ${pattern}`;
+      case "texts":
+        return sql`exists (select from unnest(${place}) as item where item ilike ${pattern})`;
+      default:
+        return sql`${place}::text ilike ${pattern}`;
+    }
+  });
+  return joined(sql, "or", parts);
 }
 
 /**
@@ -220,32 +216,26 @@ export function unprepared<T extends readonly postgres.MaybeRow[]>(
   return query;
 }
 
+/** A column, or a place inside its JSON, as it stands in a statement. */
+export type Expression = Fragment | postgres.Helper<string>;
+
 /** Writes the column of a field, or the place inside its JSON. */
-export function placeOf(sql: Db, columns: Columns, { field, path }: Target): Fragment {
+export function placeOf(sql: Db, columns: Columns, { field, path }: Target): Expression {
   const column = sql(columns[field].column);
-  if (path.length === 0) return sql`${column}`;
-  return sql`(${column} #> ${arrayLiteral(path)}::text::text[])`;
+  return path.length === 0 ? column : sql`(${column} #> ${arrayOf(path)}::text[])`;
 }
 
-// Always bound as text: the driver would otherwise look at the parameter's type and convert the
-// value itself, through a float, a Date or JSON.stringify.
-function boundOf(sql: Db, type: ColumnType, value: string): Fragment {
-  return sql`${value}::text::${sql(typeName(type, [value]))}`;
-}
-
-function typeName(type: ColumnType, values: readonly string[]): string {
+function typeOf(type: ColumnType, values: readonly string[]): string {
   const wide = type === "integer" && !values.every((value) => INT8.test(value));
   return SQL_TYPES[wide ? "decimal" : type];
 }
 
-function arrayLiteral(values: readonly string[]): string {
+/** The text of an array, which does not depend on the driver's knowing the array's type. */
+function arrayOf(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
 
-function conjunction(sql: Db, parts: Fragment[]): Fragment {
-  return sql`(${parts.map((part, i) => i === 0 ? part : sql`and ${part}`)})`;
-}
-
-function disjunction(sql: Db, parts: Fragment[]): Fragment {
-  return sql`(${parts.map((part, i) => i === 0 ? part : sql`or ${part}`)})`;
+function joined(sql: Db, word: "and" | "or", parts: readonly Fragment[]): Fragment {
+  const between = word === "and" ? sql`and` : sql`or`;
+  return sql`(${parts.flatMap((part, i) => i === 0 ? [part] : [between, part])})`;
 }

@@ -29,7 +29,7 @@ export function orderOf(
     sql,
     wholeSort(sort).map(({ at, descending }) => {
       const place = placeOf(sql, columns, at);
-      return descending ? sql`${place} desc` : place;
+      return descending ? sql`${place} desc` : sql`${place}`;
     }),
   );
 }
