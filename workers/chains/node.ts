@@ -19,7 +19,7 @@ export interface NodeSettings {
   blamesNode?(error: RpcError): boolean;
 }
 
-/** One node, or all of them behind the first that answers. */
+/** One node. */
 export interface Peer {
   /** Host and port. */
   readonly name: string;
@@ -34,9 +34,17 @@ export interface Peer {
 }
 
 /** All nodes of a chain. */
-export interface Nodes extends Peer {
+export interface Nodes {
   /** Each node for itself, for questions where one witness is not enough. */
   readonly peers: readonly Peer[];
+  /**
+   * Does a piece of work with the first node that manages it. Answers are read inside the work, so
+   * that nonsense counts as a failure of the node; and all of it sees one and the same node.
+   * @throws {RpcError} as a node answered, if the question is at fault
+   * @throws {ChainError} `unavailable`, `wrong_chain`, and whatever the work itself throws
+   */
+  ask<T>(work: (peer: Peer) => Promise<T>): Promise<T>;
+  /** Ends every call in flight and refuses further ones. */
   close(): void;
 }
 
@@ -55,12 +63,9 @@ export function openNodes(settings: NodeSettings): Nodes {
   const singles = settings.urls.map((url) =>
     openSingle(endpointOf(url), settings, limits, closing)
   );
-  const first = <T>(ask: (peer: Peer) => Promise<T>) => firstAnswer(singles, settings, ask);
   return {
-    name: singles.map((single) => single.name).join(", "),
     peers: singles,
-    call: (method, params) => first((peer) => peer.call(method, params)),
-    batch: (calls) => first((peer) => peer.batch(calls).then((all) => blame(all, settings))),
+    ask: (work) => firstAnswer(singles, settings, work),
     close: () => closing.abort(),
   };
 }
@@ -88,18 +93,24 @@ function openSingle(
     call: async (method, params) => allOf(await ask([{ method, params }]))[0],
     batch: batcher(ask),
   };
-  const proven = async () => {
-    if (performance.now() >= knownUntil) {
-      await settings.identify(raw);
-      knownUntil = performance.now() + IDENTITY_MS;
+  async function proven<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      if (performance.now() >= knownUntil) {
+        await settings.identify(raw);
+        knownUntil = performance.now() + IDENTITY_MS;
+      }
+      return await work();
+    } catch (error) {
+      // After a failure another node may stand behind the name.
+      if (error instanceof ChainError) knownUntil = -Infinity;
+      throw error;
     }
-    return raw;
-  };
+  }
   return {
     name: endpoint.name,
     restsUntil: -Infinity,
-    call: async (method, params) => (await proven()).call(method, params),
-    batch: async (calls) => calls.length === 0 ? [] : (await proven()).batch(calls),
+    call: (method, params) => proven(() => raw.call(method, params)),
+    batch: (calls) => proven(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
   };
 }
 
@@ -138,7 +149,7 @@ async function settleAll<T>(asked: readonly Promise<T>[]): Promise<T[]> {
 async function firstAnswer<T>(
   singles: readonly Single[],
   settings: NodeSettings,
-  ask: (peer: Peer) => Promise<T>,
+  work: (peer: Peer) => Promise<T>,
 ): Promise<T> {
   const now = performance.now();
   const awake = singles.filter((single) => single.restsUntil <= now);
@@ -146,17 +157,24 @@ async function firstAnswer<T>(
   const failures: unknown[] = [];
   for (const single of [...awake, ...resting]) {
     try {
-      const answer = await ask(single);
+      const answer = await work(single);
       single.restsUntil = -Infinity;
       return answer;
     } catch (error) {
-      if (error instanceof RpcError && !settings.blamesNode?.(error)) throw error;
+      if (!isNodeFault(error, settings)) throw error;
       failures.push(error);
-      const rests = !(error instanceof RpcError);
-      if (rests) single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
+      // A node that says no to one question may well answer the next.
+      if (error instanceof RpcError) continue;
+      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
     }
   }
   throw worst(failures);
+}
+
+function isNodeFault(error: unknown, settings: NodeSettings): boolean {
+  if (error instanceof RpcError) return settings.blamesNode?.(error) ?? false;
+  return error instanceof ChainError &&
+    (error.fault === "unavailable" || error.fault === "wrong_chain");
 }
 
 /** One error for several: a wrong network first, for no waiting heals it. */
@@ -169,11 +187,4 @@ function worst(failures: readonly unknown[]): unknown {
   if (refused !== undefined) return refused;
   const said = failures.map((error) => error instanceof Error ? error.message : String(error));
   return new ChainError("unavailable", said.join("; "));
-}
-
-function blame(answers: (unknown | RpcError)[], settings: NodeSettings): (unknown | RpcError)[] {
-  for (const answer of answers) {
-    if (answer instanceof RpcError && settings.blamesNode?.(answer)) throw answer;
-  }
-  return answers;
 }

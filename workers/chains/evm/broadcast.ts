@@ -1,0 +1,60 @@
+/**
+ * Sends signed bytes to every node and tells what each made of them. Nodes word their refusals as
+ * they like, so a refusal that is not understood counts as unknown, never as a verdict.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Broadcast, Obstacle, Signed } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { Evm } from "./context.ts";
+
+const KNOWN =
+  /already (known|imported|exists)|known transaction|same hash was already|already in (the )?(mem)?pool/i;
+
+// In this order: "replacement transaction underpriced" speaks of a price, not of a nonce.
+const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
+  [
+    "underpriced",
+    /underpriced|fee too low|feetoolow|less than block base fee|below (the )?min|price too low|tip.*too low|minimum needed/i,
+  ],
+  ["consumed", /nonce (is )?too low|oldnonce|old nonce|nonce already|invalid nonce/i],
+  ["early", /nonce too high|nonce gap|noncetoohigh|too many pending|exceeds.*(limit|slots)/i],
+  ["funds", /insufficient (funds|balance)|exceeds.*balance|gas \* price \+ value/i],
+  [
+    "malformed",
+    /intrinsic gas too low|invalid (sender|signature|chain id)|rlp|decode|type not supported|invalid transaction/i,
+  ],
+];
+
+/** Sends signed bytes to all nodes at once. */
+export async function broadcastRaw(evm: Evm, signed: Signed): Promise<Broadcast> {
+  const answers = await Promise.all(evm.nodes.peers.map((peer) => sendTo(peer, signed)));
+  const best = ["accepted", "known", "unknown"]
+    .map((outcome) => answers.find((answer) => answer.outcome === outcome))
+    .find((answer) => answer !== undefined);
+  // Rejected only if every node said so, for one that is silent may have taken it.
+  return best ?? answers[0];
+}
+
+/** Sorts a node's refusal. */
+export function readRefusal(message: string): Broadcast {
+  const detail = message;
+  if (KNOWN.test(message) && !/unknown transaction/i.test(message)) {
+    return { outcome: "known", obstacle: null, detail };
+  }
+  const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
+  return { outcome: obstacle === "malformed" ? "rejected" : "unknown", obstacle, detail };
+}
+
+async function sendTo(peer: Peer, signed: Signed): Promise<Broadcast> {
+  try {
+    const hash = await peer.call("eth_sendRawTransaction", [signed.raw]);
+    if (hash === signed.hash) return { outcome: "accepted", obstacle: null, detail: null };
+    return { outcome: "unknown", obstacle: "silent", detail: `${peer.name} gave another hash` };
+  } catch (error) {
+    if (error instanceof RpcError) return readRefusal(error.message);
+    const detail = error instanceof ChainError ? error.message : "no answer";
+    return { outcome: "unknown", obstacle: "silent", detail };
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Ethereum, Polygon, Celo and BSC behind the one chain interface.
+ * @module
+ */
+import type { Network } from "../../../domain/addresses.ts";
+import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import { RpcError, type RpcLimits } from "../rpc.ts";
+import type { Head } from "../sight.ts";
+import { broadcastRaw } from "./broadcast.ts";
+import type { Evm } from "./context.ts";
+import { draftOrder } from "./draft.ts";
+import { fateOf } from "./fate.ts";
+import { quote } from "./fees.ts";
+import { EVM_TABLES, type EvmChainId } from "./networks.ts";
+import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
+import { inspectRaw, planDraft, signPlan } from "./payment.ts";
+import { bare, scanRange } from "./scan.ts";
+import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts";
+import { tokenDetails } from "./token.ts";
+
+const TRAITS: Traits = {
+  nonces: true,
+  coins: false,
+  paymentsMax: 1,
+  replaceable: true,
+  feePayer: false,
+  tokens: true,
+};
+
+/** Opens a chain of this family. No node is asked before the first use. */
+export async function openEvm(
+  id: EvmChainId,
+  network: Network,
+  urls: readonly string[],
+  limits?: Partial<RpcLimits>,
+): Promise<Chain> {
+  if (network !== "main" && network !== "testnet") {
+    throw new ChainError("unsupported", `${id} has no ${network} network`);
+  }
+  const ethers = await import("ethers");
+  const table = EVM_TABLES[id];
+  const evm: Evm = { table, network, nodes: openEvmNodes(id, network, urls, limits), ethers };
+  return {
+    id,
+    network,
+    traits: TRAITS,
+    head: () => evm.nodes.ask(readHead),
+    block: (height) => evm.nodes.ask((peer) => readBlockAt(peer, height)),
+    scan: (from, to, watch) => scanRange(evm, from, to, watch),
+    search: (where, watch) =>
+      "hash" in where
+        ? searchTransaction(evm, where.hash, watch)
+        : searchBlock(evm, where.height, watch),
+    mempool: () => Promise.resolve([]),
+    recheck: (transfer) => recheck(evm, transfer),
+    balances: (holdings, height) => balancesAt(evm, holdings, height),
+    quote: (contract) => quote(evm, contract),
+    nonces: (address) => evm.nodes.ask((peer) => readNonces(peer, address)),
+    draft: (order, speed) => draftOrder(evm, order, speed),
+    plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
+    sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
+    inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
+    broadcast: (signed) => broadcastRaw(evm, signed),
+    status: (query) => fateOf(evm, query),
+    token: (contract) => tokenDetails(evm, contract),
+    close: () => evm.nodes.close(),
+  };
+}
+
+async function readHead(peer: Peer): Promise<Head> {
+  const [latest, finalized] = await peer.batch([
+    { method: "eth_getBlockByNumber", params: ["latest", false] },
+    { method: "eth_getBlockByNumber", params: ["finalized", false] },
+  ]);
+  const head = readBlock(allOf([latest])[0]);
+  if (head === null) throw new ChainError("unavailable", `${peer.name} has no head`);
+  // Not every chain has the tag, and young ones have no such block yet.
+  const final = finalized instanceof RpcError ? null : readBlock(finalized);
+  return { ...bare(head), finalized: final?.height ?? null };
+}
+
+async function readBlockAt(peer: Peer, height: number) {
+  const block = readBlock(await peer.call("eth_getBlockByNumber", [toHex(height), false]));
+  if (block !== null && block.height !== height) {
+    throw new ChainError("unavailable", `${peer.name} gave another block than ${height}`);
+  }
+  return block === null ? null : bare(block);
+}
+
+async function readNonces(peer: Peer, address: string) {
+  const [mined, pooled] = allOf(
+    await peer.batch(["latest", "pending"].map((tag) => ({
+      method: "eth_getTransactionCount",
+      params: [address, tag],
+    }))),
+  );
+  return { mined: number(mined, "a nonce"), pooled: number(pooled, "a nonce") };
+}

@@ -1,0 +1,23 @@
+/**
+ * What the parts of the EVM adapter share: the table of the chain, its nodes, and ethers, which is
+ * loaded once for encoding, hashing and signing. Ethers is never given a connection.
+ * @module
+ */
+import type { Network } from "../../../domain/addresses.ts";
+import type { EvmTable } from "./networks.ts";
+import type { EvmNodes } from "./node.ts";
+
+/** The library that encodes and signs. */
+export type Ethers = typeof import("ethers");
+
+/** One EVM chain on one network. */
+export interface Evm {
+  /** What differs between the chains. */
+  readonly table: EvmTable;
+  /** The network, main or test. */
+  readonly network: Network;
+  /** Its nodes. */
+  readonly nodes: EvmNodes;
+  /** Encoding and signing. */
+  readonly ethers: Ethers;
+}

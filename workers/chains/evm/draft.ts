@@ -1,0 +1,196 @@
+/**
+ * From an order to a priced, tried transaction that lacks only its nonce. The node is asked to run
+ * it first: what would fail is refused before a nonce is spent on it.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import type { Draft, NewToken, Order, Speed } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { Contract } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { readNumber, saidYes, transferCall } from "./erc20.ts";
+import { feeFor, feeTokenFor, GAS_FEE_TOKEN, GAS_NATIVE, gasPrices } from "./fees.ts";
+import { big, bytes, toHex } from "./node.ts";
+import { balanceQuestion } from "./search.ts";
+import artefact from "./token/Token.json" with { type: "json" };
+
+/** A transaction without a nonce; amounts are decimal text, for it is kept as JSON. */
+export interface Body {
+  /** EIP-155 id, as the nodes gave it when this was drafted. */
+  readonly chainId: number;
+  /** How it bids. */
+  readonly bids: "1559" | "legacy";
+  /** Null creates a contract. */
+  readonly to: string | null;
+  /** Wei. */
+  readonly value: string;
+  /** Call data. */
+  readonly data: string;
+  /** Gas limit. */
+  readonly gas: string;
+  /** The most per gas. */
+  readonly max: string;
+  /** The miner's part per gas. */
+  readonly tip: string;
+  /** The token in which the fee is paid, or null. */
+  readonly feeToken: Contract;
+  /** If everything is to be moved: what the sender held of it. */
+  readonly all: string | null;
+  /** Given by the plan. */
+  readonly nonce: number | null;
+}
+
+/** What a transaction calls, before its price. */
+interface Wish {
+  readonly to: string | null;
+  readonly value: bigint;
+  readonly data: string;
+  /** Base units of the order's coin or token that leave, before a fee is kept back. */
+  readonly amount: bigint;
+  /** Everything is to leave; and if it is the asset of the fee, less the fee. */
+  readonly all: boolean;
+}
+
+/** What the sender holds: coins, and of the token in question. */
+interface Held {
+  readonly coin: bigint;
+  readonly token: bigint;
+}
+
+const GAS_PAY_MAX = 1_000_000n;
+const GAS_DEPLOY_MAX = 6_000_000n;
+/** Per cent of the node's estimate, since state may change before the block. */
+const GAS_MARGIN = 110n;
+
+/** Tries and prices an order. */
+export async function draftOrder(evm: Evm, given: Order, speed: Speed): Promise<Draft> {
+  const order = canonical(evm, given);
+  const contract = order.kind === "pay" ? order.contract : null;
+  const chainId = await evm.nodes.chainId();
+  return await evm.nodes.ask(async (peer) => {
+    const feeToken = await feeTokenFor(evm, peer, contract);
+    const price = (await gasPrices(evm, peer, feeToken))[speed];
+    const held = await heldBy(peer, order.from, contract);
+    const wish = wishOf(evm, order, held);
+    const gas = await gasFor(peer, order, wish, feeToken);
+    // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
+    const exact = wish.all && contract === null;
+    const max = exact ? price.likely : price.max;
+    const fee = gas * max;
+    const body: Body = {
+      chainId,
+      bids: price.bids,
+      to: wish.to,
+      value: `${wish.value}`,
+      data: wish.data,
+      gas: `${gas}`,
+      max: `${max}`,
+      tip: `${exact || price.tip > max ? max : price.tip}`,
+      feeToken,
+      all: wish.all ? `${wish.amount}` : null,
+      nonce: null,
+    };
+    const sameAsset = contract === feeToken;
+    const needed = fee + (sameAsset && !wish.all ? wish.amount : 0n);
+    const missing = needed - (feeToken === null ? held.coin : held.token);
+    return {
+      order,
+      fee: feeFor(feeToken, fee),
+      feePayer: order.from,
+      lacking: missing > 0n ? missing : 0n,
+      body: JSON.stringify(body),
+    };
+  });
+}
+
+function canonical(evm: Evm, order: Order): Order {
+  const { getAddress } = evm.ethers;
+  const from = getAddress(order.from);
+  if (order.kind !== "pay") return { ...order, from };
+  const payments = order.payments.map((one) => ({ ...one, to: getAddress(one.to) }));
+  const contract = order.contract === null ? null : getAddress(order.contract);
+  return { ...order, from, payments, contract };
+}
+
+async function heldBy(peer: Peer, address: string, contract: Contract): Promise<Held> {
+  const holdings = [{ address, contract: null }, ...(contract ? [{ address, contract }] : [])];
+  const asked = holdings.map((holding) => balanceQuestion(holding, "latest"));
+  const [coin, token] = allOf(await peer.batch(asked));
+  return {
+    coin: big(coin, "a balance"),
+    token: token === undefined ? 0n : readNumber(bytes(token)) ?? 0n,
+  };
+}
+
+function wishOf(evm: Evm, order: Order, held: Held): Wish {
+  const plain = { value: 0n, amount: 0n, all: false };
+  if (order.kind === "noop") return { ...plain, to: order.from, data: "0x" };
+  if (order.kind === "deploy") return { ...plain, to: null, data: deployData(evm, order.token) };
+  if (order.payments.length !== 1) throw refused("one payment fits a transaction");
+  const [{ to, amount: asked }] = order.payments;
+  const source = order.contract === null ? held.coin : held.token;
+  const all = asked === "all";
+  const amount = all ? source : asked;
+  if (amount > source || source === 0n) {
+    const what = order.contract ?? "coins";
+    throw new ChainError("insufficient", `${order.from} holds ${source} base units of ${what}`);
+  }
+  if (amount <= 0n) throw refused("nothing is to be paid");
+  if (order.contract === null) return { to, value: amount, data: "0x", amount, all };
+  return { to: order.contract, value: 0n, data: transferCall(to, amount), amount, all };
+}
+
+async function gasFor(
+  peer: Peer,
+  order: Order,
+  wish: Wish,
+  feeToken: Contract,
+): Promise<bigint> {
+  if (order.kind === "noop") return GAS_NATIVE;
+  const { to, data } = wish;
+  if (data === "0x" && bytes(await peer.call("eth_getCode", [to, "latest"])) === "0x") {
+    return GAS_NATIVE;
+  }
+  // Of a sweep the fee will be kept back, so it is tried with a little.
+  const value = wish.all && wish.value > 0n ? 1n : wish.value;
+  const call = { from: order.from, to: to ?? undefined, data, value: toHex(value) };
+  if (order.kind === "pay" && order.contract !== null) await tryTransfer(peer, call);
+  const estimate = big(await attempted(() => peer.call("eth_estimateGas", [call])), "gas");
+  const gas = (estimate * GAS_MARGIN) / 100n + (feeToken === null ? 0n : GAS_FEE_TOKEN);
+  const most = order.kind === "deploy" ? GAS_DEPLOY_MAX : GAS_PAY_MAX;
+  if (gas > most) throw refused(`it would take ${gas} gas, at most ${most} is spent`);
+  return gas;
+}
+
+/** A token may say no without failing, and the fee would be spent on nothing. */
+async function tryTransfer(peer: Peer, call: unknown): Promise<void> {
+  const answer = bytes(await attempted(() => peer.call("eth_call", [call, "latest"])));
+  if (!saidYes(answer)) throw refused("the token refuses the transfer");
+}
+
+async function attempted(ask: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    if (/insufficient (funds|balance)/i.test(error.message)) {
+      throw new ChainError("insufficient", error.message);
+    }
+    if (error.code === 3 || /revert|invalid opcode|out of gas|outofgas/i.test(error.message)) {
+      throw refused(error.message);
+    }
+    throw error;
+  }
+}
+
+function deployData(evm: Evm, token: NewToken): string {
+  const values = [token.name, token.symbol, token.decimals, token.supply];
+  const types = ["string", "string", "uint8", "uint256"];
+  const encoded = evm.ethers.AbiCoder.defaultAbiCoder().encode(types, values);
+  return artefact.bytecode.Token + encoded.slice(2);
+}
+
+function refused(why: string): ChainError {
+  return new ChainError("refused", why);
+}

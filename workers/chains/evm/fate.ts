@@ -1,0 +1,183 @@
+/**
+ * Finds out what became of transactions that share a nonce. One node that has mined one of them
+ * settles it; that all are dead is believed only with the block in which another took the nonce.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import type { Fate, FateQuery, Signed } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { Evm } from "./context.ts";
+import { readTransferLog } from "./erc20.ts";
+import {
+  type EvmReceipt,
+  isMissingState,
+  number,
+  readReceipt,
+  toHex,
+} from "./node.ts";
+import { inspectRaw } from "./payment.ts";
+import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
+
+/** What one node knows. */
+interface Testimony {
+  readonly mined: { readonly signed: Signed; readonly receipt: EvmReceipt } | null;
+  readonly pending: string | null;
+  readonly dead: (Fate & { state: "dead" }) | null;
+}
+
+/** A nonce's address and number. */
+interface Place {
+  readonly address: string;
+  readonly nonce: number;
+}
+
+/** Blocks that are looked through for the taker of a nonce when old states are gone. */
+const SEARCH_MAX = 20_000;
+
+/** Finds the fate of an order by all transactions that were ever signed for it. */
+export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
+  if (query.candidates.length === 0) return { state: "unseen" };
+  const asked = await Promise.allSettled(evm.nodes.peers.map((peer) => testify(peer, query)));
+  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+  if (told.length === 0) throw failureOf(asked);
+  for (const [at, one] of asked.entries()) {
+    if (one.status !== "fulfilled" || !one.value.mined) continue;
+    return await minedFate(evm, evm.nodes.peers[at], one.value.mined);
+  }
+  const pending = told.find((one) => one.pending !== null)?.pending;
+  if (pending) return { state: "pending", hash: pending };
+  return told.find((one) => one.dead !== null)?.dead ?? { state: "unseen" };
+}
+
+async function testify(peer: Peer, query: FateQuery): Promise<Testimony> {
+  const { candidates } = query;
+  const receipts = allOf(
+    await peer.batch(candidates.map(({ hash }) => ({
+      method: "eth_getTransactionReceipt",
+      params: [hash],
+    }))),
+  ).map(readReceipt);
+  const at = receipts.findIndex((receipt) => receipt !== null);
+  const receipt = receipts[at];
+  if (receipt) {
+    return { mined: { signed: candidates[at], receipt }, pending: null, dead: null };
+  }
+  const dead = await deathOf(peer, query);
+  if (dead) return { mined: null, pending: null, dead };
+  const known = allOf(
+    await peer.batch(candidates.map(({ hash }) => ({
+      method: "eth_getTransactionByHash",
+      params: [hash],
+    }))),
+  );
+  // The newest candidate is the one that the pool prefers.
+  const pooled = known.findLastIndex((answer) => answer !== null);
+  return { mined: null, pending: pooled < 0 ? null : candidates[pooled].hash, dead: null };
+}
+
+async function minedFate(
+  evm: Evm,
+  peer: Peer,
+  { signed, receipt }: { signed: Signed; receipt: EvmReceipt },
+): Promise<Fate> {
+  const block = await blockAt(peer, receipt.height, false);
+  const head = number(await peer.call("eth_blockNumber", []), "a height");
+  if (block.hash !== receipt.blockHash || head < receipt.height) {
+    throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
+  }
+  return {
+    state: "mined",
+    hash: signed.hash,
+    block: bare(block),
+    confirmations: head - receipt.height + 1,
+    success: receipt.success && moved(evm, signed, receipt),
+    fee: receipt.fee,
+    feeContract: feeTokenOf(evm, signed),
+  };
+}
+
+/** A token that says no without failing leaves no log of the payment. */
+function moved(evm: Evm, signed: Signed, receipt: EvmReceipt): boolean {
+  const { payments, from: [from] } = inspectRaw(evm, signed.raw);
+  return payments.every(({ to, contract }) => {
+    if (contract === null || contract.toLowerCase() === evm.table.nativeToken) return true;
+    return receipt.logs.some((log) => {
+      const said = readTransferLog(log.topics, log.data);
+      return log.address === contract.toLowerCase() && said?.to === to.toLowerCase() &&
+        said.from === from.toLowerCase();
+    });
+  });
+}
+
+function feeTokenOf(evm: Evm, signed: Signed): string | null {
+  if (!signed.raw.startsWith("0x7b")) return null;
+  return inspectRaw(evm, signed.raw).payments[0]?.contract ?? null;
+}
+
+/** Proves that another transaction took the nonce, deep enough; null while nothing is proven. */
+async function deathOf(peer: Peer, query: FateQuery): Promise<(Fate & { state: "dead" }) | null> {
+  const place = placeOf(query.candidates[0].claims[0]);
+  const head = number(await peer.call("eth_blockNumber", []), "a height");
+  const settled = head - query.depth + 1;
+  if (settled < query.since) return null;
+  const latest = await countAt(peer, place, head);
+  if (latest === null || latest <= place.nonce) return null;
+  const taker = await takerOf(peer, place, query.since, settled);
+  if (taker === null) return null;
+  if (query.candidates.some(({ hash }) => hash === taker.hash)) {
+    throw new ChainError("unavailable", `${peer.name} lists ${taker.hash} but has no receipt`);
+  }
+  return { state: "dead", proof: "consumed", by: taker.hash, height: taker.height };
+}
+
+/** Finds the transaction that took a nonce: by halving, or block by block where states are gone. */
+async function takerOf(peer: Peer, place: Place, since: number, settled: number) {
+  let [low, high] = [Math.max(0, since - 1), settled];
+  const atEnd = await countAt(peer, place, high);
+  if (atEnd !== null && atEnd <= place.nonce) return null;
+  const atStart = await countAt(peer, place, low);
+  // Taken before we signed at all: by somebody else who has the key.
+  if (atStart !== null && atStart > place.nonce) [low, high] = [0, low];
+  while (atEnd !== null && high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    const count = await countAt(peer, place, middle);
+    if (count === null) break;
+    if (count > place.nonce) high = middle;
+    else low = middle;
+  }
+  if (high - low > SEARCH_MAX) return null;
+  for (let from = low; from <= high; from += BLOCKS_AT_ONCE) {
+    const blocks = await blocksOf(peer, from, Math.min(high, from + BLOCKS_AT_ONCE - 1));
+    for (const { height, transactions } of blocks) {
+      const taker = transactions.find((one) =>
+        one.from === place.address && one.nonce === place.nonce
+      );
+      if (taker) return { hash: taker.hash, height };
+    }
+  }
+  return null;
+}
+
+/** Null if the node no longer knows. */
+async function countAt(peer: Peer, { address }: Place, height: number): Promise<number | null> {
+  try {
+    const answer = await peer.call("eth_getTransactionCount", [address, toHex(height)]);
+    return number(answer, "a nonce");
+  } catch (error) {
+    if (error instanceof RpcError && isMissingState(error)) return null;
+    throw error;
+  }
+}
+
+function placeOf(claim: string): Place {
+  const [address, nonce] = claim.split(":");
+  return { address: address.toLowerCase(), nonce: Number(nonce) };
+}
+
+function failureOf(asked: readonly PromiseSettledResult<Testimony>[]): unknown {
+  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
+  const own = reasons.find((reason) => reason instanceof ChainError);
+  if (own) return own;
+  return new ChainError("unavailable", "no node tells what became of the transaction");
+}

@@ -1,0 +1,135 @@
+/**
+ * What gas costs now, at three speeds, asked of the node itself: no fee oracle can vanish under us.
+ * Prices are wei per gas, or base units of a fee token per gas on Celo.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { Contract } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { readAddresses } from "./erc20.ts";
+import { big, bytes, list, record } from "./node.ts";
+
+/** What one unit of gas is bid. */
+export interface GasPrice {
+  /** What it will cost if the next blocks are like the last. */
+  readonly likely: bigint;
+  /** The most that is paid; all of it where the chain burns nothing. */
+  readonly max: bigint;
+  /** What the miner gets of it. */
+  readonly tip: bigint;
+  /** How the bid is written. */
+  readonly bids: "1559" | "legacy";
+}
+
+/** Gas of a plain payment of coins. */
+export const GAS_NATIVE = 21_000n;
+/** Gas of a token transfer to somebody who never had that token, with a margin. */
+export const GAS_TOKEN = 75_000n;
+/** What paying the fee in a token costs on top (CIP-64). */
+export const GAS_FEE_TOKEN = 50_000n;
+
+const BLOCKS = "0x14";
+const PERCENTILES: Readonly<Record<Speed, number>> = { slow: 30, medium: 50, fast: 85 };
+/** Per cent of the node's own price, where there is one price only. */
+const LEGACY: Readonly<Record<Speed, bigint>> = { slow: 100n, medium: 125n, fast: 150n };
+const GET_CURRENCIES = "0x61c661de";
+
+/** Prices a typical payment at each speed. */
+export async function quote(evm: Evm, contract: Contract): Promise<Record<Speed, Fee>> {
+  return await evm.nodes.ask(async (peer) => {
+    const feeToken = await feeTokenFor(evm, peer, contract);
+    const prices = await gasPrices(evm, peer, feeToken);
+    const gas = (contract === null ? GAS_NATIVE : GAS_TOKEN) + (feeToken ? GAS_FEE_TOKEN : 0n);
+    return bySpeed((speed) => feeFor(feeToken, gas * prices[speed].likely));
+  });
+}
+
+/** Writes a fee that is the same for any number of coins, for there are none. */
+export function feeFor(contract: Contract, amount: bigint): Fee {
+  return { contract, base: amount, perInput: 0n, perPayment: 0n, least: 1n };
+}
+
+/**
+ * Tells in which token a payment's fee is to be paid: that token itself where the chain and its
+ * node take it, else null, the coin.
+ */
+export async function feeTokenFor(evm: Evm, peer: Peer, contract: Contract): Promise<Contract> {
+  const { feeTokens, feeDirectory } = evm.table;
+  if (contract === null || feeDirectory === null) return null;
+  if (!feeTokens.includes(contract.toLowerCase())) return null;
+  try {
+    const call = { to: feeDirectory, data: GET_CURRENCIES };
+    const listed = readAddresses(bytes(await peer.call("eth_call", [call, "latest"])));
+    return listed.includes(contract.toLowerCase()) ? contract : null;
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
+}
+
+/** Asks for the price of gas at each speed. */
+export async function gasPrices(
+  evm: Evm,
+  peer: Peer,
+  feeToken: Contract,
+): Promise<Record<Speed, GasPrice>> {
+  if (feeToken !== null) return await tokenPrices(peer, feeToken);
+  if (evm.table.bids === "legacy") return await legacyPrices(peer);
+  const asked = [BLOCKS, "latest", SPEEDS.map((speed) => PERCENTILES[speed])];
+  const history = record(await peer.call("eth_feeHistory", asked), "a fee history");
+  const bases = list(history.baseFeePerGas).map((base) => big(base, "a base fee"));
+  const rewards = list(history.reward ?? []).map((row) =>
+    list(row).map((tip) => big(tip, "a tip"))
+  );
+  // The list ends with the block to come.
+  const base = bases.at(-1);
+  if (base === undefined) throw new ChainError("unavailable", "the node told no base fee");
+  let tip = evm.table.tipMin;
+  const tips = SPEEDS.map((_, column) => {
+    tip = largest(tip, median(rewards.map((row) => row[column] ?? 0n).filter((one) => one > 0n)));
+    return tip;
+  });
+  return bySpeed((speed) => {
+    const bid = tips[SPEEDS.indexOf(speed)];
+    return { likely: base + base / 8n + bid, max: 2n * base + bid, tip: bid, bids: "1559" };
+  });
+}
+
+async function legacyPrices(peer: Peer): Promise<Record<Speed, GasPrice>> {
+  const price = big(await peer.call("eth_gasPrice", []), "a gas price");
+  return bySpeed((speed) => {
+    const bid = (price * LEGACY[speed]) / 100n;
+    return { likely: bid, max: bid, tip: bid, bids: "legacy" };
+  });
+}
+
+/** Celo's nodes quote in any fee token they take. */
+async function tokenPrices(peer: Peer, feeToken: string): Promise<Record<Speed, GasPrice>> {
+  const [price, tip] = allOf(
+    await peer.batch([
+      { method: "eth_gasPrice", params: [feeToken] },
+      { method: "eth_maxPriorityFeePerGas", params: [feeToken] },
+    ]),
+  ).map((answer) => big(answer, "a gas price"));
+  return bySpeed((speed) => {
+    const bid = (price * LEGACY[speed]) / 100n;
+    return { likely: bid, max: 2n * bid, tip: largest(tip, 1n), bids: "1559" };
+  });
+}
+
+function bySpeed<T>(make: (speed: Speed) => T): Record<Speed, T> {
+  return { slow: make("slow"), medium: make("medium"), fast: make("fast") };
+}
+
+function median(values: readonly bigint[]): bigint {
+  const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  return sorted[Math.floor(sorted.length / 2)] ?? 0n;
+}
+
+/** Picks the larger of two amounts. */
+export function largest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

@@ -1,0 +1,249 @@
+/**
+ * What an EVM node answers, read with suspicion: every field is checked for its shape before it is
+ * used, and nonsense counts as no answer. Only raw JSON-RPC; hexadecimal is kept in lower case.
+ * @module
+ */
+import type { Network } from "../../../domain/addresses.ts";
+import { chainFacts } from "../../../domain/assets.ts";
+import { ChainError } from "../chain.ts";
+import { type Nodes, openNodes, type Peer } from "../node.ts";
+import { plain, RpcError, type RpcLimits } from "../rpc.ts";
+import type { Block } from "../sight.ts";
+import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
+
+/** A transaction as a block lists it. */
+export interface EvmTransaction {
+  readonly hash: string;
+  readonly from: string;
+  /** Null where it creates a contract. */
+  readonly to: string | null;
+  /** Wei. */
+  readonly value: bigint;
+  readonly nonce: number;
+}
+
+/** A block with its transactions, or with none where they were not asked for. */
+export interface EvmBlock extends Block {
+  /** Wei; null before EIP-1559. */
+  readonly baseFee: bigint | null;
+  /** False if its bloom filter rules out any log. */
+  readonly hasLogs: boolean;
+  readonly transactions: readonly EvmTransaction[];
+}
+
+/** A log of a successful transaction. */
+export interface EvmLog {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+  readonly blockHash: string;
+  readonly hash: string;
+}
+
+/** What a mined transaction did. */
+export interface EvmReceipt {
+  readonly hash: string;
+  readonly blockHash: string;
+  readonly height: number;
+  readonly from: string;
+  readonly success: boolean;
+  /** Wei, or the fee token's base units, all in all. */
+  readonly fee: bigint;
+  readonly logs: readonly EvmLog[];
+}
+
+/** The nodes of a chain and the chain id that they all gave. */
+export interface EvmNodes extends Nodes {
+  /** Asks for the chain id, once. */
+  chainId(): Promise<number>;
+}
+
+/** Opens the nodes of a chain; each must be of the right network before it is believed. */
+export function openEvmNodes(
+  chain: EvmChainId,
+  network: Network,
+  urls: readonly string[],
+  limits?: Partial<RpcLimits>,
+): EvmNodes {
+  let known: number | null = null;
+  async function identify(peer: Peer): Promise<void> {
+    const id = await askChainId(peer);
+    const wanted = chainFacts(chain).evmChainId?.main;
+    const fits = network === "main" ? id === wanted : !MAIN_CHAIN_IDS.has(id);
+    if (!fits || (known !== null && known !== id)) {
+      const other = network === "main" ? wanted : known ?? "a test network's";
+      throw new ChainError(
+        "wrong_chain",
+        `${peer.name} is of chain ${id}, for ${chain} ${network} it must be ${other}`,
+      );
+    }
+    known = id;
+  }
+  const nodes = openNodes({ urls, limits, identify, blamesNode });
+  return {
+    ...nodes,
+    chainId: async () => known ?? await nodes.ask(askChainId),
+  };
+}
+
+async function askChainId(peer: Peer): Promise<number> {
+  try {
+    return number(await peer.call("eth_chainId", []), "a chain id");
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new ChainError("unavailable", `${peer.name} does not tell its chain: ${error.message}`);
+  }
+}
+
+const NODE_FAULTS = [
+  /rate.?limit|too many requests|limit exceeded|exceeded.*(capacity|quota)|over capacity/i,
+  /(header|block|resource) not found|unknown block|out ?of ?range/i,
+  /missing trie node|state.*(not|un)\s?available|historical state|pruned/i,
+  /indexing is in progress|not synced|syncing|timed? ?out|try again/i,
+];
+
+/** Tells what says more about a node than about the question: another node may do better. */
+function blamesNode({ code, message }: RpcError): boolean {
+  return code === -32005 || isMissingMethod({ code, message }) ||
+    NODE_FAULTS.some((fault) => fault.test(message));
+}
+
+/** Tells that a node does not offer a method at all. */
+export function isMissingMethod({ code, message }: { code: number; message: string }): boolean {
+  return code === -32601 || code === -32004 ||
+    /method.*(not|un)\s?(found|supported|available|exist)|does not exist/i.test(message);
+}
+
+/** Tells that a node no longer has the state of an old block. */
+export function isMissingState(error: RpcError): boolean {
+  return NODE_FAULTS[1].test(error.message) || NODE_FAULTS[2].test(error.message);
+}
+
+/** Writes a number as nodes want it. */
+export function toHex(value: number | bigint): string {
+  return `0x${value.toString(16)}`;
+}
+
+/** Reads a block; null where the node has none. */
+export function readBlock(answer: unknown): EvmBlock | null {
+  if (answer === null) return null;
+  const fields = record(answer, "a block");
+  const listed = Array.isArray(fields.transactions) ? fields.transactions : [];
+  return {
+    height: number(fields.number, "a height"),
+    hash: hash(fields.hash),
+    parentHash: hash(fields.parentHash),
+    time: number(fields.timestamp, "a time"),
+    baseFee: fields.baseFeePerGas === undefined ? null : big(fields.baseFeePerGas, "a base fee"),
+    hasLogs: !/^0x0*$/.test(text(fields.logsBloom ?? "0x1")),
+    transactions: listed.filter((one) => typeof one === "object").map(readTransaction),
+  };
+}
+
+/** Reads a transaction. */
+export function readTransaction(answer: unknown): EvmTransaction {
+  const fields = record(answer, "a transaction");
+  return {
+    hash: hash(fields.hash),
+    from: address(fields.from),
+    to: fields.to === null || fields.to === undefined ? null : address(fields.to),
+    value: big(fields.value, "a value"),
+    // Transactions that a second layer makes itself have none.
+    nonce: fields.nonce === undefined ? -1 : number(fields.nonce, "a nonce"),
+  };
+}
+
+/** Reads a receipt; null where the transaction is in no block. */
+export function readReceipt(answer: unknown): EvmReceipt | null {
+  if (answer === null) return null;
+  const fields = record(answer, "a receipt");
+  const gas = big(fields.gasUsed, "gas");
+  const price = big(fields.effectiveGasPrice ?? "0x0", "a gas price");
+  const onOtherLayer = big(fields.l1Fee ?? "0x0", "a fee");
+  return {
+    hash: hash(fields.transactionHash),
+    blockHash: hash(fields.blockHash),
+    height: number(fields.blockNumber, "a height"),
+    from: address(fields.from),
+    success: fields.status === "0x1",
+    fee: gas * price + onOtherLayer,
+    logs: list(fields.logs).map(readLog),
+  };
+}
+
+/** Reads a log. */
+export function readLog(answer: unknown): EvmLog {
+  const fields = record(answer, "a log");
+  return {
+    address: address(fields.address),
+    topics: list(fields.topics).map(hash),
+    data: text(fields.data).toLowerCase(),
+    blockHash: hash(fields.blockHash),
+    hash: hash(fields.transactionHash),
+  };
+}
+
+/** Reads a list. */
+export function list(answer: unknown): unknown[] {
+  if (!Array.isArray(answer)) throw nonsense("a list", answer);
+  return answer;
+}
+
+/** Reads a whole number small enough to count with. */
+export function number(answer: unknown, what: string): number {
+  const count = big(answer, what);
+  if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw nonsense(what, answer);
+  return Number(count);
+}
+
+/** Reads an amount. */
+export function big(answer: unknown, what: string): bigint {
+  if (typeof answer !== "string" || !/^0x[0-9a-f]{1,64}$/i.test(answer)) {
+    throw nonsense(what, answer);
+  }
+  return BigInt(answer);
+}
+
+/** Reads bytes of any length, as lower-case hexadecimal. */
+export function bytes(answer: unknown): string {
+  if (typeof answer !== "string" || !/^0x([0-9a-f]{2})*$/i.test(answer)) {
+    throw nonsense("bytes", answer);
+  }
+  return answer.toLowerCase();
+}
+
+/** Reads 32 bytes. */
+export function hash(answer: unknown): string {
+  if (typeof answer !== "string" || !/^0x[0-9a-f]{64}$/i.test(answer)) {
+    throw nonsense("a hash", answer);
+  }
+  return answer.toLowerCase();
+}
+
+/** Reads the fields of an object. */
+export function record(answer: unknown, what: string): Record<string, unknown> {
+  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
+    throw nonsense(what, answer);
+  }
+  return { ...answer };
+}
+
+function address(answer: unknown): string {
+  if (typeof answer !== "string" || !/^0x[0-9a-f]{40}$/i.test(answer)) {
+    throw nonsense("an address", answer);
+  }
+  return answer.toLowerCase();
+}
+
+function text(answer: unknown): string {
+  if (typeof answer !== "string") throw nonsense("text", answer);
+  return answer;
+}
+
+function nonsense(what: string, answer: unknown): ChainError {
+  const said = plain(JSON.stringify(answer) ?? "nothing").slice(0, 60);
+  return new ChainError(
+    "unavailable",
+    `the node answered no ${what.replace(/^an? /, "")}: ${said}`,
+  );
+}

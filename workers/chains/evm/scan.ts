@@ -1,0 +1,262 @@
+/**
+ * Finds what arrived at our addresses in a range of blocks. Logs are asked for by block hash: a node
+ * that lags says "unknown block" then, where by height it would say "none", which loses a deposit.
+ * What is found is read from receipts, so it was mined, in that very block, and succeeded.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
+import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
+import {
+  type EvmBlock,
+  type EvmReceipt,
+  type EvmTransaction,
+  isMissingMethod,
+  list,
+  readBlock,
+  readLog,
+  readReceipt,
+  toHex,
+} from "./node.ts";
+
+/** Blocks in flight at once; a full block of a busy chain is about a megabyte of JSON. */
+export const BLOCKS_AT_ONCE = 16;
+/** Beyond, a node answers faster for the whole block than for single receipts. */
+const RECEIPTS_SINGLY = 32;
+/** Beyond, filtering at the node costs more than filtering here. */
+const FILTER_ADDRESSES = 400;
+const FILTER_CONTRACTS = 200;
+
+/** A watch in the form that blocks are compared with: lower case to canonical form. */
+export interface WatchIndex {
+  /** Addresses. */
+  readonly addresses: ReadonlyMap<string, string>;
+  /** Claims. */
+  readonly claims: ReadonlyMap<string, string>;
+  /** Contracts that count, or null for all. */
+  readonly contracts: ReadonlySet<string> | null;
+}
+
+const ZERO = `0x${"0".repeat(40)}`;
+const INDEXES = new WeakMap<Watch, WatchIndex>();
+
+/** Reads the blocks of a range, each with what concerns the watch. */
+export async function* scanRange(
+  evm: Evm,
+  from: number,
+  to: number,
+  watch: Watch,
+): AsyncGenerator<Scanned> {
+  let last: Block | null = null;
+  for (let at = from; at <= to; at += BLOCKS_AT_ONCE) {
+    const end = Math.min(to, at + BLOCKS_AT_ONCE - 1);
+    const part: Scanned[] = await evm.nodes.ask((peer) => scanPart(evm, peer, at, end, watch));
+    for (const scanned of part) {
+      if (last !== null && scanned.block.parentHash !== last.hash) {
+        throw new ChainError("unavailable", `the chain changed below ${scanned.block.height}`);
+      }
+      last = scanned.block;
+      yield scanned;
+    }
+  }
+}
+
+/** Puts a watch into the form that blocks are compared with, once per watch. */
+export function indexOf(watch: Watch): WatchIndex {
+  const known = INDEXES.get(watch);
+  if (known) return known;
+  const index = {
+    addresses: new Map([...watch.addresses].map((one) => [one.toLowerCase(), one])),
+    claims: new Map([...watch.claims].map((one) => [one.toLowerCase(), one])),
+    contracts: watch.contracts && new Set([...watch.contracts].map((one) => one.toLowerCase())),
+  };
+  INDEXES.set(watch, index);
+  return index;
+}
+
+/** Reads a block that must be there. */
+export async function blockAt(peer: Peer, height: number, full: boolean): Promise<EvmBlock> {
+  const block = readBlock(await peer.call("eth_getBlockByNumber", [toHex(height), full]));
+  return present(block, height);
+}
+
+/** Reads whole blocks of a short range, all of which must be there. */
+export async function blocksOf(peer: Peer, from: number, to: number): Promise<EvmBlock[]> {
+  const heights = Array.from({ length: to - from + 1 }, (_, step) => from + step);
+  const asked = heights.map((height) => ({
+    method: "eth_getBlockByNumber",
+    params: [toHex(height), true],
+  }));
+  const answers = allOf(await peer.batch(asked));
+  return answers.map((answer, at) => present(readBlock(answer), heights[at]));
+}
+
+/** Lists what one transaction brought to watched addresses, by its value and its logs. */
+export function transfersOf(
+  evm: Evm,
+  block: Block,
+  transaction: EvmTransaction,
+  receipt: EvmReceipt,
+  index: WatchIndex,
+): Transfer[] {
+  if (!receipt.success) return [];
+  const found: Transfer[] = [];
+  const base = { hash: receipt.hash, block: bare(block), maturesAt: null };
+  const { getAddress } = evm.ethers;
+  const { from, to, value } = transaction;
+  const payee = to === null ? undefined : index.addresses.get(to);
+  if (payee !== undefined && value > 0n && from !== to) {
+    const sender = getAddress(from);
+    found.push({ ...base, index: -1, from: sender, to: payee, contract: null, amount: value });
+  }
+  for (const [place, log] of receipt.logs.entries()) {
+    const said = readTransferLog(log.topics, log.data);
+    const owner = said && index.addresses.get(said.to);
+    if (!said || !owner || said.amount === 0n || said.from === said.to) continue;
+    const native = log.address === evm.table.nativeToken;
+    if (!native && !counts(evm, log.address, index)) continue;
+    // Where the coin is a token too, one payment may show as value and as log.
+    if (native && said.to === to && said.amount === value && said.from === from) continue;
+    const sender = said.from === null || said.from === ZERO ? null : getAddress(said.from);
+    const contract = native ? null : getAddress(log.address);
+    found.push({ ...base, index: place, from: sender, to: owner, contract, amount: said.amount });
+  }
+  return found;
+}
+
+/** Reads receipts of transactions that a block holds; all of them must be of that block. */
+export async function receiptsOf(
+  peer: Peer,
+  block: Block,
+  hashes: readonly string[],
+): Promise<EvmReceipt[]> {
+  const whole = hashes.length > RECEIPTS_SINGLY ? await receiptsOfBlock(peer, block) : [];
+  const byHash = new Map(whole.map((receipt) => [receipt?.hash, receipt]));
+  const missing = hashes.filter((hash) => !byHash.has(hash));
+  for (const receipt of await singleReceipts(peer, missing)) byHash.set(receipt?.hash, receipt);
+  return hashes.map((hash) => {
+    const receipt = byHash.get(hash);
+    if (receipt?.blockHash === block.hash) return receipt;
+    throw new ChainError("unavailable", `${peer.name} has no receipt of ${hash} in its block`);
+  });
+}
+
+async function scanPart(
+  evm: Evm,
+  peer: Peer,
+  from: number,
+  to: number,
+  watch: Watch,
+): Promise<Scanned[]> {
+  const blocks = await blocksOf(peer, from, to);
+  const index = indexOf(watch);
+  const logged = await hashesWithLogs(evm, peer, blocks, index);
+  const scanned: Scanned[] = [];
+  for (const [at, block] of blocks.entries()) {
+    scanned.push(await scanBlock(evm, peer, block, logged[at], index));
+  }
+  return scanned;
+}
+
+async function scanBlock(
+  evm: Evm,
+  peer: Peer,
+  block: EvmBlock,
+  logged: ReadonlySet<string>,
+  index: WatchIndex,
+): Promise<Scanned> {
+  const listed = new Set(block.transactions.map(hashOf));
+  const touched = block.transactions.filter((one) =>
+    logged.has(one.hash) || (one.value > 0n && one.to !== null && index.addresses.has(one.to))
+  ).concat([...logged].filter((hash) => !listed.has(hash)).map(unlisted));
+  const receipts = await receiptsOf(peer, block, touched.map((one) => one.hash));
+  const consumed = block.transactions.flatMap(({ from, nonce, hash }) => {
+    const claim = index.claims.get(`${from}:${nonce}`);
+    return claim === undefined ? [] : [{ claim, hash }];
+  });
+  return {
+    block: bare(block),
+    transfers: touched.flatMap((one, at) => transfersOf(evm, block, one, receipts[at], index)),
+    consumed,
+  };
+}
+
+async function hashesWithLogs(
+  evm: Evm,
+  peer: Peer,
+  blocks: readonly EvmBlock[],
+  index: WatchIndex,
+): Promise<ReadonlySet<string>[]> {
+  const filter = logFilter(evm, index);
+  const asked = filter === null ? [] : blocks.filter((block) => block.hasLogs);
+  const answers = allOf(
+    await peer.batch(asked.map(({ hash }) => ({
+      method: "eth_getLogs",
+      params: [{ ...filter, blockHash: hash }],
+    }))),
+  );
+  const found = new Map(asked.map((block, at) => {
+    const logs = list(answers[at]).map(readLog);
+    const wrong = logs.find((log) => log.blockHash !== block.hash);
+    if (wrong) throw new ChainError("unavailable", `${peer.name} gave logs of another block`);
+    return [block.hash, new Set(logs.filter((log) => arrives(log.topics, index)).map(hashOf))];
+  }));
+  return blocks.map((block) => found.get(block.hash) ?? new Set());
+}
+
+/** Polygon's bridge logs through a transaction of the protocol that some nodes do not list. */
+export function unlisted(hash: string): EvmTransaction {
+  return { hash, from: ZERO, to: null, value: 0n, nonce: -1 };
+}
+
+/** Null if no log can concern us. */
+function logFilter(evm: Evm, index: WatchIndex) {
+  const { nativeToken } = evm.table;
+  const contracts = index.contracts && [...index.contracts, ...(nativeToken ? [nativeToken] : [])];
+  if (index.addresses.size === 0 || contracts?.length === 0) return null;
+  const few = index.addresses.size <= FILTER_ADDRESSES;
+  const payees = few ? [null, [...index.addresses.keys()].map(topicOf)] : [];
+  const address = contracts && contracts.length <= FILTER_CONTRACTS ? contracts : undefined;
+  return { address, topics: [TRANSFER_TOPIC, ...payees] };
+}
+
+function arrives(topics: readonly string[], index: WatchIndex): boolean {
+  return topics.length === 3 && index.addresses.has(`0x${topics[2].slice(26)}`);
+}
+
+function hashOf(log: { hash: string }): string {
+  return log.hash;
+}
+
+function counts(evm: Evm, contract: string, index: WatchIndex): boolean {
+  if (evm.table.echoes.includes(contract)) return false;
+  return index.contracts === null || index.contracts.has(contract);
+}
+
+async function singleReceipts(peer: Peer, hashes: readonly string[]) {
+  const asked = hashes.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] }));
+  return allOf(await peer.batch(asked)).map(readReceipt);
+}
+
+async function receiptsOfBlock(peer: Peer, block: Block) {
+  try {
+    return list(await peer.call("eth_getBlockReceipts", [toHex(block.height)])).map(readReceipt);
+  } catch (error) {
+    if (error instanceof RpcError && isMissingMethod(error)) return [];
+    throw error;
+  }
+}
+
+function present(block: EvmBlock | null, height: number): EvmBlock {
+  // Above its head a node says null; below it, that is a node which lags behind another.
+  if (block?.height === height) return block;
+  throw new ChainError("unavailable", `the node does not have block ${height}`);
+}
+
+/** Leaves only what a block is known by. */
+export function bare({ height, hash, parentHash, time }: Block): Block {
+  return { height, hash, parentHash, time };
+}
