@@ -40,7 +40,7 @@ export interface Nodes {
   /**
    * Does a piece of work with the first node that manages it. Answers are read inside the work, so
    * that nonsense counts as a failure of the node; and all of it sees one and the same node.
-   * @throws {RpcError} as a node answered, if the question is at fault
+   * @throws {RpcError} as a node answered, if it is not the node that is to blame
    * @throws {ChainError} `unavailable`, `wrong_chain`, and whatever the work itself throws
    */
   ask<T>(work: (peer: Peer) => Promise<T>): Promise<T>;
@@ -183,8 +183,6 @@ function worst(failures: readonly unknown[]): unknown {
     error instanceof ChainError && error.fault === "wrong_chain"
   );
   if (wrong !== undefined) return wrong;
-  const refused = failures.find((error) => error instanceof RpcError);
-  if (refused !== undefined) return refused;
   const said = failures.map((error) => error instanceof Error ? error.message : String(error));
   return new ChainError("unavailable", said.join("; "));
 }

@@ -9,13 +9,7 @@ import type { Fate, FateQuery, Signed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
-import {
-  type EvmReceipt,
-  isMissingState,
-  number,
-  readReceipt,
-  toHex,
-} from "./node.ts";
+import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./node.ts";
 import { inspectRaw } from "./payment.ts";
 import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
 

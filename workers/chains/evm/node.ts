@@ -80,10 +80,16 @@ export function openEvmNodes(
     known = id;
   }
   const nodes = openNodes({ urls, limits, identify, blamesNode });
-  return {
-    ...nodes,
-    chainId: async () => known ?? await nodes.ask(askChainId),
-  };
+  async function ask<T>(work: (peer: Peer) => Promise<T>): Promise<T> {
+    try {
+      return await nodes.ask(work);
+    } catch (error) {
+      // Whoever understands a refusal has caught it within the work; here it is no answer.
+      if (error instanceof RpcError) throw new ChainError("unavailable", error.message);
+      throw error;
+    }
+  }
+  return { ...nodes, ask, chainId: async () => known ?? await ask(askChainId) };
 }
 
 async function askChainId(peer: Peer): Promise<number> {

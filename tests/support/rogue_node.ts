@@ -1,0 +1,91 @@
+/**
+ * A node that misbehaves, on loopback: it passes questions on to a real one, and a test changes what
+ * it likes on the way.
+ * @module
+ */
+
+/** One JSON-RPC question as it arrived. */
+export interface Question {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: unknown[];
+}
+
+/** What a test does to a question: an answer, a whole response, or undefined to pass it on. */
+export type Trick = (question: Question) => unknown | Response | Promise<unknown | Response>;
+
+/** A running rogue. */
+export interface Rogue extends AsyncDisposable {
+  readonly url: string;
+  /** Methods asked so far, in order. */
+  readonly asked: string[];
+  /** Sets what is done from now on. */
+  trick: Trick;
+  /** False refuses several questions in one request. */
+  takesBatches: boolean;
+  /** Ends it even while it owes an answer. */
+  abort(): Promise<void>;
+}
+
+/** A JSON-RPC error as the answer to a question. */
+export class RogueError extends Error {
+  constructor(readonly code: number, message: string) {
+    super(message);
+  }
+}
+
+/** Starts a rogue before a real node, or before none. */
+export function startRogue(behind: string | null, trick: Trick = () => undefined): Rogue {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {}, signal }, serve);
+  const { port } = server.addr;
+  const rogue: Rogue = {
+    url: `http://127.0.0.1:${port}`,
+    asked: [],
+    trick,
+    takesBatches: true,
+    abort: async () => {
+      ending.abort();
+      await server.finished;
+    },
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+  async function serve(request: Request): Promise<Response> {
+    const body = await request.json();
+    const questions: Question[] = Array.isArray(body) ? body : [body];
+    if (Array.isArray(body) && !rogue.takesBatches) {
+      const error = { code: -32600, message: "batches are not taken" };
+      return Response.json({ jsonrpc: "2.0", id: null, error });
+    }
+    const answers: unknown[] = [];
+    for (const question of questions) {
+      rogue.asked.push(question.method);
+      const answer = await answerTo(question);
+      if (answer instanceof Response) return answer;
+      answers.push(answer);
+    }
+    return Response.json(Array.isArray(body) ? answers : answers[0]);
+  }
+  async function answerTo(question: Question): Promise<unknown | Response> {
+    const { id } = question;
+    try {
+      const answer = await rogue.trick(question);
+      if (answer instanceof Response) return answer;
+      if (answer !== undefined) return { jsonrpc: "2.0", id, result: answer };
+      return await passOn(behind, question);
+    } catch (error) {
+      if (!(error instanceof RogueError)) throw error;
+      return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
+    }
+  }
+  return rogue;
+}
+
+/** Asks the real node. */
+export async function passOn(behind: string | null, question: Question): Promise<unknown> {
+  if (behind === null) throw new RogueError(-32601, "Method not found");
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(behind, { method: "POST", headers, body: JSON.stringify(question) });
+  return await response.json();
+}
