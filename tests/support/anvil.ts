@@ -66,8 +66,10 @@ export async function startAnvil(chainId = 1, ...args: string[]): Promise<Anvil>
   const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const url = `http://${await listening(output)}`;
   const drained = drain(output);
+  let running = true;
   async function stop(): Promise<void> {
-    child.kill("SIGTERM");
+    if (running) child.kill("SIGTERM");
+    running = false;
     await child.status;
     await drained;
   }

@@ -1,0 +1,124 @@
+import { deepEqual, equal } from "node:assert/strict";
+import type { Chain } from "../../../../workers/chains/chain.ts";
+import { openEvm } from "../../../../workers/chains/evm/chain.ts";
+import { failsAs, pays, scanned, signed, watching } from "../../../chains/conformance.ts";
+import { startAnvil } from "../../../support/anvil.ts";
+import { RogueError, startRogue } from "../../../support/rogue_node.ts";
+import { evmStage, newParty } from "./stage.ts";
+
+const GARBAGE: readonly unknown[] = [
+  "0x",
+  "12",
+  "0xzz",
+  {},
+  [],
+  { number: "0x1", hash: "0x12" },
+  true,
+  -1,
+  "0x" + "f".repeat(70),
+];
+
+/** Everything that asks a node. */
+const WORK: Readonly<Record<string, (chain: Chain) => Promise<unknown>>> = {
+  head: (chain) => chain.head(),
+  block: (chain) => chain.block(1),
+  scan: (chain) => scanned(chain, 1, 1, watching([newParty().address])),
+  balances: (chain) => chain.balances([{ address: newParty().address, contract: null }], null),
+  quote: (chain) => chain.quote(null),
+  nonces: (chain) => chain.nonces(newParty().address),
+  token: (chain) => chain.token(newParty().address),
+  draft: (chain) => chain.draft(pays(newParty(), newParty().address, 1n), "fast"),
+};
+
+Deno.test("a node that answers garbage is unavailable, whatever is asked", async () => {
+  await using stage = await evmStage();
+  await stage.mine();
+  for (const answer of GARBAGE) {
+    await using node = startRogue(
+      stage.anvil.url,
+      ({ method }) => method === "eth_chainId" ? undefined : answer,
+    );
+    for (const work of Object.values(WORK)) {
+      const chain = await stage.open(node.url);
+      // Any bytes are a proper contract, or the lack of one.
+      if (work === WORK.token && /^0x([0-9a-f]{2})*$/.test(String(answer))) continue;
+      await failsAs("unavailable", work(chain));
+    }
+  }
+});
+
+Deno.test("a node that answers garbage is passed over for one that does not", async () => {
+  await using stage = await evmStage();
+  await stage.mine();
+  await using node = startRogue(
+    stage.anvil.url,
+    ({ method }) => method === "eth_chainId" ? undefined : { nonsense: true },
+  );
+  for (const [name, work] of Object.entries(WORK)) {
+    if (name === "draft") continue; // the party has nothing to pay with
+    await work(await stage.open(node.url, stage.anvil.url));
+  }
+});
+
+Deno.test("a node that is down, slow or busy is unavailable, and payments go through another", async () => {
+  await using stage = await evmStage();
+  const { anvil, payer, mine } = stage;
+  const slow = startRogue(null, () => new Promise(() => {}));
+  await using busy = startRogue(null, () => {
+    throw new RogueError(-32005, "too many requests");
+  });
+  const down = "http://127.0.0.1:9";
+  for (const url of [down, slow.url, busy.url]) {
+    await failsAs("unavailable", (await stage.open(url)).head());
+  }
+  const chain = await stage.open(down, busy.url, anvil.url);
+  const order = pays(payer, newParty().address, 5n);
+  const { signed: bytes } = await signed({ ...stage, chain }, payer, order);
+  equal((await chain.broadcast(bytes)).outcome, "accepted");
+  await mine();
+  const fate = await chain.status({ candidates: [bytes], since: 0, depth: 1 });
+  equal(fate.state, "mined");
+  await slow.abort();
+});
+
+Deno.test("a node that takes no batches is asked singly", async () => {
+  await using stage = await evmStage();
+  await using node = startRogue(stage.anvil.url);
+  node.takesBatches = false;
+  const ours = newParty().address;
+  await stage.pay(ours, 5n);
+  await stage.mine(30);
+  const chain = await stage.open(node.url);
+  const found = await scanned(chain, 0, 30, watching([ours]));
+  deepEqual(found.flatMap(({ transfers }) => transfers).map((one) => one.amount), [5n]);
+});
+
+Deno.test("a main network takes one chain id only, a test network any that is no main one", async () => {
+  const cases = [
+    ["ETHEREUM", "main", 1, true],
+    ["ETHEREUM", "main", 11155111, false],
+    ["POLYGON", "main", 1, false],
+    ["ETHEREUM", "testnet", 11155111, true],
+    ["ETHEREUM", "testnet", 424242, true],
+    ["ETHEREUM", "testnet", 1, false],
+    ["BSC", "testnet", 137, false],
+  ] as const;
+  for (const [id, network, chainId, fits] of cases) {
+    await using anvil = await startAnvil(chainId);
+    const chain = await openEvm(id, network, [anvil.url]);
+    if (fits) equal((await chain.head()).height, 0);
+    else await failsAs("wrong_chain", chain.head());
+    chain.close();
+  }
+  await failsAs("unsupported", openEvm("ETHEREUM", "regtest", ["http://127.0.0.1:9"]));
+});
+
+Deno.test("two nodes of one test network must be of the same chain", async () => {
+  await using one = await startAnvil(31337);
+  await using two = await startAnvil(31338);
+  const chain = await openEvm("ETHEREUM", "testnet", [one.url, two.url]);
+  await chain.head();
+  await one.stop();
+  await failsAs("wrong_chain", chain.head());
+  chain.close();
+});
