@@ -1,0 +1,237 @@
+/**
+ * The environment as one frozen object. Everything is checked here, once, and every fault is told at
+ * the same time; nothing else in the project reads the environment.
+ * @module
+ */
+import type { LogLevel } from "./log.ts";
+
+/** A blockchain that can be configured. */
+export const CHAIN_NAMES = [
+  "BITCOIN",
+  "LITECOIN",
+  "BITCOIN_CASH",
+  "DOGECOIN",
+  "ETHEREUM",
+  "POLYGON",
+  "CELO",
+  "BSC",
+  "SOLANA",
+  "TRON",
+] as const;
+/** A blockchain that can be configured. */
+export type ChainName = typeof CHAIN_NAMES[number];
+
+/** One network of a chain. */
+export interface NetworkConfig {
+  /** Addresses of nodes, the first preferred. Empty: not configured. */
+  rpcUrls: readonly string[];
+  /** Depth at which a deposit counts; null for the chain's own default. */
+  confirmations: number | null;
+}
+
+/** The nodes of a chain. */
+export interface ChainConfig {
+  main: NetworkConfig;
+  testnet: NetworkConfig;
+  /** Address parameters of the test network (bitcoin family). */
+  testnetNetwork: "testnet" | "signet" | "regtest";
+}
+
+/** All settings of a process. */
+export interface Config {
+  port: number;
+  host: string;
+  baseUrl: string;
+  adminUrl: string;
+  /** Null: a PostgreSQL of our own is run in `dataDir`. */
+  databaseUrl: string | null;
+  dataDir: string;
+  databasePrepare: boolean;
+  realmRoles: boolean;
+  /** Null only with the embedded database, where it is generated. */
+  platformKey: string | null;
+  /** 32 bytes, base64. Null with the embedded database, or in a process that runs no workers. */
+  masterKey: string | null;
+  workers: boolean;
+  pollIntervalMs: number;
+  tokenTtlS: number;
+  logLevel: LogLevel;
+  logFormat: "json" | "pretty";
+  chains: Readonly<Record<ChainName, ChainConfig>>;
+}
+
+/** The settings are wrong; `faults` names every one. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+
+  /** Gathers the faults into one message. */
+  constructor(readonly faults: readonly string[]) {
+    super(`the configuration has ${faults.length} fault(s):\n- ${faults.join("\n- ")}`);
+  }
+}
+
+/** Reads variables one by one and gathers what is wrong with them. */
+interface Reader {
+  readonly faults: string[];
+  text(name: string): string | null;
+  choice<const T extends string>(name: string, choices: readonly T[], otherwise: T): T;
+  whole(name: string, min: number, max: number, otherwise: number): number;
+  url(name: string, protocols: readonly string[]): string | null;
+}
+
+const SUFFIXES = [
+  "RPC_URL",
+  "TESTNET_RPC_URL",
+  "CONFIRMATIONS",
+  "TESTNET_CONFIRMATIONS",
+  "TESTNET_NETWORK",
+];
+const CHAIN_VARIABLES = new Set(
+  CHAIN_NAMES.flatMap((chain) => SUFFIXES.map((suffix) => `${chain}_${suffix}`)),
+);
+const LOOKS_LIKE_CHAIN = new RegExp(
+  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|TESTNET_NETWORK)$`,
+);
+
+/**
+ * Checks the environment.
+ *
+ * @param terminal whether logs go to a person's terminal
+ * @throws {ConfigError} naming every fault
+ */
+export function readConfig(
+  env: Readonly<Record<string, string>>,
+  terminal: boolean,
+): Config {
+  const read = reader(env);
+  const port = read.whole("PORT", 0, 65535, 8080);
+  const host = read.text("HOST") ?? "127.0.0.1";
+  const databaseUrl = read.url("DATABASE_URL", ["postgres:", "postgresql:"]);
+  const workers = read.choice("WORKERS", ["on", "off"], "on") === "on";
+  const baseUrl = read.url("BASE_URL", ["http:", "https:"]) ??
+    `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const config: Config = {
+    port,
+    host,
+    baseUrl: baseUrl.replace(/\/+$/, ""),
+    adminUrl: (read.url("ADMIN_URL", ["http:", "https:"]) ?? baseUrl).replace(/\/+$/, ""),
+    databaseUrl,
+    dataDir: read.text("DATA_DIR") ?? ".data",
+    databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
+    realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
+    platformKey: platformKey(read, databaseUrl !== null),
+    masterKey: masterKey(read, databaseUrl !== null && workers),
+    workers,
+    pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
+    tokenTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
+    logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
+    logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
+    chains: readChains(read, env),
+  };
+  if (read.faults.length > 0) throw new ConfigError(read.faults);
+  return deepFreeze(config);
+}
+
+function reader(env: Readonly<Record<string, string>>): Reader {
+  const faults: string[] = [];
+  const text = (name: string) => env[name]?.trim() || null;
+  return {
+    faults,
+    text,
+    choice(name, choices, otherwise) {
+      const given = text(name);
+      const found = choices.find((choice) => choice === given?.toLowerCase());
+      if (given !== null && found === undefined) {
+        faults.push(
+          `${name} is ${JSON.stringify(given)}; one of ${choices.join(", ")} is expected`,
+        );
+      }
+      return found ?? otherwise;
+    },
+    whole(name, min, max, otherwise) {
+      const given = text(name);
+      if (given === null) return otherwise;
+      const number = /^\d{1,10}$/.test(given) ? Number(given) : NaN;
+      if (number >= min && number <= max) return number;
+      faults.push(
+        `${name} is ${JSON.stringify(given)}; a whole number from ${min} to ${max} is expected`,
+      );
+      return otherwise;
+    },
+    url(name, protocols) {
+      const given = text(name);
+      if (given === null) return null;
+      if (URL.canParse(given) && protocols.includes(new URL(given).protocol)) return given;
+      // The value itself may hold a password, so it is not shown.
+      faults.push(`${name} is not an address that starts with ${protocols.join("// or ")}//`);
+      return null;
+    },
+  };
+}
+
+function platformKey(read: Reader, required: boolean): string | null {
+  const key = read.text("PLATFORM_KEY");
+  if (key === null && required) {
+    read.faults.push("PLATFORM_KEY is missing: the operator's key, at least 16 characters");
+  }
+  if (key !== null && key.length < 16) {
+    read.faults.push("PLATFORM_KEY is too short: at least 16 characters are expected");
+  }
+  return key;
+}
+
+function masterKey(read: Reader, required: boolean): string | null {
+  const key = read.text("MASTER_KEY");
+  if (key === null) {
+    if (required) {
+      read.faults.push("MASTER_KEY is missing: 32 bytes as base64 (openssl rand -base64 32)");
+    }
+    return null;
+  }
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) {
+    read.faults.push("MASTER_KEY is not the base64 form of 32 bytes (openssl rand -base64 32)");
+  }
+  return key;
+}
+
+function readChains(
+  read: Reader,
+  env: Readonly<Record<string, string>>,
+): Readonly<Record<ChainName, ChainConfig>> {
+  for (const name of Object.keys(env)) {
+    if (LOOKS_LIKE_CHAIN.test(name) && !CHAIN_VARIABLES.has(name)) {
+      read.faults.push(`${name} is not a known setting of a chain`);
+    }
+  }
+  const network = (prefix: string): NetworkConfig => {
+    const given = read.text(`${prefix}_CONFIRMATIONS`);
+    return {
+      rpcUrls: (read.text(`${prefix}_RPC_URL`) ?? "").split(",").map((url) => url.trim())
+        .filter((url) => url !== "" && checkRpcUrl(read, `${prefix}_RPC_URL`, url)),
+      confirmations: given === null ? null : read.whole(`${prefix}_CONFIRMATIONS`, 0, 100_000, 0),
+    };
+  };
+  return Object.fromEntries(CHAIN_NAMES.map((chain) => [chain, {
+    main: network(chain),
+    testnet: network(`${chain}_TESTNET`),
+    testnetNetwork: read.choice(
+      `${chain}_TESTNET_NETWORK`,
+      ["testnet", "signet", "regtest"],
+      "testnet",
+    ),
+  }])) as Record<ChainName, ChainConfig>;
+}
+
+function checkRpcUrl(read: Reader, name: string, url: string): boolean {
+  if (URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)) return true;
+  read.faults.push(`${name} holds an address that does not start with http:// or https://`);
+  return false;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}

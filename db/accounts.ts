@@ -1,0 +1,130 @@
+/** Statements on accounts. Balances are changed by the ledger alone. @module */
+import type { Db, Tx } from "./database.ts";
+
+/** An account as stored. Amounts are decimals in whole units of the asset. */
+export interface AccountRow {
+  id: string;
+  total: string;
+  blocked: string;
+  type: "virtual" | "ramp" | "deposit" | "system";
+  asset: string;
+  testnet: boolean;
+  decimals: number;
+  active: boolean;
+  frozen: boolean;
+  enabled: boolean;
+  is_default: boolean;
+  currency: string;
+  currency_places: number;
+  country: string;
+  holder: string | null;
+  owner: string | null;
+  system: "world" | "fees" | null;
+  ramp: string | null;
+  reference: string | null;
+  data: Record<string, unknown>;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "total",
+  "blocked",
+  "type",
+  "asset",
+  "testnet",
+  "decimals",
+  "active",
+  "frozen",
+  "enabled",
+  "is_default",
+  "currency",
+  "currency_places",
+  "country",
+  "holder",
+  "owner",
+  "system",
+  "ramp",
+  "reference",
+  "data",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** What a new account consists of; it starts empty. */
+export type NewAccountRow = Omit<
+  AccountRow,
+  "total" | "blocked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system" | "ramp"
+>;
+
+/** Adds an account. */
+export async function insertAccount(tx: Tx, account: NewAccountRow): Promise<AccountRow> {
+  const [row] = await tx<AccountRow[]>`
+    insert into accounts (id, type, asset, testnet, decimals, active, enabled, is_default, currency,
+      currency_places, country, holder, owner, reference, data, created_at)
+    values (${account.id}, ${account.type}, ${account.asset}, ${account.testnet},
+      ${account.decimals}, ${account.active}, ${account.enabled}, ${account.is_default},
+      ${account.currency}, ${account.currency_places}, ${account.country}, ${account.holder},
+      ${account.owner}, ${account.reference}, ${tx.json(account.data as never)},
+      ${account.created_at})
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Takes the default mark from the account of this holder and asset that carries it. */
+export async function clearDefault(
+  tx: Tx,
+  of: { holder: string; asset: string; testnet: boolean },
+): Promise<void> {
+  await tx`
+    update accounts set is_default = false
+    where holder = ${of.holder} and asset = ${of.asset} and testnet = ${of.testnet}
+      and is_default and deleted_at is null`;
+}
+
+/** Finds or makes the counterparty of an asset: where value enters and leaves the realm's ledger. */
+export async function upsertSystemAccount(
+  tx: Tx,
+  account:
+    & Pick<
+      AccountRow,
+      | "id"
+      | "asset"
+      | "testnet"
+      | "decimals"
+      | "currency"
+      | "currency_places"
+      | "country"
+      | "created_at"
+    >
+    & { system: "world" | "fees" },
+): Promise<string> {
+  const [found] = await tx<{ id: string }[]>`
+    select id from accounts
+    where type = 'system' and asset = ${account.asset} and testnet = ${account.testnet}
+      and system = ${account.system}`;
+  if (found !== undefined) return found.id;
+  const [made] = await tx<{ id: string }[]>`
+    insert into accounts ${tx({ ...account, type: "system", active: true, enabled: true })}
+    returning id`;
+  return made.id;
+}
+
+/** Reads one account, deleted ones too. */
+export async function selectAccount(db: Db, id: string): Promise<AccountRow | null> {
+  const [row] = await db<AccountRow[]>`select ${db(COLUMNS)} from accounts where id = ${id}`;
+  return row ?? null;
+}
+
+/** Makes an account usable; tells whether it had not been before. */
+export async function markEnabled(tx: Tx, id: string): Promise<AccountRow | null> {
+  const [row] = await tx<AccountRow[]>`
+    update accounts set enabled = true, active = true, updated_at = now()
+    where id = ${id} and not enabled returning ${tx(COLUMNS)}`;
+  return row ?? null;
+}

@@ -1,0 +1,109 @@
+/** Statements of the job table: enqueue, claim under a lease, finish under the fencing token. @module */
+import type { Db, Tx } from "./database.ts";
+
+/** A job as its worker sees it. */
+export interface JobRow {
+  id: string;
+  name: string;
+  payload: Record<string, unknown>;
+  /** Which attempt this is, from 1; also the token that finishing must show. */
+  attempts: number;
+  attempts_max: number;
+}
+
+/** What a new job consists of. */
+export interface NewJobRow {
+  id: string;
+  name: string;
+  payload: Record<string, unknown>;
+  /** Jobs of one lane run one at a time, oldest first. */
+  lane?: string | null;
+  /** While a job of this name and mark waits or runs, another is not added. */
+  dedupe?: string | null;
+  /** Not before, in milliseconds since the epoch. */
+  run_at?: number | null;
+}
+
+/** Adds a job in the caller's transaction. */
+export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
+  await tx`
+    insert into jobs (id, name, payload, lane, dedupe, run_at)
+    values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.lane ?? null},
+      ${job.dedupe ?? null}, coalesce(${job.run_at ?? null}::timestamptz, now()))
+    on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
+}
+
+/** Takes due jobs under a lease. Of one lane only the oldest is taken, and only when none runs. */
+export async function claimJobs(db: Db, limit: number, leaseS: number): Promise<JobRow[]> {
+  return await db<JobRow[]>`
+    update jobs set state = 'running', attempts = attempts + 1,
+      locked_until = now() + make_interval(secs => ${leaseS})
+    where id = any (array(
+      select j.id from jobs j
+      where j.state = 'ready' and j.run_at <= now() and (j.lane is null or not exists (
+        select 1 from jobs o where o.lane = j.lane and o.state in ('ready', 'running')
+          and o.id < j.id))
+      order by j.run_at, j.id limit ${limit} for update skip locked))
+    returning id, name, payload, attempts, attempts_max`;
+}
+
+/** Prolongs a lease; false when it was lost. */
+export async function extendLease(db: Db, job: JobRow, leaseS: number): Promise<boolean> {
+  const rows = await db`
+    update jobs set locked_until = now() + make_interval(secs => ${leaseS})
+    where id = ${job.id} and attempts = ${job.attempts} and state = 'running' returning id`;
+  return rows.length > 0;
+}
+
+/** Closes a job that succeeded. */
+export async function markDone(db: Db, job: JobRow): Promise<void> {
+  await db`
+    update jobs set state = 'done', finished_at = now(), locked_until = null, last_error = null
+    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+}
+
+/** Puts a failed job back for later, or lays it aside after its last attempt. */
+export async function markFailed(
+  db: Db,
+  job: JobRow,
+  error: string,
+  delayMs: number,
+): Promise<void> {
+  await db`
+    update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
+      finished_at = case when attempts >= attempts_max then now() end,
+      last_error = ${error}, locked_until = null,
+      run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
+    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+}
+
+/** Puts a job back at once, because its worker is leaving. */
+export async function releaseJob(db: Db, job: JobRow): Promise<void> {
+  await db`
+    update jobs set state = 'ready', locked_until = null, attempts = attempts - 1
+    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+}
+
+/** Puts back the jobs whose workers were lost. */
+export async function reapJobs(db: Db): Promise<void> {
+  await db`
+    update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
+      finished_at = case when attempts >= attempts_max then now() end,
+      locked_until = null, last_error = 'the lease ran out'
+    where state = 'running' and locked_until < now()`;
+}
+
+/** Removes jobs that ended a while ago; the dead ones stay longer, for people to look at. */
+export async function deleteOldJobs(db: Db): Promise<void> {
+  await db`
+    delete from jobs where (state = 'done' and finished_at < now() - interval '7 days')
+      or (state = 'dead' and finished_at < now() - interval '90 days')`;
+}
+
+/** How long until the next job is due, in milliseconds; null when none waits. */
+export async function selectNextDue(db: Db): Promise<number | null> {
+  const [row] = await db<{ ms: string | null }[]>`
+    select ceil(extract(epoch from min(run_at) - now()) * 1000)::bigint as ms
+    from jobs where state = 'ready'`;
+  return row.ms === null ? null : Math.max(0, Number(row.ms));
+}

@@ -1,0 +1,138 @@
+/**
+ * The two ladders of migrations: the platform's schema and each realm's. Files are applied in order,
+ * once, under a lock; a file that changed after it was applied stops everything.
+ * @module
+ */
+import type { Db, Sql, Tx } from "./database.ts";
+
+/** One file of a ladder. */
+export interface Migration {
+  number: number;
+  name: string;
+  text: string;
+  /** SHA-256 of the text, hexadecimal. */
+  checksum: string;
+}
+
+/** The ladder of realms, with the statement of rights that follows it. */
+export interface Ladders {
+  platform: Migration[];
+  realm: Migration[];
+  rights: string;
+}
+
+const FILE = /^(\d{4})_([a-z0-9_]+)\.sql$/;
+const TRACK = `create table if not exists migrations (
+  number integer primary key, name text not null, checksum text not null,
+  applied_at timestamptz not null default now())`;
+
+/** Reads both ladders from the project's files. */
+export async function readLadders(): Promise<Ladders> {
+  const root = new URL("../migrations/", import.meta.url);
+  const [platform, realm, rights] = await Promise.all([
+    readLadder(new URL("platform/", root)),
+    readLadder(new URL("realm/", root)),
+    Deno.readTextFile(new URL("rights.sql", root)),
+  ]);
+  return { platform, realm, rights };
+}
+
+async function readLadder(folder: URL): Promise<Migration[]> {
+  const names: string[] = [];
+  for await (const entry of Deno.readDir(folder)) if (FILE.test(entry.name)) names.push(entry.name);
+  return await Promise.all(
+    names.sort().map(async (file, index) => {
+      const [, digits, name] = FILE.exec(file)!;
+      const number = Number(digits);
+      if (number !== index + 1) throw new Error(`${file}: migrations are numbered without gaps`);
+      const text = await Deno.readTextFile(new URL(file, folder));
+      const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+      return { number, name, text, checksum: hex(hash) };
+    }),
+  );
+}
+
+/** Brings the platform's schema up to date; tells how many files were applied. */
+export async function migratePlatform(sql: Sql, ladder: Migration[]): Promise<number> {
+  return await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtext('purser migrations'))`;
+    await tx`create schema if not exists platform`;
+    await enterSchema(tx, "platform");
+    return await climb(tx, ladder);
+  });
+}
+
+/** Brings one realm's schema up to date, then states its role's rights anew. */
+export async function migrateRealm(
+  tx: Tx,
+  ladders: Ladders,
+  place: { schema: string; role: string | null },
+): Promise<number> {
+  await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
+  await enterSchema(tx, place.schema);
+  const applied = await climb(tx, ladders.realm);
+  if (applied > 0 && place.role !== null) {
+    const rights = ladders.rights.replaceAll(":schema", quote(place.schema))
+      .replaceAll(":role", quote(place.role));
+    await tx.unsafe(rights);
+  }
+  return applied;
+}
+
+/** Makes the role and the schema of a realm, empty. */
+export async function createPlace(
+  tx: Tx,
+  place: { schema: string; role: string | null },
+): Promise<void> {
+  if (place.role !== null) {
+    await tx`create role ${tx(place.role)} nologin`;
+    await tx`grant ${tx(place.role)} to current_user`;
+  }
+  await tx`create schema ${tx(place.schema)}`;
+}
+
+/** Makes a schema the one that the rest of this transaction speaks of. */
+export async function enterSchema(tx: Tx, schema: string): Promise<void> {
+  await tx`set local search_path to ${tx(schema)}`;
+}
+
+async function climb(tx: Tx, ladder: Migration[]): Promise<number> {
+  await tx.unsafe(TRACK);
+  const done = await tx<{ number: number; checksum: string }[]>`
+    select number, checksum from migrations order by number`;
+  for (const { number, checksum } of done) {
+    const file = ladder[number - 1];
+    if (file === undefined) {
+      throw new Error(`the database is ahead of this version: it has migration ${number}`);
+    }
+    if (file.checksum !== checksum) {
+      throw new Error(`migration ${number} (${file.name}) was changed after it had been applied`);
+    }
+  }
+  const due = ladder.slice(done.length);
+  for (const file of due) {
+    await tx`insert into migrations (number, name, checksum)
+      values (${file.number}, ${file.name}, ${file.checksum})`;
+    await tx.unsafe(file.text);
+  }
+  return due.length;
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function hex(bytes: ArrayBuffer): string {
+  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Reads how far the platform's ladder has been climbed, and whether any realm stands elsewhere. */
+export async function selectRungs(
+  db: Db,
+  realmRung: number,
+): Promise<{ platform: number; realmElsewhere: boolean }> {
+  const [row] = await db<{ platform: number; elsewhere: boolean }[]>`
+    select (select max(number) from migrations) as platform,
+      exists (select 1 from realms where rung <> ${realmRung}) as elsewhere`;
+  return { platform: row.platform, realmElsewhere: row.elsewhere };
+}

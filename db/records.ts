@@ -1,0 +1,93 @@
+/** Statements that every command shares: kept answers, outgoing events, the audit trail. @module */
+import type { Db, Tx } from "./database.ts";
+
+/** An answer kept under an idempotency key. */
+export interface KeptAnswer {
+  fingerprint: string;
+  status: number | null;
+  body: string | null;
+  transaction: string | null;
+}
+
+/**
+ * Claims a key for this transaction. Null: it is ours. Otherwise what it stands for; a rival that is
+ * still running is waited for, and then the serializable transaction is run again.
+ */
+export async function claimKey(
+  tx: Tx,
+  claim: { key: string; fingerprint: string; at: number },
+): Promise<KeptAnswer | null> {
+  const claimed = await tx`
+    insert into idempotency (key, fingerprint, created_at)
+    values (${claim.key}, ${claim.fingerprint}, ${claim.at})
+    on conflict do nothing returning key`;
+  if (claimed.length > 0) return null;
+  return await selectKept(tx, claim.key);
+}
+
+/** Reads what is kept under a key. */
+export async function selectKept(db: Db, key: string): Promise<KeptAnswer | null> {
+  const [row] = await db<KeptAnswer[]>`
+    select fingerprint, status, body, transaction from idempotency where key = ${key}`;
+  return row ?? null;
+}
+
+/** Keeps the answer under the key that this transaction claimed. */
+export async function keepAnswer(
+  tx: Tx,
+  key: string,
+  answer: { status: number; body: string },
+): Promise<void> {
+  await tx`
+    update idempotency set status = ${answer.status}, body = ${answer.body} where key = ${key}`;
+}
+
+/** Completes a kept refusal; the first to do so decides what every repeat will read. */
+export async function completeRefusal(
+  db: Db,
+  key: string,
+  answer: { status: number; body: string },
+): Promise<void> {
+  await db`
+    update idempotency set status = ${answer.status}, body = ${answer.body}
+    where key = ${key} and status is null and transaction is null`;
+}
+
+/** Forgets answers older than the contract keeps them. */
+export async function deleteOldAnswers(db: Db): Promise<void> {
+  await db`delete from idempotency where created_at < now() - interval '7 days'`;
+}
+
+/** Adds an outgoing event in the transaction that causes it. */
+export async function insertEvent(
+  tx: Tx,
+  event: {
+    id: string;
+    type: string;
+    entity: string;
+    owner: string | null;
+    payload: unknown;
+    created_at: number;
+  },
+): Promise<void> {
+  await tx`
+    insert into events (id, type, entity, owner, payload, created_at)
+    values (${event.id}, ${event.type}, ${event.entity}, ${event.owner},
+      ${tx.json(event.payload as never)}, ${event.created_at})`;
+}
+
+/** Adds a line to the audit trail. */
+export async function insertAudit(
+  tx: Tx,
+  line: {
+    id: string;
+    actor: string | null;
+    action: string;
+    entity: string | null;
+    request_id: string;
+    address: string | null;
+    created_at: number;
+  },
+): Promise<void> {
+  await tx`insert into audit ${tx(line)}`;
+}

@@ -1,0 +1,76 @@
+/**
+ * Transactions. Everything that writes runs at isolation level serializable; whoever loses a race
+ * is run again here, so that no caller ever hears of it.
+ * @module
+ */
+import { Contention, isContention } from "./errors.ts";
+import type { Db, Pool, Tx } from "./database.ts";
+
+/** How a transaction begins. */
+export interface TransactionOptions {
+  /**
+   * Takes the ledger's gate before the snapshot. Whoever writes an account row asks for it: those
+   * who waited see all that was committed before them, and cannot fail against each other.
+   */
+  gate?: boolean;
+  /** Told of every run that lost a race. */
+  onRetry?: () => void;
+}
+
+const ATTEMPTS_MAX = 12;
+const BEGIN = "begin isolation level serializable";
+const GATE = "lock table ledger_gate in exclusive mode";
+
+/**
+ * Runs `work` in a serializable transaction, again where it lost a race.
+ *
+ * @throws {Contention} when it lost a dozen times in a row
+ */
+export async function serializable<T>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await pool.sql.begin("isolation level serializable", async (tx) => {
+        const opening = [pool.settings, options.gate ? GATE : ""].filter((text) => text !== "");
+        if (opening.length > 0) await tx.unsafe(opening.join("; "));
+        return await work(tx);
+      }) as T;
+    } catch (error) {
+      if (!isContention(error)) throw error;
+      if (attempt >= ATTEMPTS_MAX) {
+        throw new Contention("a transaction lost every race", { cause: error });
+      }
+      options.onRetry?.();
+      await pause(Math.random() * Math.min(200, 2 ** attempt));
+    }
+  }
+}
+
+/** Runs reads: plain statements on the pool, or one transaction where settings must be said. */
+export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
+  if (pool.settings === "") return await work(pool.sql);
+  return await pool.sql.begin("read only", async (tx) => {
+    await tx.unsafe(pool.settings);
+    return await work(tx);
+  }) as T;
+}
+
+/** Runs reads that must all see one moment. */
+export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return await pool.sql.begin("isolation level repeatable read read only", async (tx) => {
+    if (pool.settings !== "") await tx.unsafe(pool.settings);
+    return await work(tx);
+  }) as T;
+}
+
+/** What begins a serializable transaction behind the gate, in one message. */
+export function gatedBegin(pool: Pool): string {
+  return `${BEGIN}; ${pool.settings} ${GATE}`;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

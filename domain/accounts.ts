@@ -1,0 +1,225 @@
+/** Accounts: what identities hold and users own. @module */
+import { z } from "zod";
+import {
+  type AccountRow,
+  clearDefault,
+  insertAccount,
+  markEnabled,
+  selectAccount,
+} from "../db/accounts.ts";
+import { selectCurrencyByName } from "../db/currencies.ts";
+import type { Db, Tx } from "../db/database.ts";
+import { type IdentityRow, selectIdentity, selectIdentityOfUser } from "../db/identities.ts";
+import { selectUser } from "../db/users.ts";
+import type { Actor } from "./actor.ts";
+import { type Asset, findAsset } from "./assets.ts";
+import { minorUnits } from "./codes.ts";
+import { EntityFields, type EntityView, Flag, FreeForm, Id, text, viewEntity } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { emit } from "./events.ts";
+import { AccountingCurrency } from "./identities.ts";
+import { isId, newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import { DecimalText, subtract, trim } from "./money.ts";
+import { assertMay, assertMayAssign, notFound } from "./permissions.ts";
+
+/** What is asked for when an account is made. */
+export const NewAccount = z.strictObject({
+  type: z.enum(["virtual", "ramp", "deposit"]),
+  asset: text(40).meta({ description: "An asset code or a virtual currency.", example: "BTC" }),
+  currency: AccountingCurrency.optional().meta({
+    description: "For ramp accounts; a virtual account takes its holder's.",
+  }),
+  default: Flag.default(false),
+  data: FreeForm.default({}),
+  holder: Id.optional(),
+  owner: Id.optional(),
+  testnet: Flag.default(false),
+  reference: text(200).optional(),
+}).meta({ id: "NewAccount" });
+/** What is asked for when an account is made. */
+export type NewAccount = z.infer<typeof NewAccount>;
+
+/** An account as shown. */
+export const AccountView = z.object({
+  id: z.string(),
+  type: z.string(),
+  asset: z.string(),
+  currency: z.string(),
+  country: z.string(),
+  holder: z.string().nullable(),
+  testnet: z.boolean(),
+  default: z.boolean(),
+  reference: z.string().nullable(),
+  balance: z.object({ total: DecimalText, available: DecimalText }),
+  active: z.boolean(),
+  frozen: z.boolean(),
+  enabled: z.boolean(),
+  ...EntityFields,
+}).meta({ id: "Account" });
+
+/** An asset as the ledger knows it: one of the registry's, or a virtual currency. */
+export interface LedgerAsset {
+  code: string;
+  decimals: number;
+  /** Null for a virtual currency. */
+  registered: Asset | null;
+}
+
+/**
+ * Makes an account. It is ready a moment later: a job enables it.
+ *
+ * @throws {DomainError} asset.unknown, asset.no_testnet, identity.not_found, user.not_found,
+ *   permission.role, permission.scope, chain.not_configured
+ */
+export async function createAccount(
+  tx: Tx,
+  actor: Actor,
+  input: NewAccount,
+): Promise<AccountRow> {
+  const asset = await resolveAsset(tx, input.asset, input.testnet);
+  if (input.type !== "virtual") {
+    throw new DomainError("chain.not_configured", `no node is configured for ${asset.code}`);
+  }
+  const row = await openAccount(tx, actor, { ...input, asset, enabled: false });
+  await enqueue(tx, actor, "account.enable", { account: row.id });
+  return row;
+}
+
+/** Writes a new account's row with what it takes from its holder. */
+export async function openAccount(
+  tx: Tx,
+  actor: Actor,
+  input: Omit<NewAccount, "asset"> & { asset: LedgerAsset; enabled: boolean },
+): Promise<AccountRow> {
+  const holder = await resolveHolder(tx, actor, input.holder);
+  const owner = await resolveOwner(tx, actor, input.owner);
+  if (input.default) {
+    const of = { holder: holder.id, asset: input.asset.code, testnet: input.testnet };
+    await clearDefault(tx, of);
+  }
+  return await insertAccount(tx, {
+    id: newId(actor.at),
+    type: input.type,
+    asset: input.asset.code,
+    testnet: input.testnet,
+    decimals: input.asset.decimals,
+    active: input.enabled,
+    enabled: input.enabled,
+    is_default: input.default,
+    currency: holder.currency,
+    currency_places: minorUnits(holder.currency),
+    country: holder.country,
+    holder: holder.id,
+    owner,
+    reference: input.reference ?? null,
+    data: input.data,
+    created_at: actor.at,
+  });
+}
+
+/**
+ * Finds an asset by its code, or a virtual currency of the realm by its name.
+ *
+ * @throws {DomainError} asset.unknown, asset.no_testnet
+ */
+export async function resolveAsset(
+  tx: Tx,
+  code: string,
+  testnet: boolean,
+): Promise<LedgerAsset> {
+  const registered = findAsset(code);
+  if (registered !== null) {
+    if (testnet && !registered.testnet) {
+      throw new DomainError("asset.no_testnet", `${code} has no test network`);
+    }
+    return { code, decimals: registered.decimals, registered };
+  }
+  const currency = await selectCurrencyByName(tx, code);
+  if (currency === null) throw new DomainError("asset.unknown", "there is no such asset");
+  if (testnet) throw new DomainError("asset.no_testnet", "a virtual currency has no test network");
+  return { code, decimals: currency.decimals, registered: null };
+}
+
+async function resolveHolder(tx: Tx, actor: Actor, id?: string): Promise<IdentityRow> {
+  const own = await selectIdentityOfUser(tx, actor.user);
+  if (id === undefined || id === own?.id) {
+    if (own === null) throw notFound("identity.not_found");
+    return own;
+  }
+  assertMayAssign(actor);
+  const row = isId(id) ? await selectIdentity(tx, id) : null;
+  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found");
+  return row;
+}
+
+async function resolveOwner(tx: Tx, actor: Actor, id?: string): Promise<string> {
+  if (id === undefined || id === actor.user) return actor.user;
+  assertMayAssign(actor);
+  const row = isId(id) ? await selectUser(tx, id) : null;
+  if (row === null || row.deleted_at !== null) throw notFound("user.not_found");
+  return row.id;
+}
+
+/**
+ * Refuses an account that the actor may not touch in this way.
+ *
+ * @throws {DomainError} account.not_found, permission.role, permission.owner
+ */
+export function assertAccount(
+  actor: Actor,
+  act: "read" | "write" | "delete" | "undelete",
+  row: AccountRow | null,
+): asserts row is AccountRow {
+  if (row === null || row.deleted_at !== null) throw notFound("account.not_found");
+  assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
+}
+
+/** What may leave an account: nothing while it is frozen. */
+export function availableOf(account: Pick<AccountRow, "total" | "blocked" | "frozen">): string {
+  return account.frozen ? "0" : subtract(account.total, account.blocked);
+}
+
+/** Shows an account. */
+export function viewAccount(row: AccountRow): EntityView & Record<string, unknown> {
+  return {
+    id: row.id,
+    type: row.type,
+    asset: row.asset,
+    currency: row.currency,
+    country: row.country,
+    holder: row.holder,
+    testnet: row.testnet,
+    default: row.is_default,
+    reference: row.reference,
+    balance: { total: trim(row.total), available: availableOf(row) },
+    active: row.active,
+    frozen: row.frozen,
+    enabled: row.enabled,
+    ...viewEntity(row),
+  };
+}
+
+/**
+ * Finds an account that the actor may see.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function findAccount(db: Db, actor: Actor, id: string): Promise<AccountRow> {
+  const row = isId(id) ? await selectAccount(db, id) : null;
+  assertAccount(actor, "read", row);
+  return row;
+}
+
+/** Gives the view of an account once it is ready; null until then. */
+export async function findEnabled(db: Db, id: string): Promise<unknown | null> {
+  const row = await selectAccount(db, id);
+  return row?.enabled ? viewAccount(row) : null;
+}
+
+/** Makes an account usable and tells the world; once is enough. */
+export async function enableAccount(tx: Tx, actor: Actor, id: string): Promise<void> {
+  const row = await markEnabled(tx, id);
+  if (row === null) return;
+  await emit(tx, actor, "account.enabled", { id, owner: row.owner, view: viewAccount(row) });
+}

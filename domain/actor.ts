@@ -1,0 +1,60 @@
+/**
+ * Who is asking, for which realm, when and from where. Everything the domain decides, it decides
+ * for an actor.
+ * @module
+ */
+
+/** Roles, weakest first; a user holds its role and all weaker ones. */
+export const ROLES = ["user", "manage", "admin"] as const;
+/** A role. */
+export type Role = typeof ROLES[number];
+/** Reaches: own entities, or the whole realm's. */
+export const SCOPES = ["own", "realm"] as const;
+/** A reach. */
+export type Scope = typeof SCOPES[number];
+
+/** The defaults of a realm that its entities take over. */
+export interface RealmDefaults {
+  id: string;
+  country: string;
+  accountingCurrency: string;
+}
+
+/** A user at the door, with the facts of its request. */
+export interface Actor {
+  /** User id. For the operator of the installation and for workers, the realm's own id. */
+  user: string;
+  kind: "user" | "operator" | "worker";
+  realm: RealmDefaults;
+  roles: readonly Role[];
+  scopes: readonly Scope[];
+  /** When the request arrived, in milliseconds since the epoch. */
+  at: number;
+  requestId: string;
+  /** Network address the request came from; null for work that nobody outside asked for. */
+  address: string | null;
+}
+
+/** The strongest of the actor's roles. */
+export function roleOf(actor: Actor): Role {
+  return actor.roles.includes("admin")
+    ? "admin"
+    : actor.roles.includes("manage")
+    ? "manage"
+    : "user";
+}
+
+/** Whether the actor reaches beyond what it owns. */
+export function reachesRealm(actor: Actor): boolean {
+  return actor.scopes.includes("realm");
+}
+
+/** A role with all weaker ones, strongest first, as users carry them. */
+export function cumulativeRoles(role: Role): Role[] {
+  return [...ROLES].slice(0, ROLES.indexOf(role) + 1).reverse();
+}
+
+/** A scope with the narrower one, widest first, as users carry them. */
+export function cumulativeScopes(scope: Scope): Scope[] {
+  return scope === "realm" ? ["realm", "own"] : ["own"];
+}

@@ -1,0 +1,136 @@
+/**
+ * Commands: one serializable transaction that claims the idempotency key, does the work, keeps the
+ * answer beside the effect and writes the audit line. A refusal rolls the work back to a savepoint
+ * and is kept under the key in the same transaction, so effect and answer never part.
+ * @module
+ */
+import type { Db, Pool, Tx } from "../db/database.ts";
+import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
+import { reading, serializable } from "../db/transaction.ts";
+import type { Actor } from "./actor.ts";
+import { DomainError } from "./errors.ts";
+import { isId, newId } from "./ids.ts";
+
+export type { Db, Pool, Tx };
+
+/** The key under which an answer is kept, and what the request was. */
+export interface IdempotencyClaim {
+  /** First 128 bits of the SHA-256 of user and key, as a UUID. */
+  key: string;
+  /** First 128 bits of the SHA-256 of method, path and body, as a UUID. */
+  fingerprint: string;
+}
+
+/** An answer as it goes out, and as it is kept. */
+export interface Answer {
+  status: number;
+  body: string;
+  /** Whether it was kept from an earlier request. */
+  replayed: boolean;
+}
+
+/** How a command runs. */
+export interface CommandOptions {
+  /** What is done, for the audit trail, such as `POST /v1/accounts`. */
+  action: string;
+  idempotency: IdempotencyClaim | null;
+  /** Takes the ledger's gate first: for whatever writes an account row. */
+  gate: boolean;
+  /** Prints the answer of the work, or of its refusal. */
+  print: (result: { view: unknown } | { refused: DomainError }) => { status: number; body: string };
+  /** Told of each run that lost a race. */
+  onRetry?: () => void;
+}
+
+/**
+ * Runs `work` once and for all under its idempotency key.
+ *
+ * @throws {DomainError} idempotency.key_reused, and the work's own refusals where there is no key
+ */
+export async function runCommand(
+  pool: Pool,
+  actor: Actor,
+  work: (tx: Tx) => Promise<unknown>,
+  options: CommandOptions,
+): Promise<Answer> {
+  return await serializable(pool, async (tx): Promise<Answer> => {
+    const claim = options.idempotency;
+    if (claim === null) {
+      const answer = options.print({ view: await audited(tx, actor, options.action, work) });
+      return { ...answer, replayed: false };
+    }
+    const kept = await claimKey(tx, { ...claim, at: actor.at });
+    if (kept !== null) {
+      if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
+        throw new DomainError(
+          "idempotency.key_reused",
+          "this key came with another request before",
+        );
+      }
+      return { status: kept.status, body: kept.body!, replayed: true };
+    }
+    const answer = options.print(await attempt(tx, actor, options.action, work));
+    await keepAnswer(tx, claim.key, answer);
+    return { ...answer, replayed: false };
+  }, { gate: options.gate, onRetry: options.onRetry });
+}
+
+/** Runs the work in a savepoint, so that a refusal undoes it and leaves the claimed key. */
+async function attempt(
+  tx: Tx,
+  actor: Actor,
+  action: string,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<{ view: unknown } | { refused: DomainError }> {
+  try {
+    return { view: await tx.savepoint((sp) => audited(sp, actor, action, work)) };
+  } catch (error) {
+    if (error instanceof DomainError) return { refused: error };
+    throw error;
+  }
+}
+
+async function audited(
+  tx: Tx,
+  actor: Actor,
+  action: string,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<unknown> {
+  const view = await work(tx);
+  await insertAudit(tx, {
+    id: newId(actor.at),
+    actor: actor.kind === "user" ? actor.user : null,
+    action,
+    entity: entityOf(view),
+    request_id: actor.requestId,
+    address: actor.address,
+    created_at: actor.at,
+  });
+  return view;
+}
+
+function entityOf(view: unknown): string | null {
+  if (typeof view !== "object" || view === null || !("id" in view)) return null;
+  return typeof view.id === "string" && isId(view.id) ? view.id : null;
+}
+
+/** Runs reads; each statement sees what was committed before it. */
+export async function runQuery<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
+  return await reading(pool, work);
+}
+
+/**
+ * Completes the refusal of a move under its key, before anybody is told of it; gives what every
+ * repeat will read.
+ */
+export async function keepRefusal(
+  pool: Pool,
+  claim: IdempotencyClaim,
+  answer: { status: number; body: string },
+): Promise<{ status: number; body: string }> {
+  const kept = await serializable(pool, async (tx) => {
+    await completeRefusal(tx, claim.key, answer);
+    return await selectKept(tx, claim.key);
+  });
+  return { status: kept?.status ?? answer.status, body: kept?.body ?? answer.body };
+}

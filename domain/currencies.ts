@@ -1,0 +1,191 @@
+/** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
+import { z } from "zod";
+import { type CurrencyRow, insertCurrency, insertIssue, type IssueRow } from "../db/currencies.ts";
+import { selectCurrency, selectCurrencyByName, selectIssues } from "../db/currencies.ts";
+import type { Db, Tx } from "../db/database.ts";
+import { brokenConstraint } from "../db/errors.ts";
+import { openAccount } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { findAsset } from "./assets.ts";
+import { CURRENCIES } from "./codes.ts";
+import { EntityFields, type EntityView, FreeForm, text, viewEntity } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { AccountingCurrency } from "./identities.ts";
+import { isId, newId } from "./ids.ts";
+import { counterparty, postMove } from "./ledger.ts";
+import {
+  Amount,
+  AmountOrZero,
+  assertScale,
+  CURRENCY_DECIMALS,
+  DecimalText,
+  jsonNumber,
+  trim,
+} from "./money.ts";
+import { assertMay, notFound } from "./permissions.ts";
+
+/** How many of the latest issues and destructions a currency shows. */
+const ISSUES_SHOWN = 1000;
+/** Display symbols of native coins that a currency must not be mistaken for. */
+const RESERVED = new Set(["SOL", "BNB", "TRX"]);
+
+/** What is asked for when a currency is made. */
+export const NewCurrency = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9_-]{2,40}$/, "2 to 40 of A-Z a-z 0-9 _ - are expected"),
+  supply: AmountOrZero.default("0"),
+  base: text(40).optional(),
+  rate: Amount.optional(),
+  currency: AccountingCurrency.optional(),
+  symbol: text(20).optional(),
+  symbol_url: z.url({ protocol: /^https?$/ }).max(2000).optional(),
+  sub_unit: z.tuple([text(40), text(40)]).optional(),
+  data: FreeForm.default({}),
+}).meta({ id: "NewCurrency" });
+/** What is asked for when a currency is made. */
+export type NewCurrency = z.infer<typeof NewCurrency>;
+
+/** A currency as shown. */
+export const CurrencyView = z.object({
+  id: z.string(),
+  name: z.string(),
+  supply: DecimalText,
+  base: z.string().nullable(),
+  rate: z.number().nullable(),
+  currency: z.string(),
+  country: z.string(),
+  symbol: z.string().nullable(),
+  symbol_url: z.string().nullable(),
+  sub_unit: z.array(z.string()).nullable(),
+  account: z.string(),
+  issuing: z.array(z.object({
+    operation: z.enum(["issue", "destroy"]),
+    amount: DecimalText,
+    account: z.string(),
+    reference: z.string(),
+  })),
+  active: z.boolean(),
+  ...EntityFields,
+}).meta({ id: "Currency" });
+
+/** A currency with its latest issues. */
+export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
+
+/**
+ * Makes a currency and the account that holds its initial supply, owned by the caller.
+ *
+ * @param input.supply a decimal of at most 18 places
+ * @throws {DomainError} currency.taken, request.invalid
+ */
+export async function createCurrency(
+  tx: Tx,
+  actor: Actor,
+  input: NewCurrency,
+): Promise<CurrencyWithIssues> {
+  assertScale(input.supply, CURRENCY_DECIMALS, "/supply");
+  if (findAsset(input.name) !== null || CURRENCIES.has(input.name) || RESERVED.has(input.name)) {
+    throw new DomainError("currency.taken", "this name is the code of an asset or a currency");
+  }
+  const asset = { code: input.name, decimals: CURRENCY_DECIMALS, registered: null };
+  const account = await openAccount(tx, actor, {
+    type: "virtual",
+    asset,
+    enabled: true,
+    default: false,
+    testnet: false,
+    data: {},
+  });
+  const row = await insertUnlessTaken(tx, {
+    id: newId(actor.at),
+    name: input.name,
+    supply: input.supply,
+    decimals: asset.decimals,
+    base: input.base ?? null,
+    rate: input.rate ?? null,
+    currency: input.currency ?? actor.realm.accountingCurrency,
+    country: account.country,
+    symbol: input.symbol ?? null,
+    symbol_url: input.symbol_url ?? null,
+    sub_unit: input.sub_unit ?? null,
+    account: account.id,
+    data: input.data,
+    owner: actor.user,
+    created_at: actor.at,
+  });
+  if (input.supply === "0") return { ...row, issues: [] };
+  const issue = await issueInto(tx, actor, row, account.id, input.supply);
+  return { ...row, issues: [issue] };
+}
+
+/**
+ * Finds the currency that an actor names by id, or by name.
+ *
+ * @throws {DomainError} currency.not_found
+ */
+export async function findCurrency(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<CurrencyWithIssues> {
+  const row = isId(id) ? await selectCurrency(db, id) : await selectCurrencyByName(db, id);
+  if (row === null || row.deleted_at !== null) throw notFound("currency.not_found");
+  assertMay(actor, "read", { owner: row.owner, what: "currency.not_found" });
+  return { ...row, issues: await selectIssues(db, row.id, ISSUES_SHOWN) };
+}
+
+/** Puts new value of a currency into an account, against the world. */
+async function issueInto(
+  tx: Tx,
+  actor: Actor,
+  currency: CurrencyRow,
+  account: string,
+  amount: string,
+): Promise<IssueRow> {
+  const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
+  const world = await counterparty(tx, actor, "world", asset);
+  const posted = await postMove(tx, actor, {
+    type: "issue",
+    source: world,
+    destination: account,
+    amount,
+  });
+  const issue: IssueRow = { transaction: posted.id, operation: "issue", amount, account };
+  await insertIssue(tx, { ...issue, currency: currency.id, created_at: actor.at });
+  return issue;
+}
+
+async function insertUnlessTaken(
+  tx: Tx,
+  row: Parameters<typeof insertCurrency>[1],
+): Promise<CurrencyRow> {
+  try {
+    return await tx.savepoint((sp) => insertCurrency(sp, row));
+  } catch (error) {
+    if (brokenConstraint(error) !== "currencies_name_key") throw error;
+    throw new DomainError("currency.taken", "a currency of this name exists in the realm");
+  }
+}
+
+/** Shows a currency. */
+export function viewCurrency(row: CurrencyWithIssues): EntityView & Record<string, unknown> {
+  return {
+    id: row.id,
+    name: row.name,
+    supply: trim(row.supply),
+    base: row.base,
+    rate: row.rate === null ? null : jsonNumber(trim(row.rate)),
+    currency: row.currency,
+    country: row.country,
+    symbol: row.symbol,
+    symbol_url: row.symbol_url,
+    sub_unit: row.sub_unit,
+    account: row.account,
+    issuing: row.issues.map((issue) => ({
+      operation: issue.operation,
+      amount: trim(issue.amount),
+      account: issue.account,
+      reference: issue.transaction,
+    })),
+    active: row.active,
+    ...viewEntity(row),
+  };
+}

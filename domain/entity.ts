@@ -1,0 +1,77 @@
+/** What all entities share on the wire: ids, times, free-form data, soft deletion. @module */
+import { z } from "zod";
+import type { Digits } from "./json.ts";
+
+/** Greatest size of a free-form object, in characters of its JSON text. */
+const FREE_FORM_MAX = 65_536;
+
+/** An id as a caller may give it: opaque; one that is none of ours is simply not found. */
+export const Id = z.string().min(1).max(100).meta({
+  id: "Id",
+  description: "An opaque identifier.",
+  example: "01a1fb9d-f797-7000-8000-f205583ab8e1",
+});
+
+/** A free-form object of the caller's own. */
+export const FreeForm = z.record(z.string(), z.unknown()).refine(
+  (value) => JSON.stringify(value).length <= FREE_FORM_MAX,
+  "at most 64 KiB as JSON",
+).meta({ id: "FreeForm", description: "A free-form object of at most 64 KiB." });
+
+/** A boolean, or its name as text. */
+export const Flag = z.union([z.boolean(), z.enum(["true", "false"])])
+  .transform((value) => value === true || value === "true")
+  .meta({ description: "A boolean; its name as a string is taken too.", type: "boolean" });
+
+/** Text that says something: not empty, not endless. */
+export function text(max: number): z.ZodString {
+  return z.string().min(1).max(max);
+}
+
+/** The columns that every entity's row has. */
+export interface EntityRow {
+  id: string;
+  owner: string | null;
+  data: Record<string, unknown>;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+/** The fields that every entity's view ends with. */
+export interface EntityView {
+  owner: string | null;
+  created_at: number;
+  data: Record<string, unknown>;
+  error: unknown;
+  updated_at?: number;
+  deleted?: boolean;
+  deleted_at?: number;
+}
+
+/** Shows the common fields; those without a meaning yet are left out. */
+export function viewEntity(row: EntityRow): EntityView {
+  return {
+    owner: row.owner,
+    created_at: row.created_at,
+    data: row.data,
+    error: row.error,
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+    ...(row.deleted_at === null ? {} : { deleted: true, deleted_at: row.deleted_at }),
+  };
+}
+
+/** The schema of the common fields, for documentation. */
+export const EntityFields = {
+  owner: z.string().nullable(),
+  created_at: z.number().int(),
+  data: z.record(z.string(), z.unknown()),
+  error: z.unknown(),
+  updated_at: z.number().int().optional(),
+  deleted: z.boolean().optional(),
+  deleted_at: z.number().int().optional(),
+};
+
+/** A number on the wire that keeps its digits. */
+export type WireNumber = number | Digits;

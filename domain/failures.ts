@@ -1,0 +1,19 @@
+/** What a failure below means to a caller: busy, too slow, or nothing that can be told. @module */
+import { Contention, isContention, isDisconnect, isTimeout } from "../db/errors.ts";
+import { DomainError } from "./errors.ts";
+
+/** Says a failure in the service's words; null for what must stay inside. */
+export function failureOf(error: unknown): DomainError | null {
+  if (error instanceof DomainError) return error;
+  if (error instanceof Contention || isContention(error) || isDisconnect(error)) {
+    return new DomainError("service.overloaded", "the service is busy: try again shortly", {
+      retryAfterS: 1,
+    });
+  }
+  if (isTimeout(error)) {
+    return new DomainError("service.overloaded", "this took too long: ask for less", {
+      retryAfterS: 5,
+    });
+  }
+  return null;
+}

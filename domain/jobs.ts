@@ -1,0 +1,40 @@
+/** Jobs: what is done after the answer, in a worker. A job is a row written with its cause. @module */
+import type { Tx } from "../db/database.ts";
+import { insertJob } from "../db/jobs.ts";
+import { newId } from "./ids.ts";
+
+/** Every job and what it is given. */
+export interface JobPayloads {
+  "account.enable": { account: string };
+}
+
+/** The name of a job. */
+export type JobName = keyof JobPayloads;
+
+/** How a job waits. */
+export interface JobOptions {
+  /** Jobs of one lane run one at a time, oldest first. */
+  lane?: string;
+  /** While one of this name and mark waits or runs, another is not added. */
+  dedupe?: string;
+  /** Not before, in milliseconds since the epoch. */
+  runAt?: number;
+}
+
+/** Adds a job in the caller's transaction; it runs after the commit, or not at all. */
+export async function enqueue<N extends JobName>(
+  tx: Tx,
+  by: { at: number },
+  name: N,
+  payload: JobPayloads[N],
+  options: JobOptions = {},
+): Promise<void> {
+  await insertJob(tx, {
+    id: newId(by.at),
+    name,
+    payload,
+    lane: options.lane ?? null,
+    dedupe: options.dedupe ?? null,
+    run_at: options.runAt ?? null,
+  });
+}

@@ -1,0 +1,167 @@
+/**
+ * What this process keeps at hand of each realm in use: its row, its pool, its lane, the unchanging
+ * facts of its accounts and its revoked keys. All of it can be lost and read again.
+ * @module
+ */
+import type { Database, Place, Pool } from "../db/database.ts";
+import type { AccountFacts } from "../db/facts.ts";
+import { type Lane, openLane } from "../db/lane.ts";
+import { type RealmRow, selectRealm } from "../db/realms.ts";
+import { selectRevocations } from "../db/sessions.ts";
+import { reading } from "../db/transaction.ts";
+import type { RealmDefaults } from "./actor.ts";
+import { idTime, newIds } from "./ids.ts";
+import { placeOf } from "./realms.ts";
+import type { Claims } from "./tokens.ts";
+import type { FactsMemory } from "./transactions.ts";
+
+/** A realm in use. */
+export interface RealmContext {
+  readonly id: string;
+  readonly place: Place;
+  readonly pool: Pool;
+  /** The row as of at most a second ago. */
+  row(): RealmRow;
+  defaults(): RealmDefaults;
+  lane(): Lane;
+  memory: FactsMemory;
+  /** Whether a key was revoked; knows of revocations at most a second old. */
+  isRevoked(claims: Claims): boolean | Promise<boolean>;
+  /** Makes the next look at revocations and at the row a fresh one. */
+  refresh(): void;
+}
+
+/** The realms in use. */
+export interface RealmContexts {
+  find(id: string): RealmContext | Promise<RealmContext | null>;
+  /** Lanes that are open, for measurement. */
+  lanes(): Lane[];
+}
+
+const CONTEXTS_MAX = 2000;
+const FACTS_MAX = 200_000;
+/** From this age on, what is known is read again while it is still being used. */
+const STALE_MS = 500;
+/** From this age on, it is not used any more. */
+const EXPIRED_MS = 1000;
+
+/** Prepares the realms in use; none is read before it is asked for. */
+export function openRealmContexts(database: Database, now: () => number): RealmContexts {
+  const contexts = new Map<string, RealmContext>();
+  const lanes: Lane[] = [];
+  async function load(id: string): Promise<RealmContext | null> {
+    const row = await reading(database.platform, (db) => selectRealm(db, id));
+    if (row === null) return null;
+    const existing = contexts.get(id);
+    if (existing !== undefined) return existing;
+    const context = createContext(database, row, now, (lane) => lanes.push(lane));
+    if (contexts.size >= CONTEXTS_MAX) contexts.delete(contexts.keys().next().value!);
+    contexts.set(id, context);
+    return context;
+  }
+  return { find: (id) => contexts.get(id) ?? load(id), lanes: () => lanes };
+}
+
+function createContext(
+  database: Database,
+  first: RealmRow,
+  now: () => number,
+  onLane: (lane: Lane) => void,
+): RealmContext {
+  const place = placeOf(first);
+  const known = watch(database, place, first, now);
+  let lane: Lane | null = null;
+  return {
+    id: first.id,
+    place,
+    get pool() {
+      return database.realm(place);
+    },
+    row: () => known.row,
+    defaults: () => ({
+      id: first.id,
+      country: known.row.country,
+      accountingCurrency: known.row.accounting_currency,
+    }),
+    lane() {
+      if (lane === null) {
+        lane = openLane(database.lane(place), { newIds: (count) => newIds(now(), count) });
+        onLane(lane);
+      }
+      return lane;
+    },
+    memory: createMemory(),
+    isRevoked(claims) {
+      const age = now() - known.freshAt;
+      if (age < STALE_MS) return known.holds(claims);
+      const refreshed = known.refresh();
+      if (age < EXPIRED_MS) return known.holds(claims);
+      return refreshed.then(() => known.holds(claims));
+    },
+    refresh: () => known.expire(),
+  };
+}
+
+function createMemory(): FactsMemory {
+  const facts = new Map<string, AccountFacts>();
+  return {
+    get: (id) => facts.get(id),
+    set(id, value) {
+      if (facts.size >= FACTS_MAX) facts.delete(facts.keys().next().value!);
+      facts.set(id, value);
+    },
+  };
+}
+
+interface Known {
+  row: RealmRow;
+  freshAt: number;
+  holds(claims: Claims): boolean;
+  refresh(): Promise<void>;
+  expire(): void;
+}
+
+/** Follows a realm's row and revocations, by one look of the process for all its requests. */
+function watch(database: Database, place: Place, row: RealmRow, now: () => number): Known {
+  const keys = new Map<string, number>(); // jti → when it expires by itself
+  const users = new Map<string, { before: number; expiresAt: number }>();
+  let horizon: string | null = null;
+  let running: Promise<void> | null = null;
+
+  async function look(): Promise<void> {
+    const startedAt = now();
+    const [news, current] = await Promise.all([
+      reading(database.realm(place), (db) => selectRevocations(db, horizon)),
+      reading(database.platform, (db) => selectRealm(db, place.id)),
+    ]);
+    horizon = news.horizon;
+    for (const revoked of news.rows) {
+      if (revoked.jti !== null) keys.set(revoked.jti, revoked.expires_at);
+      else {
+        const before = Math.max(revoked.issued_before!, users.get(revoked.user_id)?.before ?? 0);
+        users.set(revoked.user_id, { before, expiresAt: revoked.expires_at });
+      }
+    }
+    for (const [jti, expiresAt] of keys) if (expiresAt < startedAt) keys.delete(jti);
+    for (const [user, { expiresAt }] of users) if (expiresAt < startedAt) users.delete(user);
+    if (current !== null) known.row = current;
+    known.freshAt = startedAt;
+  }
+
+  const known: Known = {
+    row,
+    freshAt: 0,
+    holds: (claims) =>
+      keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
+    refresh() {
+      running ??= look().finally(() => running = null);
+      running.catch(() => {}); // whoever must wait for it sees the failure
+      return running;
+    },
+    expire() {
+      known.freshAt = 0;
+      running = null;
+    },
+  };
+  return known;
+}

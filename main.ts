@@ -1,0 +1,279 @@
+/**
+ * The wiring, and nothing else: what each command starts, in which order, and how it ends.
+ * @module
+ */
+import { parseEnv } from "node:util";
+import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Database, openDatabase } from "./db/database.ts";
+import { type Ladders, readLadders } from "./db/migrate.ts";
+import type { Actor } from "./domain/actor.ts";
+import { runCommand } from "./domain/command.ts";
+import { newId } from "./domain/ids.ts";
+import { openKeyring } from "./domain/keyring.ts";
+import { parseStoredJson } from "./domain/json.ts";
+import { migrateAll } from "./domain/migrations.ts";
+import { hashPassword } from "./domain/passwords.ts";
+import { openRealmContexts } from "./domain/realm_context.ts";
+import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
+import { createLog, type Log } from "./log.ts";
+import { createApp } from "./routes/app.ts";
+import { check } from "./routes/validation.ts";
+import type { Services } from "./routes/services.ts";
+import { type Runner, startRunner } from "./workers/runner.ts";
+
+/** What every command begins with. */
+interface Base {
+  config: Config;
+  log: Log;
+  platformKey: string;
+  database: Database;
+  ladders: Ladders;
+  /** Ends what was begun, last first. */
+  close(): Promise<void>;
+}
+
+const GRACE_MS = 9_000;
+const REALM_POLL_MS = 2_000;
+
+if (import.meta.main) await main(Deno.args);
+
+/** Runs the command that the arguments name. */
+export async function main(args: readonly string[]): Promise<void> {
+  try {
+    switch (args[0]) {
+      case "start":
+      case undefined:
+        return await start();
+      case "worker":
+        return await work();
+      case "migrate":
+        return await migrate();
+      case "realm":
+        return await realm(args.slice(1));
+      default:
+        throw new ConfigError([`there is no command ${args[0]}: start, worker, migrate, realm`]);
+    }
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof Deno.errors.AddrInUse)) throw error;
+    console.error(error.message);
+    Deno.exit(1);
+  }
+}
+
+/** Serves the API and, unless they are off, runs the workers. */
+async function start(): Promise<void> {
+  const base = await begin();
+  const { config, log, database, ladders } = base;
+  const now = Date.now;
+  await migrateAll(database, ladders, log);
+  const runner = config.workers ? startWorkers(base) : null;
+  const services: Services = {
+    config,
+    log,
+    platform: database.platform,
+    ladders,
+    realms: openRealmContexts(database, now),
+    keyring: openKeyring({
+      platform: database.platform,
+      issuer: config.baseUrl,
+      tokenTtlS: config.tokenTtlS,
+      now,
+    }),
+    wake: (id) => runner?.wake(id),
+    now,
+  };
+  const app = createApp(services, base.platformKey);
+  const server = Deno.serve(
+    { port: config.port, hostname: config.host, onListen: () => {} },
+    (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
+  );
+  log("info", "serving", { address: config.baseUrl, workers: config.workers });
+  if (config.databaseUrl === null) await welcome(base);
+  await untilSignal(log, async () => {
+    await server.shutdown();
+    await runner?.stop();
+    await base.close();
+  });
+}
+
+/** Runs the workers alone. */
+async function work(): Promise<void> {
+  const base = await begin();
+  await migrateAll(base.database, base.ladders, base.log);
+  const runner = startWorkers(base);
+  const { port, host } = base.config;
+  const server = Deno.serve({ port, hostname: host, onListen: () => {} }, (request) => {
+    const live = new URL(request.url).pathname === "/health/live";
+    return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });
+  });
+  base.log("info", "working");
+  await untilSignal(base.log, async () => {
+    await server.shutdown();
+    await runner.stop();
+    await base.close();
+  });
+}
+
+/** Brings the platform's schema and every realm's up to date. */
+async function migrate(): Promise<void> {
+  const base = await begin();
+  await migrateAll(base.database, base.ladders, base.log);
+  await base.close();
+}
+
+/** Creates a realm from the command line: `realm create '{"name": …}'`, or `realm create` and flags. */
+async function realm(args: readonly string[]): Promise<void> {
+  if (args[0] !== "create" || args.length < 2) {
+    throw new ConfigError([
+      'usage: realm create \'{"name": "…", "admin": {"email": "…", "password": "…"}}\'',
+    ]);
+  }
+  const base = await begin();
+  await migrateAll(base.database, base.ladders, base.log);
+  const input = check(NewRealm, parseStoredJson(args.slice(1).join(" ")), "request.invalid");
+  console.log(JSON.stringify(await makeRealm(base, input), null, 2));
+  await base.close();
+}
+
+function startWorkers(base: Base): Runner {
+  return startRunner({
+    database: base.database,
+    log: base.log,
+    now: Date.now,
+    pollMs: REALM_POLL_MS,
+  });
+}
+
+/** Reads the configuration and opens the database, starting it first where it is our own. */
+async function begin(): Promise<Base> {
+  const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
+  const log = createLog({ level: config.logLevel, format: config.logFormat });
+  const closers: (() => Promise<void>)[] = [];
+  let url = config.databaseUrl;
+  let platformKey = config.platformKey;
+  if (url === null) {
+    const { startEmbedded } = await import("./db/embedded.ts");
+    const embedded = await startEmbedded({ dataDir: config.dataDir });
+    closers.push(embedded.stop);
+    url = embedded.url;
+    platformKey ??= await localSecret(config.dataDir, "platform_key");
+  }
+  const database = openDatabase({
+    url,
+    prepare: config.databasePrepare,
+    parseJson: parseStoredJson,
+  });
+  closers.push(database.close);
+  if (!config.realmRoles) {
+    log("warn", "realms have no roles of their own: they are kept apart by schema alone");
+  }
+  return {
+    config,
+    log,
+    platformKey: platformKey!,
+    database,
+    ladders: await readLadders(),
+    close: async () => {
+      for (const close of closers.reverse()) await close();
+    },
+  };
+}
+
+/** The environment, over what a `.env` file says. */
+async function readEnvironment(): Promise<Record<string, string>> {
+  const file = await Deno.readTextFile(".env").catch((error) => {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  });
+  return { ...parseEnv(file) as Record<string, string>, ...Deno.env.toObject() };
+}
+
+/** A secret of the installation, made on first use; readable by its owner alone. */
+async function localSecret(dataDir: string, name: string): Promise<string> {
+  const path = `${dataDir}/${name}`;
+  const secret = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
+  try {
+    await Deno.writeTextFile(path, secret, { createNew: true, mode: 0o600 });
+    return secret;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    return (await Deno.readTextFile(path)).trim();
+  }
+}
+
+/** On the very first start, makes the realm `sandbox` and shows its keys, once. */
+async function welcome(base: Base): Promise<void> {
+  if (await countAllRealms(base.database.platform) > 0) return;
+  const password = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(15))));
+  const admin = { email: "admin@sandbox.local", password };
+  const made = await makeRealm(
+    base,
+    check(NewRealm, { name: "sandbox", admin }, "request.invalid"),
+  );
+  console.log(`
+Purser is ready.
+
+  address              ${base.config.baseUrl}
+  reference            ${base.config.baseUrl}/docs
+  realm key            ${made.realm_key}
+  application key      ${made["x-api-key"]}
+  administrator        ${admin.email}
+  password             ${password}
+
+These keys of the realm "sandbox" are shown this once. The platform key is in
+${base.config.dataDir}/platform_key.
+`);
+}
+
+async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, unknown>> {
+  const at = Date.now();
+  const actor: Actor = {
+    user: "",
+    kind: "operator",
+    realm: { id: "", country: input.country, accountingCurrency: input.accounting_currency },
+    roles: ["admin", "manage", "user"],
+    scopes: ["realm", "own"],
+    at,
+    requestId: newId(at),
+    address: null,
+  };
+  const workshop = {
+    ladders: base.ladders,
+    roles: base.config.realmRoles,
+    verifier: await hashPassword(input.admin.password),
+  };
+  const answer = await runCommand(
+    base.database.platform,
+    actor,
+    async (tx) => viewMadeRealm(await createRealm(tx, actor, input, workshop)),
+    {
+      action: "realm create",
+      idempotency: null,
+      gate: false,
+      print: (result) => {
+        if ("refused" in result) throw result.refused;
+        return { status: 201, body: JSON.stringify(result.view) };
+      },
+    },
+  );
+  return JSON.parse(answer.body);
+}
+
+/** Waits for SIGTERM or Ctrl-C, then ends everything within the grace that supervisors give. */
+async function untilSignal(log: Log, end: () => Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const onTerm = () => resolve("SIGTERM");
+  const onInt = () => resolve("SIGINT");
+  Deno.addSignalListener("SIGTERM", onTerm);
+  Deno.addSignalListener("SIGINT", onInt);
+  const signal = await promise;
+  log("info", "ending", { signal });
+  const hard = setTimeout(() => {
+    log("error", "could not end in time");
+    Deno.exit(1);
+  }, GRACE_MS);
+  await end();
+  clearTimeout(hard);
+  Deno.removeSignalListener("SIGTERM", onTerm);
+  Deno.removeSignalListener("SIGINT", onInt);
+}

@@ -1,0 +1,81 @@
+-- What:     realms and what an installation knows about them: tiers, application keys, public signing keys.
+-- Why:      a realm's data lives elsewhere (its own schema, role, perhaps database); this is the directory.
+-- Locks:    none, first migration.
+-- Backfill: the four tiers of the contract, which an operator may change afterwards.
+-- Undo:     forward only.
+
+create table tiers (
+  name text primary key check (name ~ '^[a-z][a-z0-9_]{1,39}$'),
+  requests_per_second integer check (requests_per_second > 0),
+  credits_per_month bigint check (credits_per_month > 0)
+);
+comment on table tiers is 'Limits per realm; null means without limit.';
+
+insert into tiers (name, requests_per_second, credits_per_month) values
+  ('free', 5, 10000), ('basic', 25, 250000), ('pro', 100, 2000000), ('unlimited', null, null);
+
+create table realms (
+  id uuid primary key,
+  name text not null check (length(name) between 1 and 100),
+  zone text not null check (zone in ('US', 'EU')),
+  country text not null check (country ~ '^[A-Z]{2}$'),
+  accounting_currency text not null,
+  tier text not null references tiers (name),
+  realm_key uuid not null unique,
+  schema_name text not null unique check (schema_name ~ '^realm_[0-9a-f]{32}$'),
+  role_name text check (role_name = schema_name),
+  placement bytea,
+  rung integer not null,
+  settings jsonb not null default '{}',
+  error jsonb,
+  updated_at timestamptz,
+  created_at timestamptz not null
+);
+comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';
+comment on column realms.rung is 'Number of the last migration applied to the realm.';
+
+create table application_keys (
+  id uuid primary key,
+  realm uuid not null references realms (id),
+  digest bytea not null unique check (octet_length(digest) = 32),
+  revoked_at timestamptz,
+  created_at timestamptz not null
+);
+create index application_keys_realm on application_keys (realm);
+comment on column application_keys.digest is 'SHA-256 of the key; the key itself is shown once and not kept.';
+
+create table signing_keys (
+  kid text primary key,
+  jwk jsonb not null check (not jwk ? 'd'),
+  expires_at timestamptz not null,
+  created_at timestamptz not null
+);
+comment on table signing_keys is 'Public halves only: each process signs with a key that it never stores.';
+
+create table idempotency (
+  key uuid primary key,
+  fingerprint uuid not null,
+  status smallint,
+  body text,
+  transaction uuid,
+  created_at timestamptz not null
+);
+create index idempotency_age on idempotency using brin (created_at);
+
+create table audit (
+  id uuid primary key,
+  actor uuid,
+  action text not null,
+  entity uuid,
+  request_id text not null,
+  address text,
+  created_at timestamptz not null
+);
+
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $$;
+
+create trigger audit_append_only before update or delete or truncate on audit
+  for each statement execute function refuse_change();

@@ -1,0 +1,66 @@
+-- What:     identities (holders), users (owners who log in), revoked keys and failed logins.
+-- Why:      service.md: a user is linked to exactly one identity; contract section 5: logins and revocation.
+-- Locks:    none, first migration.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table identities (
+  id uuid primary key,
+  type text not null default 'neutral' check (type in ('neutral', 'person', 'company')),
+  country text not null check (country ~ '^[A-Z]{2}$'),
+  currency text not null,
+  person text,
+  company bigint,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null
+);
+create index identities_owner on identities (owner, id);
+
+create table users (
+  id uuid primary key,
+  username text not null unique check (length(username) between 1 and 200),
+  email text check (email = lower(email)),
+  verifier text not null check (verifier like '$argon2id$%'),
+  password_digest text not null,
+  identity uuid not null references identities (id),
+  roles text[] not null check (roles <@ array['admin', 'manage', 'user'] and 'user' = any (roles)),
+  scopes text[] not null check (scopes <@ array['realm', 'own'] and 'own' = any (scopes)),
+  channel jsonb not null default '{}' check (jsonb_typeof(channel) = 'object'),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  active boolean not null default true,
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null
+);
+create index users_owner on users (owner, id);
+create unique index users_admin_email on users (email)
+  where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
+comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
+
+create table revocations (
+  id uuid primary key,
+  user_id uuid not null,
+  jti uuid,
+  issued_before timestamptz,
+  xact xid8 not null default pg_current_xact_id(),
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  check ((jti is null) <> (issued_before is null))
+);
+create index revocations_xact on revocations (xact);
+comment on table revocations is 'Keys that no longer count: one key by jti, or all of a user issued before a time.';
+
+create table login_attempts (
+  id uuid primary key,
+  username text not null,
+  address text not null,
+  created_at timestamptz not null
+);
+create index login_attempts_username on login_attempts (username, created_at);
+create index login_attempts_address on login_attempts (address, created_at);

@@ -1,0 +1,110 @@
+-- What:     accounts with their balances, aliases, virtual currencies, rates.
+-- Why:      service.md, sections Account, Alias, Virtual currency; contract, section 8.
+-- Locks:    none, all tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table accounts (
+  id uuid primary key,
+  total numeric not null default 0,
+  blocked numeric not null default 0,
+  seq bigint not null default 0,
+  type text not null check (type in ('virtual', 'ramp', 'deposit', 'system')),
+  asset text not null,
+  testnet boolean not null default false,
+  decimals smallint not null check (decimals between 0 and 77),
+  active boolean not null default false,
+  frozen boolean not null default false,
+  enabled boolean not null default false,
+  is_default boolean not null default false,
+  currency text not null,
+  currency_places smallint not null check (currency_places between 0 and 18),
+  country text not null,
+  holder uuid,
+  owner uuid,
+  system text check (system in ('world', 'fees')),
+  ramp uuid,
+  reference text,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint accounts_blocked check (blocked >= 0),
+  constraint accounts_covered check (total >= blocked or type = 'system'),
+  constraint accounts_scale check (scale(trim_scale(total)) <= decimals),
+  constraint accounts_system check ((type = 'system') = (system is not null)),
+  constraint accounts_held check (type = 'system' or (holder is not null and owner is not null))
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+create index accounts_owner on accounts (owner, id);
+create index accounts_holder on accounts (holder, asset);
+create unique index accounts_default on accounts (holder, asset, testnet)
+  where is_default and deleted_at is null;
+create unique index accounts_counterparty on accounts (asset, testnet, system)
+  where type = 'system';
+comment on column accounts.total is 'Balance in whole units of the asset; changed by ledger_apply alone.';
+comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked.';
+comment on column accounts.seq is 'Number of the account''s last entry.';
+
+create table aliases (
+  id uuid primary key,
+  alias text not null unique check (length(alias) between 1 and 200),
+  type text not null check (type in ('account', 'identity')),
+  account uuid references accounts (id),
+  identity uuid references identities (id),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  check ((type = 'account') = (account is not null)),
+  check ((type = 'identity') = (identity is not null))
+);
+create index aliases_owner on aliases (owner, id);
+create index aliases_account on aliases (account) where account is not null;
+create index aliases_identity on aliases (identity) where identity is not null;
+
+create table currencies (
+  id uuid primary key,
+  name text not null unique check (name ~ '^[A-Za-z0-9_-]{2,40}$'),
+  supply numeric not null check (supply >= 0),
+  decimals smallint not null check (decimals between 0 and 77),
+  base text,
+  rate numeric check (rate > 0),
+  currency text not null,
+  country text not null,
+  symbol text,
+  symbol_url text,
+  sub_unit text[] check (cardinality(sub_unit) = 2),
+  account uuid not null references accounts (id),
+  active boolean not null default true,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  check (scale(trim_scale(supply)) <= decimals)
+);
+create index currencies_owner on currencies (owner, id);
+
+create table currency_issues (
+  transaction uuid primary key,
+  currency uuid not null references currencies (id),
+  operation text not null check (operation in ('issue', 'destroy')),
+  amount numeric not null check (amount > 0),
+  account uuid not null,
+  created_at timestamptz not null
+);
+create index currency_issues_currency on currency_issues (currency, transaction);
+
+create table rates (
+  base text not null,
+  currency text not null,
+  rate numeric not null check (rate > 0),
+  source text not null,
+  owner uuid,
+  updated_at timestamptz not null,
+  primary key (base, currency)
+);

@@ -1,0 +1,243 @@
+-- What:     transactions, their two entries each, the gate, and the functions that post.
+-- Why:      contract, section 8; the shape was measured: group commit behind a gate, evaluated in memory.
+-- Locks:    none, all tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table transactions (
+  id uuid primary key,
+  source uuid not null,
+  destination uuid not null,
+  source_seq bigint not null,
+  destination_seq bigint not null,
+  amount numeric not null check (amount > 0),
+  type text not null check (type in ('transfer', 'deposit', 'forward', 'withdrawal', 'return',
+    'fee', 'issue', 'destroy', 'capture', 'revert')),
+  testnet boolean not null,
+  asset text not null,
+  owner uuid,
+  origin inet,
+  fiat_currency text,
+  fiat_rate numeric,
+  fiat_value numeric,
+  reference text,
+  reverts uuid,
+  seal jsonb,
+  address_data jsonb,
+  created_at timestamptz not null,
+  check (source <> destination),
+  check ((fiat_currency is null) = (fiat_value is null) and (fiat_rate is null) = (fiat_value is null))
+);
+create index transactions_owner on transactions (owner, id);
+create unique index transactions_reference on transactions (reference) where reference is not null;
+create unique index transactions_reverts on transactions (reverts) where reverts is not null;
+comment on table transactions is 'Append-only. No foreign keys: ledger_apply checks what they would, the audit proves it.';
+comment on column transactions.source_seq is 'Leads to the entry of the source without an index on entries.';
+
+create table transaction_data (
+  transaction uuid primary key,
+  data jsonb not null check (jsonb_typeof(data) = 'object'),
+  updated_at timestamptz
+);
+comment on table transaction_data is 'The one variable part of a transaction, beside it.';
+
+create table entries (
+  account uuid not null,
+  seq bigint not null check (seq > 0),
+  transaction uuid not null,
+  amount numeric not null check (amount <> 0),
+  balance numeric not null,
+  blocked numeric check (blocked >= 0),
+  primary key (account, seq)
+);
+comment on column entries.balance is 'The account''s total after this entry.';
+comment on column entries.blocked is 'The sum of the account''s open blocks at this entry; null while it was frozen: nothing was available.';
+
+create table ledger_commits (
+  id bigint generated always as identity primary key,
+  transactions uuid[] not null
+);
+comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn behind the gate.';
+
+create table ledger_gate ();
+comment on table ledger_gate is
+  'Locked before the snapshot by whoever writes an account row, so that no two of them can fail with 40001.';
+
+create function round_half_even(x numeric, places integer) returns numeric
+language plpgsql immutable strict as $$
+declare
+  r numeric := round(x, places);
+  unit numeric := 1;
+begin
+  if places > 0 then unit := ('0.' || repeat('0', places - 1) || '1')::numeric; end if;
+  if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
+  return r;
+end $$;
+
+-- The value of one unit of an asset in a currency: set directly, or over a virtual currency's base.
+create function rate_of(p_asset text, p_currency text) returns numeric
+language sql stable as $$
+  select case when p_asset = p_currency then 1 else coalesce(
+    (select r.rate from rates r where r.base = p_asset and r.currency = p_currency),
+    (select c.rate * case when c.base = p_currency then 1 else
+        (select r.rate from rates r where r.base = c.base and r.currency = p_currency) end
+      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end
+$$;
+
+-- Applies moves in order inside the caller's serializable transaction, behind the gate.
+-- p_ids: the distinct accounts, ascending; p_source and p_destination: 1-based positions in p_ids.
+-- p_go: which moves to consider (null: all). p_system: system accounts take part and rights were
+-- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in.
+-- p_atomic: one refusal refuses all, and nothing is written.
+-- p_more holds what few moves have: conditions, reverts, address_data.
+-- refusals is null where all went well, else per move null or why not.
+create function ledger_apply(
+  p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamptz, p_go boolean[],
+  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_more jsonb[],
+  out refusals text[], out source_total numeric[], out destination_total numeric[],
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[]
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  n integer := cardinality(p_amount);
+  go boolean[] := coalesce(p_go, array_fill(true, array[n]));
+  v_total numeric[]; v_free numeric[]; v_number bigint[]; v_before bigint[]; v_state integer[];
+  v_asset text[]; v_testnet boolean[]; v_owner uuid[]; v_bound boolean[]; v_places integer[];
+  v_currency text[]; v_money_places integer[];
+  source_seq bigint[] := array_fill(null::bigint, array[n]);
+  destination_seq bigint[] := source_seq;
+  known text[]; m jsonb; s integer; d integer; a numeric; why text;
+  rate numeric; rate_asset text; rate_currency text;
+begin
+  if current_setting('transaction_isolation') <> 'serializable' then
+    raise exception 'the ledger posts in serializable transactions only';
+  end if;
+  source_total := array_fill(null::numeric, array[n]);
+  destination_total := source_total;
+  select array_agg(x.total), array_agg(x.total - x.blocked),
+      array_agg(case when not x.frozen then x.blocked end), array_agg(x.seq),
+      array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
+      array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
+      array_agg(case when x.id is null or x.deleted_at is not null then 4
+        when x.type = 'system' then case when p_system then 0 else 5 end
+        when p_force then 0 when not x.enabled then 3 when not x.active then 2
+        when x.frozen then 1 else 0 end)
+    into v_total, v_free, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    from (select y.* from unnest(p_ids) with ordinality u(id, ord)
+      left join lateral (select i.id, i.total, i.blocked, i.seq, i.asset, i.testnet, i.owner, i.type,
+          i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
+        from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
+  v_before := v_number;
+  if array_remove(p_reference, null) <> '{}' then
+    known := array(select t.reference from transactions t where t.reference = any (p_reference));
+  end if;
+
+  for k in 1..n loop
+    continue when not go[k];
+    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    why := case
+      when v_state[s] >= 4 then 'source.not_found'
+      when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
+      when v_state[d] >= 4 then 'destination.not_found'
+      when s = d then 'same_account'
+      when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
+      when scale(a) > v_places[s] and scale(trim_scale(a)) > v_places[s] then 'scale'
+      when v_state[s] = 3 then 'source.not_enabled' when v_state[d] = 3 then 'destination.not_enabled'
+      when v_state[s] = 2 then 'source.inactive' when v_state[d] = 2 then 'destination.inactive'
+      when v_state[s] = 1 then 'source.frozen'
+      when v_bound[s] and v_free[s] < a then 'insufficient'
+      when p_reference[k] is not null and p_reference[k] = any (known) then 'reference'
+      when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
+      when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
+      when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
+      when m is not null and v_total[d] + a > (m ->> 'destination_total_lte')::numeric then 'condition.destination_total_lte'
+    end;
+    if why is not null then
+      if refusals is null then refusals := array_fill(null::text, array[n]); end if;
+      refusals[k] := why; go[k] := false;
+      continue;
+    end if;
+    v_free[s] := v_free[s] - a; v_total[s] := v_total[s] - a; v_number[s] := v_number[s] + 1;
+    v_free[d] := v_free[d] + a; v_total[d] := v_total[d] + a; v_number[d] := v_number[d] + 1;
+    source_total[k] := v_total[s]; destination_total[k] := v_total[d];
+    source_seq[k] := v_number[s]; destination_seq[k] := v_number[d];
+    if p_reference[k] is not null then known := known || p_reference[k]; end if;
+    if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
+      rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
+    end if;
+    if rate is not null then
+      if fiat_rate is null then
+        fiat_rate := array_fill(null::numeric, array[n]); fiat_value := fiat_rate;
+      end if;
+      fiat_rate[k] := rate; fiat_value[k] := round_half_even(a * rate, v_money_places[s]);
+    end if;
+  end loop;
+
+  if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
+  update accounts x set total = q.total, seq = q.seq
+    from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
+    where x.id = q.id and q.seq <> q.before;
+  insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
+      asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
+      case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
+      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', p_at
+    from unnest(p_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+      fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
+      q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
+    where q.go;
+  insert into entries (account, seq, transaction, amount, balance, blocked)
+    select p_ids[q.s], q.ss, q.id, -q.amount, q.st, blocked[q.s]
+      from unnest(p_id, p_source, p_amount, source_seq, source_total, go) q(id, s, amount, ss, st, go) where q.go
+    union all
+    select p_ids[q.d], q.ds, q.id, q.amount, q.dt, blocked[q.d]
+      from unnest(p_id, p_destination, p_amount, destination_seq, destination_total, go) q(id, d, amount, ds, dt, go)
+      where q.go;
+  if array_remove(p_data, null) <> '{}' then
+    insert into transaction_data (transaction, data)
+      select q.id, q.data from unnest(p_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
+  end if;
+  insert into ledger_commits (transactions)
+    values (case when refusals is null and p_go is null then p_id
+      else array(select q.id from unnest(p_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+end $$;
+
+-- Applies transfers that arrived one by one, each with its own idempotency key (or none).
+-- A key seen before applies nothing: replays tells what it stands for. A refusal is kept under its key.
+create function ledger_lane(
+  p_key uuid[], p_fingerprint uuid[], p_at timestamptz,
+  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_more jsonb[],
+  out refusals text[], out source_total numeric[], out destination_total numeric[],
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out replays jsonb
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+begin
+  insert into idempotency (key, fingerprint, transaction, created_at)
+    select q.key, q.fingerprint, q.id, p_at from unnest(p_key, p_fingerprint, p_id) q(key, fingerprint, id)
+    where q.key is not null
+    on conflict do nothing;
+  get diagnostics claimed = row_count;
+  if claimed < n then
+    keyed := cardinality(array_remove(p_key, null));
+    if claimed < keyed then
+      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
+          'status', x.status, 'body', x.body, 'transaction', x.transaction))
+        into replays
+        from unnest(p_key, p_fingerprint, p_id) with ordinality q(key, fingerprint, id, ord)
+        join idempotency x on x.key = q.key where x.transaction is distinct from q.id;
+      go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
+    end if;
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
+    from ledger_apply('transfer', false, false, false, p_at, go, p_ids, p_id, p_source, p_destination, p_amount,
+      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
+  if refusals is not null then
+    update idempotency x set transaction = null, body = q.refusal
+      from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
+  end if;
+end $$;

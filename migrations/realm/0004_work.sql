@@ -1,0 +1,77 @@
+-- What:     answers kept under idempotency keys, jobs, outgoing events, the audit trail.
+-- Why:      all four are written in the transaction that causes them (design, section 2).
+-- Locks:    none, all tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table idempotency (
+  key uuid primary key,
+  fingerprint uuid not null,
+  status smallint,
+  body text,
+  transaction uuid,
+  created_at timestamptz not null
+);
+create index idempotency_age on idempotency using brin (created_at);
+comment on column idempotency.key is 'First 128 bits of the SHA-256 of user and key.';
+comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
+comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
+
+create table jobs (
+  id uuid primary key,
+  name text not null,
+  payload jsonb not null,
+  state text not null default 'ready' check (state in ('ready', 'running', 'done', 'dead')),
+  lane text,
+  dedupe text,
+  attempts integer not null default 0,
+  attempts_max integer not null default 12 check (attempts_max > 0),
+  run_at timestamptz not null default now(),
+  locked_until timestamptz,
+  last_error text,
+  finished_at timestamptz,
+  created_at timestamptz not null default now()
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+create index jobs_due on jobs (run_at, id) where state = 'ready';
+create index jobs_leased on jobs (locked_until) where state = 'running';
+create index jobs_finished on jobs (finished_at) where state in ('done', 'dead');
+create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
+create unique index jobs_lane on jobs (lane) where state = 'running';
+comment on column jobs.lane is 'Jobs of one lane run one at a time, oldest first.';
+comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run.';
+
+create table events (
+  id uuid primary key,
+  type text not null,
+  entity uuid not null,
+  owner uuid,
+  payload jsonb not null,
+  xact xid8 not null default pg_current_xact_id(),
+  created_at timestamptz not null
+);
+create index events_xact on events (xact, id);
+comment on column events.xact is 'With pg_snapshot_xmin, a cursor that never skips a late commit.';
+
+create table audit (
+  id uuid primary key,
+  actor uuid,
+  action text not null,
+  entity uuid,
+  request_id text not null,
+  address text,
+  created_at timestamptz not null
+);
+
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $$;
+
+create trigger audit_append_only before update or delete or truncate on audit
+  for each statement execute function refuse_change();
+create trigger transactions_append_only before update or delete or truncate on transactions
+  for each statement execute function refuse_change();
+create trigger entries_append_only before update or delete or truncate on entries
+  for each statement execute function refuse_change();
+create trigger currency_issues_append_only before update or delete or truncate on currency_issues
+  for each statement execute function refuse_change();

@@ -1,0 +1,134 @@
+/** The key at the door: who is asking, by which key, for which realm. @module */
+import type { Actor } from "../domain/actor.ts";
+import { DomainError } from "../domain/errors.ts";
+import { equalBytes } from "../domain/passwords.ts";
+import { digestKey } from "../domain/realms.ts";
+import { type Claims, verifyToken } from "../domain/tokens.ts";
+import type { RealmContext } from "../domain/realm_context.ts";
+import type { Access } from "./route.ts";
+import type { Services } from "./services.ts";
+
+/** Who is asking. */
+export interface Caller {
+  actor: Actor;
+  claims: Claims | null;
+  realm: RealmContext | null;
+  applicationKey: string;
+}
+
+/** The facts of a request that an actor carries. */
+export interface Arrival {
+  at: number;
+  requestId: string;
+  address: string;
+}
+
+/** Finds who is asking. */
+export interface Authenticator {
+  authenticate(headers: Headers, access: Access, arrival: Arrival): Promise<Caller> | Caller;
+}
+
+const REMEMBERED_MAX = 10_000;
+const NOBODY: Omit<Actor, "at" | "requestId" | "address"> = {
+  user: "",
+  kind: "user",
+  realm: { id: "", country: "", accountingCurrency: "" },
+  roles: [],
+  scopes: [],
+};
+const OPERATOR: typeof NOBODY = {
+  ...NOBODY,
+  kind: "operator",
+  roles: ["admin", "manage", "user"],
+  scopes: ["realm", "own"],
+};
+
+/** Prepares the door. Verified keys are remembered, so that a repeated one costs no signature check. */
+export function openAuthenticator(services: Services, platformKey: string): Authenticator {
+  const remembered = new Map<string, Claims>();
+  const platformDigest = digestKey(platformKey);
+
+  async function isPlatformKey(key: string): Promise<boolean> {
+    return equalBytes(await digestKey(key), await platformDigest);
+  }
+
+  async function verify(key: string): Promise<Claims> {
+    if (key.startsWith("app_")) {
+      throw new DomainError("auth.invalid", "an application key can do nothing but log in");
+    }
+    if (key.split(".").length !== 3) {
+      throw new DomainError("auth.invalid", "the key is not one of ours");
+    }
+    const { keyring, config } = services;
+    const claims = await verifyToken(key, config.baseUrl, (kid) => keyring.find(kid));
+    if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value!);
+    remembered.set(key, claims);
+    return claims;
+  }
+
+  async function asUser(key: string, arrival: Arrival): Promise<Caller> {
+    const claims = remembered.get(key) ?? await verify(key);
+    const realm = await services.realms.find(claims.realm);
+    if (realm === null) throw new DomainError("auth.invalid", "the key's realm is gone");
+    return admit(claims, realm, await realm.isRevoked(claims), arrival);
+  }
+
+  function atOnce(key: string, arrival: Arrival): Caller | null {
+    const claims = remembered.get(key);
+    if (claims === undefined) return null;
+    const realm = services.realms.find(claims.realm);
+    if (realm instanceof Promise) return null;
+    const revoked = realm.isRevoked(claims);
+    return typeof revoked === "boolean" ? admit(claims, realm, revoked, arrival) : null;
+  }
+
+  return {
+    authenticate(headers, access, arrival) {
+      if (access === "open") return { actor: { ...NOBODY, ...arrival }, ...nothing() };
+      const key = keyOf(headers);
+      if (key === null) throw new DomainError("auth.missing", "send a key in x-api-key");
+      if (access === "application") {
+        return { actor: { ...NOBODY, ...arrival }, ...nothing(), applicationKey: key };
+      }
+      if (access === "user") return atOnce(key, arrival) ?? asUser(key, arrival);
+      return isPlatformKey(key).then((yes) => {
+        if (yes) return { actor: { ...OPERATOR, ...arrival }, ...nothing() };
+        if (access === "platform or user") return asUser(key, arrival);
+        throw new DomainError("auth.invalid", "this takes the platform key");
+      });
+    },
+  };
+}
+
+function nothing(): Omit<Caller, "actor"> {
+  return { claims: null, realm: null, applicationKey: "" };
+}
+
+function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: Arrival): Caller {
+  if (claims.expiresAt * 1000 <= arrival.at) {
+    throw new DomainError("auth.expired", "the key has expired: log in again");
+  }
+  if (revoked) throw new DomainError("auth.revoked", "the key was revoked: log in again");
+  return {
+    actor: {
+      user: claims.user,
+      kind: "user",
+      realm: realm.defaults(),
+      roles: claims.roles,
+      scopes: claims.scopes,
+      at: arrival.at,
+      requestId: arrival.requestId,
+      address: arrival.address,
+    },
+    claims,
+    realm,
+    applicationKey: "",
+  };
+}
+
+/** The key of a request: x-api-key, or Authorization bare or after Bearer. */
+function keyOf(headers: Headers): string | null {
+  const key = headers.get("x-api-key") ?? headers.get("authorization");
+  if (key === null || key.trim() === "") return null;
+  return key.trim().replace(/^Bearer +/i, "");
+}

@@ -1,0 +1,81 @@
+/**
+ * How a route is declared: once, with the schemas that validate it, document it and type its
+ * handler. Everything else about it (doors, errors, documentation) reads this declaration.
+ * @module
+ */
+import type { z } from "zod";
+import type { Actor } from "../domain/actor.ts";
+import type { IdempotencyClaim } from "../domain/command.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import type { Claims } from "../domain/tokens.ts";
+import type { RealmContext } from "../domain/realm_context.ts";
+import type { Services } from "./services.ts";
+
+/** Which key a route takes. */
+export type Access = "open" | "application" | "user" | "platform" | "platform or user";
+
+/** A method that a route can have. */
+export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+
+/** A request that has passed all doors. */
+export interface Call<P, Q, B> {
+  services: Services;
+  route: AnyRoute;
+  requestId: string;
+  /** Network address of the caller. */
+  address: string;
+  /** When the request arrived, in milliseconds since the epoch. */
+  at: number;
+  /** The application key, on routes that take one. */
+  applicationKey: string;
+  actor: Actor;
+  /** The claims of the user key; null for the operator. */
+  claims: Claims | null;
+  /** Null on routes of the platform. */
+  realm: RealmContext | null;
+  idempotency: IdempotencyClaim | null;
+  preferWaitS: number;
+  params: P;
+  query: Q;
+  body: B;
+}
+
+/** What a handler gives back, ready to be sent. */
+export interface Reply {
+  status: number;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+/** A route. */
+export interface Route<P, Q, B> {
+  method: Method;
+  /** With parameters in braces, as OpenAPI writes them: /v1/accounts/{id}. */
+  path: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  params?: z.ZodType<P>;
+  query?: z.ZodType<Q>;
+  body?: z.ZodType<B>;
+  /** Greatest body in bytes; 1 MiB unless given. */
+  bodyMax?: number;
+  /** Status and schema of the success. */
+  status: number;
+  answer: z.ZodType;
+  /** Codes that this route can answer besides those that every route can. */
+  errors: readonly ErrorCode[];
+  handle(call: Call<P, Q, B>): Promise<Reply>;
+}
+
+/** A route whose parameters are known to its own handler only; lists do not look at them. */
+// deno-lint-ignore no-explicit-any
+export type AnyRoute = Route<any, any, any>;
+
+/** Declares a route; the types of the handler's input follow from the schemas. */
+export function route<P = Record<string, never>, Q = Record<string, never>, B = undefined>(
+  declared: Route<P, Q, B>,
+): Route<P, Q, B> {
+  return declared;
+}

@@ -1,0 +1,28 @@
+/** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
+import { accountRoutes } from "./accounts.ts";
+import { currencyRoutes } from "./currencies.ts";
+import { docsRoutes } from "./docs.ts";
+import { healthRoutes } from "./health.ts";
+import { identityRoutes } from "./identities.ts";
+import { openapiRoutes } from "./openapi.ts";
+import { realmRoutes } from "./realms.ts";
+import type { AnyRoute } from "./route.ts";
+import { sessionRoutes } from "./sessions.ts";
+import { transactionRoutes } from "./transactions.ts";
+import { userRoutes } from "./users.ts";
+
+/** All routes, in the order in which they are tried. */
+export function allRoutes(): AnyRoute[] {
+  return [
+    ...sessionRoutes,
+    ...realmRoutes,
+    ...userRoutes,
+    ...identityRoutes,
+    ...accountRoutes,
+    ...currencyRoutes,
+    ...transactionRoutes,
+    ...openapiRoutes(allRoutes),
+    ...docsRoutes,
+    ...healthRoutes,
+  ];
+}

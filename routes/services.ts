@@ -1,0 +1,21 @@
+/** What the routes are given: the wiring's product. @module */
+import type { Config } from "../config.ts";
+import type { Pool } from "../domain/command.ts";
+import type { Keyring } from "../domain/keyring.ts";
+import type { RealmContexts } from "../domain/realm_context.ts";
+import type { Ladders } from "../domain/realms.ts";
+import type { Log } from "../log.ts";
+
+/** The parts that routes work with. */
+export interface Services {
+  config: Config;
+  log: Log;
+  /** The pool of the platform's own schema. */
+  platform: Pool;
+  ladders: Ladders;
+  realms: RealmContexts;
+  keyring: Keyring;
+  /** Tells the workers of this process that a realm has something to do. */
+  wake(realm: string): void;
+  now(): number;
+}

@@ -1,0 +1,119 @@
+/** HTTP face of logins and of the keys they give. @module */
+import { z } from "zod";
+import { runQuery } from "../domain/command.ts";
+import { DomainError } from "../domain/errors.ts";
+import { digestKey, findRealmByKeys } from "../domain/realms.ts";
+import {
+  AdminLogin,
+  claimsOf,
+  logIn,
+  revokeKey,
+  SessionView,
+  UserLogin,
+} from "../domain/sessions.ts";
+import { findUser, UserView, viewUser } from "../domain/users.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+
+const ERRORS = ["auth.credentials", "rate.limited"] as const;
+const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
+const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
+
+const login = {
+  method: "POST",
+  tag: "Authentication",
+  access: "application",
+  status: 200,
+  answer: SessionView,
+  errors: ERRORS,
+} as const;
+const user = (path: string) =>
+  route({
+    ...login,
+    path,
+    summary: "Log in as a user",
+    body: UserLogin,
+    handle: (call) => openSession(call, { ...call.body, admin: false }),
+  });
+
+/** The routes of logins. */
+export const sessionRoutes: readonly AnyRoute[] = [
+  route({
+    ...login,
+    path: "/v1/auth/admins/login",
+    summary: "Log in as an administrator of the realm",
+    body: AdminLogin,
+    handle: (call) => openSession(call, { ...call.body, admin: true }),
+  }),
+  user("/v1/auth/users/login"),
+  user("/v1/auth/login"),
+  route({
+    method: "GET",
+    path: "/v1/auth/me",
+    tag: "Authentication",
+    summary: "Read the current user",
+    access: "user",
+    status: 200,
+    answer: MeView,
+    errors: [],
+    handle: (call) =>
+      query(call, async (db) => {
+        const row = await findUser(db, call.actor, call.actor.user);
+        return { ...viewUser(row), realm: call.actor.realm.id };
+      }),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/auth/logout",
+    tag: "Authentication",
+    summary: "Revoke the key in use",
+    access: "user",
+    status: 200,
+    answer: z.object({ revoked: z.literal(true) }),
+    errors: [],
+    handle: async (call) => {
+      const reply = await command(call, async (tx) => {
+        await revokeKey(tx, call.actor, call.claims!);
+        return { revoked: true };
+      });
+      call.realm!.refresh();
+      return reply;
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/.well-known/jwks.json",
+    tag: "Authentication",
+    summary: "Read the public keys that check user keys",
+    access: "open",
+    status: 200,
+    answer: KeySet,
+    errors: [],
+    handle: async ({ services }) => ({
+      status: 200,
+      body: JSON.stringify({ keys: await services.keyring.published() }),
+    }),
+  }),
+];
+
+async function openSession<P, Q, B>(
+  call: Call<P, Q, B>,
+  login: { realm_key: string; password: string; email?: string; username?: string; admin: boolean },
+): Promise<Reply> {
+  const { services, at, address } = call;
+  const digest = await digestKey(call.applicationKey);
+  const found = await runQuery(
+    services.platform,
+    (db) => findRealmByKeys(db, digest, login.realm_key),
+  );
+  if (found.realm === null) {
+    if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
+    throw new DomainError("auth.credentials", "the login is not right");
+  }
+  const realm = await services.realms.find(found.realm);
+  const user = await logIn(realm!.pool, { ...login, at, address });
+  const claims = claimsOf(user, found.realm, at, services.config.tokenTtlS);
+  const key = await services.keyring.sign(claims);
+  const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
+  return { status: call.route.status, body };
+}

@@ -1,0 +1,110 @@
+/** The wire turned into checked input: bodies, parameters, headers; each fault with its place. @module */
+import type { z } from "zod";
+import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
+import { parseJson } from "../domain/json.ts";
+
+/** Greatest body unless a route allows more. */
+export const BODY_MAX = 1024 * 1024;
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i;
+const FAULTS_MAX = 20;
+
+/**
+ * Checks a value against a schema.
+ *
+ * @throws {DomainError} the given code, with every fault and its JSON pointer
+ */
+export function check<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const errors = result.error.issues.flatMap(faultsOf).slice(0, FAULTS_MAX);
+  const [first] = errors;
+  const detail = first.path === "" ? first.message : `${first.path}: ${first.message}`;
+  throw new DomainError(code, detail, { errors });
+}
+
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  const path = pointer(issue.path);
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      path: `${path}${pointer([key])}`,
+      message: "unknown field",
+    }));
+  }
+  return [{ path, message: issue.message }];
+}
+
+function pointer(path: readonly PropertyKey[]): string {
+  return path.map((part) =>
+    `/${String(part).slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`
+  ).join("");
+}
+
+/**
+ * Reads a body as text, refusing what is too large before it is read.
+ *
+ * @throws {DomainError} request.too_large, request.media_type
+ */
+export async function readBody(request: Request, max: number): Promise<string> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > max) throw tooLarge(max);
+  if (request.body === null || declared === "0") return "";
+  const type = request.headers.get("content-type");
+  if (type === null || !JSON_TYPE.test(type)) {
+    await request.body.cancel();
+    throw new DomainError("request.media_type", "send JSON with content-type: application/json");
+  }
+  if (declared !== null) return await request.text();
+  return await readStream(request.body, max);
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, max: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of body) { // leaving the loop cancels the rest
+    size += chunk.byteLength;
+    if (size > max) throw tooLarge(max);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function tooLarge(max: number): DomainError {
+  return new DomainError("request.too_large", `the body is larger than ${max} bytes`);
+}
+
+/** Parses a body; an empty one is an empty object. @throws {DomainError} request.malformed */
+export function parseBody(text: string): unknown {
+  return text.trim() === "" ? {} : parseJson(text);
+}
+
+/** Query parameters as one object; a repeated one becomes an array. */
+export function queryOf(url: string): Record<string, string | string[]> {
+  const from = url.indexOf("?");
+  const found: Record<string, string | string[]> = {};
+  if (from < 0) return found;
+  for (const [name, value] of new URLSearchParams(url.slice(from + 1).split("#")[0])) {
+    if (name === "__proto__") continue;
+    const before = Object.hasOwn(found, name) ? found[name] : undefined;
+    found[name] = before === undefined ? value : [before, value].flat();
+  }
+  return found;
+}
+
+/** Whether the caller takes JSON. */
+export function acceptsJson(accept: string | null): boolean {
+  return accept === null || /\*\/\*|application\/(\*|([\w.+-]+\+)?json)/i.test(accept);
+}
+
+/** The caller's request id, if it is a safe one. */
+export function safeRequestId(given: string | null): string | null {
+  return given !== null && /^[\w.:\-]{1,128}$/.test(given) ? given : null;
+}
+
+/**
+ * The seconds of `Prefer: wait=N` (RFC 7240), from 1 to 30; 0 without.
+ */
+export function preferWait(header: string | null): number {
+  const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,4})"?/i.exec(header ?? "")?.[1];
+  return seconds === undefined ? 0 : Math.min(30, Math.max(1, Number(seconds)));
+}

@@ -1,0 +1,291 @@
+/**
+ * A realm of its own for each test, on the run's PostgreSQL, with the whole app in front of it. What
+ * a test opens, it closes: `await using realm = await testRealm()`.
+ *
+ * @module
+ */
+import { type Config, readConfig } from "../../config.ts";
+import { type Database, openDatabase, type Pool, type Tx } from "../../db/database.ts";
+import { type Ladders, migratePlatform, readLadders } from "../../db/migrate.ts";
+import { reading, serializable } from "../../db/transaction.ts";
+import type { Actor, Role, Scope } from "../../domain/actor.ts";
+import { newId } from "../../domain/ids.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { openKeyring } from "../../domain/keyring.ts";
+import { openRealmContexts } from "../../domain/realm_context.ts";
+import { createRealm, type MadeRealm } from "../../domain/realms.ts";
+import { createUser } from "../../domain/users.ts";
+import { claimsOf } from "../../domain/sessions.ts";
+import { createLog } from "../../log.ts";
+import { type App, createApp } from "../../routes/app.ts";
+import type { Services } from "../../routes/services.ts";
+import { startRunner } from "../../workers/runner.ts";
+
+/** An answer, read. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // Tests look into answers freely.
+  // deno-lint-ignore no-explicit-any
+  body: any;
+}
+
+/** Sends a request through all doors of the app. */
+export type Send = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer>;
+
+/** A user of the test's realm, with a key. */
+export interface TestUser {
+  id: string;
+  identity: string;
+  actor: Actor;
+  key: string;
+  send: Send;
+}
+
+/** A realm of a test. */
+export interface TestRealm extends AsyncDisposable {
+  id: string;
+  made: MadeRealm;
+  database: Database;
+  pool: Pool;
+  services: Services;
+  /** The first administrator. */
+  admin: TestUser;
+  /** Sends with the platform key. */
+  operator: Send;
+  /** Sends without any key. */
+  nobody: Send;
+  user(of?: { role?: Role; scope?: Scope }): Promise<TestUser>;
+  /** A currency of the administrator, whose account holds the supply. */
+  currency(supply: string, name?: string): Promise<{ name: string; account: string }>;
+  /** A virtual account that is ready, funded from a currency's account. */
+  account(of: { asset: string; by?: TestUser; from?: string; total?: string }): Promise<string>;
+  balance(account: string): Promise<{ total: string; available: string }>;
+  command<T>(work: (tx: Tx) => Promise<T>, gate?: boolean): Promise<T>;
+  /** Runs every job that is due. */
+  drain(): Promise<void>;
+}
+
+/** The password of every user that a test makes. */
+export const PASSWORD = "correct horse battery";
+/** The operator's key in tests. */
+export const PLATFORM_KEY = "platform-key-of-the-tests";
+/** A real argon2id verifier of {@link PASSWORD}, made with small parameters so that tests are quick. */
+const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
+  "COasZSyMm5hc6dqbItVb+IZaGwOa3IHiB0qT62pEreo";
+
+/** The address of the run's PostgreSQL. */
+export function testDatabaseUrl(): string {
+  const url = Deno.env.get("TEST_DATABASE_URL");
+  if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
+  return url;
+}
+
+/** The configuration of a test, with a few settings of its own. */
+export function testConfig(env: Record<string, string> = {}): Config {
+  return readConfig({
+    DATABASE_URL: testDatabaseUrl(),
+    PLATFORM_KEY,
+    MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+    BASE_URL: "http://purser.test",
+    LOG_LEVEL: "error",
+    ...env,
+  }, false);
+}
+
+/** Makes a realm with an administrator, and the app in front of it. */
+export async function testRealm(
+  options: { env?: Record<string, string>; tier?: "free" | "basic" | "pro" | "unlimited" } = {},
+): Promise<TestRealm> {
+  const config = testConfig(options.env);
+  const database = openDatabase({
+    url: config.databaseUrl!,
+    prepare: config.databasePrepare,
+    parseJson: parseStoredJson,
+  });
+  const ladders = await readLadders();
+  await migratePlatform(database.platform.sql, ladders.platform);
+  const made = await makeRealm(database, ladders, config, options.tier ?? "unlimited");
+  const services = wire(config, database, ladders);
+  return await furnish(services, database, made);
+}
+
+function wire(config: Config, database: Database, ladders: Ladders): Services {
+  return {
+    config,
+    log: createLog({ level: config.logLevel, format: "pretty" }),
+    platform: database.platform,
+    ladders,
+    realms: openRealmContexts(database, Date.now),
+    keyring: openKeyring({
+      platform: database.platform,
+      issuer: config.baseUrl,
+      tokenTtlS: config.tokenTtlS,
+      now: Date.now,
+    }),
+    wake: () => {},
+    now: Date.now,
+  };
+}
+
+async function makeRealm(
+  database: Database,
+  ladders: Ladders,
+  config: Config,
+  tier: "free" | "basic" | "pro" | "unlimited",
+): Promise<MadeRealm> {
+  const at = Date.now();
+  const operator: Actor = {
+    user: "",
+    kind: "operator",
+    realm: { id: "", country: "US", accountingCurrency: "USD" },
+    roles: ["admin", "manage", "user"],
+    scopes: ["realm", "own"],
+    at,
+    requestId: newId(at),
+    address: null,
+  };
+  const input = {
+    name: "test",
+    country: "US",
+    accounting_currency: "USD",
+    zone: "US" as const,
+    tier,
+    admin: { email: "admin@test.example", password: PASSWORD },
+  };
+  const workshop = { ladders, roles: config.realmRoles, verifier: VERIFIER };
+  return await serializable(
+    database.platform,
+    (tx) => createRealm(tx, operator, input, workshop),
+  );
+}
+
+async function furnish(
+  services: Services,
+  database: Database,
+  made: MadeRealm,
+): Promise<TestRealm> {
+  const send = sender(createApp(services, PLATFORM_KEY));
+  const { pool } = (await services.realms.find(made.realm.id))!;
+  const admin = await asUser(services, made.realm.id, made.admin, send);
+  const drain = async () => {
+    const options = { database, log: services.log, now: Date.now, pollMs: 1000 };
+    await startRunner(options, { loop: false, only: made.realm.id }).drain(30_000);
+  };
+  return {
+    id: made.realm.id,
+    made,
+    database,
+    pool,
+    services,
+    admin,
+    operator: send(PLATFORM_KEY),
+    nobody: send(null),
+    command: (work, gate = false) => serializable(pool, work, { gate }),
+    async user(of = {}) {
+      const row = await serializable(
+        pool,
+        (tx) =>
+          createUser(tx, { ...admin.actor, at: Date.now() }, {
+            username: `user-${crypto.randomUUID()}`,
+            verifier: VERIFIER,
+            roles: [of.role ?? "user"],
+            scopes: [of.scope ?? "own"],
+            channel: {},
+            data: {},
+          }),
+      );
+      return await asUser(services, made.realm.id, row, send);
+    },
+    async currency(supply, name = `C${crypto.randomUUID().slice(0, 8)}`) {
+      const answer = await admin.send("POST", "/v1/currencies", { name, supply });
+      return { name, account: expectCreated(answer).body.account };
+    },
+    async account({ asset, by = admin, from, total }) {
+      const answer = await by.send("POST", "/v1/accounts", { type: "virtual", asset });
+      const { id } = expectCreated(answer).body;
+      await drain();
+      if (from !== undefined && total !== undefined) {
+        const move = { source: { account: from }, destination: { account: id }, value: total };
+        expectCreated(await admin.send("POST", "/v1/transactions", move));
+      }
+      return id;
+    },
+    async balance(account) {
+      return (await admin.send("GET", `/v1/accounts/${account}`)).body.balance;
+    },
+    drain,
+    async [Symbol.asyncDispose]() {
+      await database.close();
+    },
+  };
+}
+
+function expectCreated(answer: Answer): Answer {
+  if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
+  return answer;
+}
+
+function sender(app: App): (key: string | null) => Send {
+  return (key) => async (method, path, body, headers = {}) => {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const request = new Request(`http://purser.test${path}`, {
+      method,
+      body: text,
+      headers: {
+        ...(key === null ? {} : { "x-api-key": key }),
+        ...(text === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+    });
+    const response = await app(request, "127.0.0.1");
+    const answer = await response.text();
+    const json = /json/.test(response.headers.get("content-type") ?? "");
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: answer,
+      body: json ? JSON.parse(answer) : answer,
+    };
+  };
+}
+
+/** A user with a key and an actor of its own. */
+async function asUser(
+  services: Services,
+  realm: string,
+  row: MadeRealm["admin"],
+  send: (key: string | null) => Send,
+): Promise<TestUser> {
+  const at = Date.now();
+  const key = await services.keyring.sign(claimsOf(row, realm, at, services.config.tokenTtlS));
+  const actor: Actor = {
+    user: row.id,
+    kind: "user",
+    realm: (await services.realms.find(realm))!.defaults(),
+    roles: row.roles as Role[],
+    scopes: row.scopes as Scope[],
+    at,
+    requestId: newId(at),
+    address: "127.0.0.1",
+  };
+  return { id: row.id, identity: row.identity, actor, key, send: send(key) };
+}
+
+/** Reads rows of a realm's own tables, for what the API does not show. */
+export async function rowsOf<T>(
+  realm: TestRealm,
+  text: string,
+  values: unknown[] = [],
+): Promise<T[]> {
+  return await reading(
+    realm.pool,
+    (db) => db.unsafe(text, values as never[]),
+  ) as unknown as T[];
+}

@@ -1,0 +1,75 @@
+/**
+ * Runs the whole test-suite: one PostgreSQL of its own for the run, all test files beside each
+ * other, and a plain closing line with the counts. Arguments go to `deno test`.
+ *
+ * @module
+ */
+import { startEmbedded } from "../../db/embedded.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const PERMISSIONS = [
+  "--allow-net=127.0.0.1,localhost,[::1]",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-run",
+  "--allow-sys",
+];
+
+/** Runs the suite and gives its exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const given = Deno.env.get("TEST_DATABASE_URL");
+  const server = given ? null : await startEmbedded({
+    dataDir,
+    port: 0,
+    // Nothing of a test run must survive a crash of the machine; those that test it start their own.
+    settings: {
+      fsync: "off",
+      synchronous_commit: "off",
+      full_page_writes: "off",
+      max_connections: "400",
+    },
+  });
+  try {
+    const paths = args.some((arg) => !arg.startsWith("-")) ? [] : ["tests/"];
+    const command = new Deno.Command(Deno.execPath(), {
+      args: ["test", "--parallel", "--frozen", ...PERMISSIONS, ...args, ...paths],
+      cwd: ROOT,
+      env: { NO_COLOR: "1", TEST_DATABASE_URL: given ?? server!.url, LOG_LEVEL: "error" },
+      stdout: "piped",
+      stderr: "inherit",
+    });
+    const child = command.spawn();
+    const text = await show(child.stdout);
+    const { code } = await child.status;
+    console.log(closingLine(text));
+    return code;
+  } finally {
+    await server?.stop();
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+/** Passes the output on and keeps its end. */
+async function show(output: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let kept = "";
+  for await (const chunk of output) {
+    await Deno.stdout.write(chunk);
+    kept = (kept + decoder.decode(chunk, { stream: true })).slice(-2000);
+  }
+  return kept;
+}
+
+/** The counts of the run, alone on a line. */
+export function closingLine(text: string): string {
+  const count = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(summary)?.[1] ?? 0);
+  const summary = text.split("\n").findLast((line) => /^(ok|FAILED) \|/.test(line)) ?? "";
+  const skipped = count("ignored") + count("filtered out");
+  const failed = summary === "" ? 1 : count("failed");
+  return `${count("passed")} passed, ${failed} failed` +
+    (skipped > 0 ? `, ${skipped} skipped` : "");
+}
+
+if (import.meta.main) Deno.exit(await run(Deno.args));
