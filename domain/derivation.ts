@@ -35,7 +35,9 @@ const CASH_PREFIXES: Readonly<Record<string, "bitcoincash" | "bchtest" | "bchreg
 
 /** The version bytes that an extended key begins with, and the one of an exported single key. */
 export interface HdVersion {
+  /** Of an exported single key. */
   readonly wif: number;
+  /** Of extended keys. */
   readonly bip32: { readonly public: number; readonly private: number };
 }
 

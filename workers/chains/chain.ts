@@ -58,8 +58,11 @@ export interface Traits {
 
 /** One chain on one network, behind one or more nodes that have proven to be of that network. */
 export interface Chain {
+  /** Which chain. */
   readonly id: ChainId;
+  /** Which of its networks. */
   readonly network: Network;
+  /** What the code above may rely on. */
   readonly traits: Traits;
 
   /** Reads the newest block. */
@@ -126,6 +129,7 @@ export type ChainFault =
 
 /** A failure with a fault that the code above can act on. Messages hold no keys and no credentials. */
 export class ChainError extends Error {
+  /** Tells it apart from other errors. */
   override readonly name = "ChainError";
 
   /** Makes a failure. */

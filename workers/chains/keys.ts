@@ -10,6 +10,7 @@ import { accountPath, addressOfKey, hdVersion } from "../../domain/derivation.ts
 
 /** A private key with the address it signs for. Wipe it after use. */
 export interface AddressKey {
+  /** The address it signs for, in canonical form. */
   readonly address: string;
   /** 32 bytes. */
   readonly key: Uint8Array<ArrayBuffer>;

@@ -10,6 +10,7 @@ import { type Call, type Endpoint, endpointOf, exchange, RpcError, type RpcLimit
 export interface NodeSettings {
   /** Addresses in order of preference; user and password in them become basic authentication. */
   readonly urls: readonly string[];
+  /** What an exchange may take, where it differs from the default. */
   readonly limits?: Partial<RpcLimits>;
   /** Milliseconds that a failed node is asked last. */
   readonly restMs?: number;

@@ -15,8 +15,11 @@ export const SPEEDS: readonly Speed[] = ["slow", "medium", "fast"];
 export interface Fee {
   /** The token it is paid in; null, as nearly always, is the chain's own coin. */
   readonly contract: Contract;
+  /** Base units, whatever is spent and paid. */
   readonly base: bigint;
+  /** Base units for each coin spent. */
   readonly perInput: bigint;
+  /** Base units for each payment. */
   readonly perPayment: bigint;
   /** The smallest payment that nodes pass on; below it is dust. */
   readonly least: bigint;
@@ -24,6 +27,7 @@ export interface Fee {
 
 /** One receiver of a payment. */
 export interface Payment {
+  /** Canonical form. */
   readonly to: Address;
   /** Base units, or all that the source holds less the fee (then it is the only payment). */
   readonly amount: bigint | "all";
@@ -31,8 +35,11 @@ export interface Payment {
 
 /** A token to create; the whole supply goes to the deployer. */
 export interface NewToken {
+  /** In full. */
   readonly name: string;
+  /** In short. */
   readonly symbol: string;
+  /** Places after the point. */
   readonly decimals: number;
   /** Base units. */
   readonly supply: bigint;
@@ -55,10 +62,13 @@ export type Order =
 
 /** An order that the node has tried and priced. Plain JSON but for bigints. */
 export interface Draft {
+  /** The order, with addresses in canonical form. */
   readonly order: Order;
+  /** The most it may cost. */
   readonly fee: Fee;
-  /** Who pays the fee, and how much of the fee's asset that address still lacks (0n: nothing). */
+  /** Who pays the fee. */
   readonly feePayer: Address;
+  /** Base units of the fee's asset that the payer lacks; 0n for none. */
   readonly lacking: bigint;
   /** The family's own notes; opaque above. */
   readonly body: string;
@@ -66,9 +76,13 @@ export interface Draft {
 
 /** A coin that may be spent. */
 export interface Coin {
+  /** The transaction that made it. */
   readonly hash: string;
+  /** Its output number. */
   readonly index: number;
+  /** Whose it is. */
   readonly address: Address;
+  /** Base units. */
   readonly amount: bigint;
   /** Null while unconfirmed: only coins of our own making may be offered like that. */
   readonly height: number | null;
@@ -86,6 +100,7 @@ export interface Stock {
 
 /** A whole unsigned transaction, with all that it uses up. Plain JSON but for bigints. */
 export interface Plan {
+  /** What it carries out. */
   readonly order: Order;
   /**
    * What this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
@@ -102,6 +117,7 @@ export interface Plan {
   readonly change: { readonly to: Address; readonly amount: bigint; readonly index: number } | null;
   /** The most it can cost, in base units of `feeContract`. */
   readonly fee: bigint;
+  /** The token the fee is paid in, or null. */
   readonly feeContract: Contract;
   /** Where a deployed token will live. */
   readonly creates: Address | null;
@@ -118,6 +134,7 @@ export interface Signed {
   readonly hash: string;
   /** Hex or base64, as the node takes it. */
   readonly raw: string;
+  /** As the plan has them. */
   readonly claims: readonly string[];
   /** When the chain stops taking it, in its own measure; null: never. */
   readonly expires: { readonly height: number } | { readonly time: number } | null;
@@ -125,8 +142,11 @@ export interface Signed {
 
 /** What signed bytes do, read from nothing but these bytes. */
 export interface Inspection {
+  /** Transaction id. */
   readonly hash: string;
+  /** What it uses up. */
   readonly claims: readonly string[];
+  /** Whose signatures it bears. */
   readonly from: readonly Address[];
   /** Everything that leaves, change included. */
   readonly payments: readonly {
@@ -136,6 +156,7 @@ export interface Inspection {
   }[];
   /** The most it can cost; null where the bytes alone do not tell (coins). */
   readonly fee: bigint | null;
+  /** Where a contract will live, if it creates one. */
   readonly creates: Address | null;
 }
 
@@ -153,6 +174,7 @@ export type Obstacle =
 export interface Broadcast {
   /** `rejected` only if the bytes can never be valid and no node has ever taken them. */
   readonly outcome: "accepted" | "known" | "rejected" | "unknown";
+  /** What stood in the way; null if nothing did. */
   readonly obstacle: Obstacle | null;
   /** The node's words, cut short, for people. */
   readonly detail: string | null;
@@ -187,6 +209,7 @@ export type Fate =
 
 /** How to look for a fate. */
 export interface FateQuery {
+  /** Every transaction ever signed for the order. */
   readonly candidates: readonly Signed[];
   /** Height of the head when the first of them was signed. */
   readonly since: number;

@@ -7,7 +7,9 @@ import { ChainError } from "./chain.ts";
 
 /** One question. */
 export interface Call {
+  /** Name of the call. */
   readonly method: string;
+  /** Its arguments in order. */
   readonly params: readonly unknown[];
 }
 
@@ -23,7 +25,9 @@ export interface RpcLimits {
 
 /** Where a node is. Credentials travel in a header and appear in no message. */
 export interface Endpoint {
+  /** Without credentials. */
   readonly url: string;
+  /** The header's value, or null. */
   readonly authorization: string | null;
   /** Host and port, to be shown; paths may hold API keys. */
   readonly name: string;
@@ -31,6 +35,7 @@ export interface Endpoint {
 
 /** An error that the node itself answered: it understood the question and said no. */
 export class RpcError extends Error {
+  /** Tells it apart from other errors. */
   override readonly name = "RpcError";
 
   /** Makes an error from a JSON-RPC error object. */

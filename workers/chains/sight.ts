@@ -13,20 +13,25 @@ export type Contract = string | null;
 
 /** A block that the chain holds at this moment. */
 export interface Block {
+  /** Number of the block or slot. */
   readonly height: number;
+  /** Its id. */
   readonly hash: string;
+  /** Id of the block below. */
   readonly parentHash: string;
   /** Unix seconds, as the block says. */
   readonly time: number;
 }
 
-/** The newest block, and the newest that the protocol itself calls final (null: it never says). */
+/** The newest block. */
 export interface Head extends Block {
+  /** Height of the newest block that the protocol itself calls final; null if it never says. */
   readonly finalized: number | null;
 }
 
-/** What a scan looks for. Keep one object between scans: adapters index it once. */
+/** What a scan looks for. Adapters index it once, so keep it between scans; if it changes, make a new one. */
 export interface Watch {
+  /** Where value may arrive. */
   readonly addresses: ReadonlySet<Address>;
   /** Coins we hold and nonces we reserved, as {@link Plan.claims} writes them. */
   readonly claims: ReadonlySet<string>;
@@ -36,6 +41,7 @@ export interface Watch {
 
 /** Value that arrived at a watched address. Its identity is `(chain, network, hash, index)`. */
 export interface Transfer {
+  /** Transaction id. */
   readonly hash: string;
   /**
    * Place in the transaction, the same in whatever block it lands: output number, or number of the
@@ -43,8 +49,11 @@ export interface Transfer {
    * transaction itself carries, and -2 downwards are calls inside it.
    */
   readonly index: number;
+  /** Who paid, where that is one address; null for coins and newly made value. */
   readonly from: Address | null;
+  /** Who was paid. */
   readonly to: Address;
+  /** In what. */
   readonly contract: Contract;
   /** Base units, always above 0. */
   readonly amount: bigint;
@@ -56,7 +65,9 @@ export interface Transfer {
 
 /** One block of a scan. */
 export interface Scanned {
+  /** The block read. */
   readonly block: Block;
+  /** In the order of the block. */
   readonly transfers: readonly Transfer[];
   /** Watched claims that a transaction of this block used up, whoever made it. */
   readonly consumed: readonly Consumed[];
@@ -64,12 +75,15 @@ export interface Scanned {
 
 /** Proof that a coin or nonce is gone, and through which transaction. */
 export interface Consumed {
+  /** As the watch writes it. */
   readonly claim: string;
+  /** The transaction that used it up. */
   readonly hash: string;
 }
 
 /** A transfer read again: what the address really gained by it. */
 export interface Checked {
+  /** As it stands now. */
   readonly transfer: Transfer;
   /** At most `transfer.amount`; less where a token kept a part, 0n where it moved nothing. */
   readonly received: bigint;
@@ -79,7 +93,9 @@ export interface Checked {
 
 /** One balance to read. */
 export interface Holding {
+  /** Whose. */
   readonly address: Address;
+  /** Of what. */
   readonly contract: Contract;
 }
 
@@ -87,20 +103,25 @@ export interface Holding {
 export interface Balances {
   /** The height they are of: the one asked, or the head where a chain knows only that. */
   readonly height: number;
+  /** Base units. */
   readonly amounts: readonly bigint[];
 }
 
 /** How many transactions of an address are mined, and how many counting the mempool. */
 export interface Nonces {
+  /** In blocks. */
   readonly mined: number;
+  /** In blocks and in the mempool. */
   readonly pooled: number;
 }
 
 /** A token as its contract describes itself. */
 export interface TokenDetails {
+  /** Canonical form. */
   readonly contract: string;
   /** Text by strangers, control characters removed and cut to 64: to show, never to identify by. */
   readonly symbol: string | null;
+  /** In full, under the same caution. */
   readonly name: string | null;
   /** Null if the contract does not say, or says nonsense. */
   readonly decimals: number | null;

@@ -9,6 +9,7 @@ export type EvmChainId = Extract<ChainId, "ETHEREUM" | "POLYGON" | "CELO" | "BSC
 
 /** Facts of one chain that its node does not tell. */
 export interface EvmTable {
+  /** The chain. */
   readonly id: EvmChainId;
   /** How transactions bid: EIP-1559, or one gas price where the chain burns nothing. */
   readonly bids: "1559" | "legacy";
@@ -22,6 +23,7 @@ export interface EvmTable {
   readonly echoes: readonly string[];
   /** Tokens in which fees may be paid (CIP-64), in lower case, and who keeps their list. */
   readonly feeTokens: readonly string[];
+  /** Who keeps the list of fee tokens. */
   readonly feeDirectory: string | null;
 }
 

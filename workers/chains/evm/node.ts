@@ -13,12 +13,15 @@ import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
 /** A transaction as a block lists it. */
 export interface EvmTransaction {
+  /** Transaction id. */
   readonly hash: string;
+  /** The sender. */
   readonly from: string;
   /** Null where it creates a contract. */
   readonly to: string | null;
   /** Wei. */
   readonly value: bigint;
+  /** The sender's count; -1 where the protocol made it. */
   readonly nonce: number;
 }
 
@@ -28,27 +31,39 @@ export interface EvmBlock extends Block {
   readonly baseFee: bigint | null;
   /** False if its bloom filter rules out any log. */
   readonly hasLogs: boolean;
+  /** In the order of the block. */
   readonly transactions: readonly EvmTransaction[];
 }
 
 /** A log of a successful transaction. */
 export interface EvmLog {
+  /** The contract that wrote it. */
   readonly address: string;
+  /** What it is indexed by. */
   readonly topics: readonly string[];
+  /** What else it says. */
   readonly data: string;
+  /** The block it is in. */
   readonly blockHash: string;
+  /** The transaction it is of. */
   readonly hash: string;
 }
 
 /** What a mined transaction did. */
 export interface EvmReceipt {
+  /** Transaction id. */
   readonly hash: string;
+  /** The block it is in. */
   readonly blockHash: string;
+  /** That block's height. */
   readonly height: number;
+  /** The sender. */
   readonly from: string;
+  /** False if it was reverted. */
   readonly success: boolean;
   /** Wei, or the fee token's base units, all in all. */
   readonly fee: bigint;
+  /** In the order of the transaction. */
   readonly logs: readonly EvmLog[];
 }
 

@@ -1,0 +1,84 @@
+/**
+ * The configured chains. Each is opened when first asked for, and its family's code and libraries are
+ * loaded only then.
+ * @module
+ */
+import type { ChainConfig, Config } from "../../config.ts";
+import type { Network } from "../../domain/addresses.ts";
+import { chainFacts, type ChainId } from "../../domain/assets.ts";
+import { type Chain, ChainError } from "./chain.ts";
+import { isEvm } from "./evm/networks.ts";
+
+/** A chain and which of its two networks. */
+export interface ChainPlace {
+  /** The chain. */
+  readonly chain: ChainId;
+  /** Its test network, or the main one. */
+  readonly testnet: boolean;
+}
+
+/** The chains of an installation. */
+export interface Chains {
+  /** Those that have a node. */
+  readonly configured: readonly ChainPlace[];
+  /**
+   * Opens a chain, once.
+   * @throws {ChainError} `unavailable` if it has no node, `unsupported` if nobody has built it yet
+   */
+  open(place: ChainPlace): Promise<Chain>;
+  /** Tells which address parameters a place has, configured or not. */
+  network(place: ChainPlace): Network;
+  /** Tells the depth at which a deposit counts; 1 is the block it is in. */
+  depth(place: ChainPlace): number;
+  /** Ends all calls in flight; they fail as `unavailable`. */
+  close(): void;
+}
+
+/** Makes the registry; nothing is opened yet. */
+export function openChains(config: Config["chains"]): Chains {
+  const opened = new Map<string, Promise<Chain>>();
+  const placed = (place: ChainPlace) => nodesOf(config[place.chain], place.testnet);
+  const network = ({ chain, testnet }: ChainPlace): Network =>
+    testnet ? testNetwork(chain, config[chain]) : "main";
+  return {
+    configured: (Object.keys(config) as ChainId[])
+      .flatMap((chain) => [{ chain, testnet: false }, { chain, testnet: true }])
+      .filter((place) => placed(place).rpcUrls.length > 0),
+    network,
+    depth: (place) => {
+      const { confirmations } = chainFacts(place.chain);
+      return placed(place).confirmations ?? confirmations[place.testnet ? "testnet" : "main"];
+    },
+    open: (place) => {
+      const key = `${place.chain} ${place.testnet}`;
+      const known = opened.get(key);
+      if (known) return known;
+      const chain = openChain(place.chain, network(place), placed(place).rpcUrls);
+      opened.set(key, chain);
+      // What failed to open is tried again; the caller gets the error either way.
+      chain.catch(() => opened.delete(key));
+      return chain;
+    },
+    close: () => {
+      for (const chain of opened.values()) chain.then((one) => one.close(), () => {});
+    },
+  };
+}
+
+async function openChain(id: ChainId, network: Network, urls: readonly string[]): Promise<Chain> {
+  if (urls.length === 0) throw new ChainError("unavailable", `${id} ${network} has no node`);
+  if (isEvm(id)) {
+    const { openEvm } = await import("./evm/chain.ts");
+    return await openEvm(id, network, urls);
+  }
+  throw new ChainError("unsupported", `${id} cannot be reached yet`);
+}
+
+function nodesOf(config: ChainConfig, testnet: boolean) {
+  return testnet ? config.testnet : config.main;
+}
+
+/** Only the Bitcoin family has several test networks. */
+function testNetwork(chain: ChainId, config: ChainConfig): Network {
+  return chainFacts(chain).family === "bitcoin" ? config.testnetNetwork : "testnet";
+}
