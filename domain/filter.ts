@@ -208,8 +208,9 @@ function idTimeIs(op: Comparison, time: string): Condition {
   const ms = parseInt(time, 10);
   // What is not before a millisecond is behind the last id of the one before it.
   const last = op === "gte" || op === "lt" ? ms - 1 : ms;
-  const behind: Condition = last < 0 ? ALL : { op: "gt", at, value: idBound(last) };
-  return op === "gt" || op === "gte" ? behind : not(behind);
+  const later = op === "gt" || op === "gte";
+  if (last < 0) return later ? ALL : NONE;
+  return { op: later ? "gt" : "lte", at, value: idBound(last) };
 }
 
 function oneOf(columns: Columns, at: Target, given: unknown, path: string): Condition {

@@ -163,16 +163,17 @@ Deno.test("parseQuery() reads times as milliseconds within the database's range"
 });
 
 Deno.test("parseQuery() asks the id about the time that is in it", () => {
-  const before = { op: "gt", at: at("id"), value: idBound(41) };
-  const within = { op: "gt", at: at("id"), value: idBound(42) };
-  deepEqual(parseQuery(COLUMNS, { created_at: { $gte: 42 } }), before);
-  deepEqual(parseQuery(COLUMNS, { created_at: { $gt: 42 } }), within);
-  deepEqual(parseQuery(COLUMNS, { created_at: { $lt: 42 } }), { op: "not", of: before });
+  const id = (op: string, ms: number) => ({ op, at: at("id"), value: idBound(ms) });
+  deepEqual(parseQuery(COLUMNS, { created_at: { $gte: 42 } }), id("gt", 41));
+  deepEqual(parseQuery(COLUMNS, { created_at: { $gt: 42 } }), id("gt", 42));
+  deepEqual(parseQuery(COLUMNS, { created_at: { $lt: 42 } }), id("lte", 41));
+  deepEqual(parseQuery(COLUMNS, { created_at: { $lte: 42 } }), id("lte", 42));
   deepEqual(parseQuery(COLUMNS, { created_at: 42 }), {
     op: "and",
-    of: [before, { op: "not", of: within }],
+    of: [id("gt", 41), id("lte", 42)],
   });
   deepEqual(parseQuery(COLUMNS, { created_at: { $gte: -5 } }), { op: "and", of: [] });
+  deepEqual(parseQuery(COLUMNS, { created_at: { $lt: 0 } }), { op: "or", of: [] });
 });
 
 Deno.test("parseQuery() names an unknown field", () => {
