@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { hexlify } from "ethers";
 import product from "../../../../workers/chains/evm/token/Token.json" with { type: "json" };
+import { topicOf, TRANSFER_TOPIC } from "../../../../workers/chains/evm/erc20.ts";
 import { failsAs, scanned, watching } from "../../../chains/conformance.ts";
 import { CALLS, rich } from "../../../support/anvil.ts";
 import { RogueError, startRogue } from "../../../support/rogue_node.ts";
@@ -123,6 +124,34 @@ Deno.test("a failed transaction brings nothing, and neither does a log without a
   deepEqual((await scanned(chain, 1, height, none)).flatMap(({ transfers }) => transfers), []);
 });
 
+Deno.test("coins count with data beside them, and not when the receiver threw them back", async () => {
+  await using stage = await evmStage();
+  const { anvil, chain } = stage;
+  const ours = newParty().address;
+  const contract = await anvil.deploy("Silent"); // watched from outside; takes no coins
+  const paid = await anvil.send({ to: ours, value: 5n, data: "0x1234" });
+  const thrown = await anvil.send({ to: contract, value: 7n });
+  equal((await receipt(stage, thrown)).status, "0x0");
+  const { height } = await chain.head();
+  const found = await scanned(chain, 1, height, watching([ours, contract]));
+  deepEqual(found.flatMap(({ transfers }) => transfers).map((one) => [one.hash, one.amount]), [
+    [paid, 5n],
+  ]);
+  deepEqual(await chain.search({ hash: thrown }, watching([contract])), []);
+});
+
+Deno.test("what an address sends to itself is nothing new", async () => {
+  await using stage = await evmStage();
+  const { anvil, chain } = stage;
+  const token = await deployToken(stage);
+  const { address } = rich(0);
+  await anvil.send({ to: address, value: 5n });
+  await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [address, 5n]) });
+  const { height } = await chain.head();
+  const found = await scanned(chain, 2, height, watching([address]));
+  deepEqual(found.flatMap(({ transfers }) => transfers), []);
+});
+
 Deno.test("a token payment that moves to another place in another block keeps its identity", async () => {
   await using stage = await evmStage();
   const { anvil, chain } = stage;
@@ -168,6 +197,50 @@ Deno.test("Celo's coin, which is a token too, is counted once", async () => {
   deepEqual(balance.amounts, [42n]);
   const checked = await chain.recheck(found[0]);
   equal(checked?.received, 40n);
+});
+
+Deno.test("a payment that Celo shows as value and as log is counted once", async () => {
+  await using stage = await evmStage("CELO", "main", "--celo");
+  const { anvil } = stage;
+  const ours = newParty().address;
+  const hash = await anvil.send({ to: ours, value: 2n });
+  await using node = startRogue(anvil.url, async ({ method, params }) => {
+    if (method === "eth_getBlockByNumber" && params[1] === true) {
+      const block: object | null = await anvil.rpc(method, ...params);
+      return block && { ...block, logsBloom: "0x1" };
+    }
+    const receipt: object = await anvil.rpc("eth_getTransactionReceipt", hash);
+    const log = {
+      ...receipt,
+      address: CELO_TOKEN,
+      topics: [TRANSFER_TOPIC, topicOf(rich(0).address), topicOf(ours)],
+      data: `0x${"2".padStart(64, "0")}`,
+    };
+    if (method === "eth_getLogs") return [log];
+    if (method === "eth_getTransactionReceipt") return { ...receipt, logs: [log] };
+  });
+  const chain = await stage.open(node.url);
+  const [{ transfers }] = await scanned(chain, 1, 1, watching([ours]));
+  deepEqual(transfers.map(({ index, amount }) => [index, amount]), [[-1, 2n]]);
+});
+
+Deno.test("a payment by a transaction that the node does not list is found by its log", async () => {
+  await using stage = await evmStage("POLYGON");
+  const { anvil } = stage;
+  const token = await deployToken(stage);
+  const ours = newParty().address;
+  const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
+  const hash = await anvil.send({ to: token, data });
+  await using node = startRogue(anvil.url, async ({ method, params }) => {
+    if (method === "eth_getTransactionByHash") return null;
+    if (method !== "eth_getBlockByNumber" || params[1] !== true) return undefined;
+    return { ...await anvil.rpc<object>(method, ...params), transactions: [] };
+  });
+  const chain = await stage.open(node.url);
+  const { height } = await chain.head();
+  const [{ transfers: [transfer] }] = await scanned(chain, height, height, watching([ours]));
+  deepEqual([transfer.hash, transfer.amount, transfer.contract], [hash, 5n, token]);
+  equal((await chain.recheck(transfer))?.received, 5n);
 });
 
 Deno.test("Polygon's own echo of coin payments is no token", async () => {
