@@ -26,6 +26,8 @@ interface Base {
   config: Config;
   log: Log;
   platformKey: string;
+  /** Opens what is encrypted at rest; null in a process that only serves. */
+  masterKey: string | null;
   database: Database;
   ladders: Ladders;
   /** Ends what was begun, last first. */
@@ -62,6 +64,7 @@ export async function main(args: readonly string[]): Promise<void> {
 
 /** Serves the API and, unless they are off, runs the workers. */
 async function start(): Promise<void> {
+  const ending = listenForEnd();
   const base = await begin();
   const { config, log, database, ladders } = base;
   const now = Date.now;
@@ -89,7 +92,7 @@ async function start(): Promise<void> {
   );
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   if (config.databaseUrl === null) await welcome(base);
-  await untilSignal(log, async () => {
+  await endWell(log, await ending, async () => {
     await server.shutdown();
     await runner?.stop();
     await base.close();
@@ -98,6 +101,7 @@ async function start(): Promise<void> {
 
 /** Runs the workers alone. */
 async function work(): Promise<void> {
+  const ending = listenForEnd();
   const base = await begin();
   await migrateAll(base.database, base.ladders, base.log);
   const runner = startWorkers(base);
@@ -107,7 +111,7 @@ async function work(): Promise<void> {
     return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });
   });
   base.log("info", "working");
-  await untilSignal(base.log, async () => {
+  await endWell(base.log, await ending, async () => {
     await server.shutdown();
     await runner.stop();
     await base.close();
@@ -150,13 +154,14 @@ async function begin(): Promise<Base> {
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   const closers: (() => Promise<void>)[] = [];
   let url = config.databaseUrl;
-  let platformKey = config.platformKey;
+  let { platformKey, masterKey } = config;
   if (url === null) {
     const { startEmbedded } = await import("./db/embedded.ts");
     const embedded = await startEmbedded({ dataDir: config.dataDir });
     closers.push(embedded.stop);
     url = embedded.url;
     platformKey ??= await localSecret(config.dataDir, "platform_key");
+    masterKey ??= await localSecret(config.dataDir, "master_key");
   }
   const database = openDatabase({
     url,
@@ -171,6 +176,7 @@ async function begin(): Promise<Base> {
     config,
     log,
     platformKey: platformKey!,
+    masterKey,
     database,
     ladders: await readLadders(),
     close: async () => {
@@ -259,14 +265,21 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
   return JSON.parse(answer.body);
 }
 
-/** Waits for SIGTERM or Ctrl-C, then ends everything within the grace that supervisors give. */
-async function untilSignal(log: Log, end: () => Promise<void>): Promise<void> {
+/** Listens for SIGTERM and Ctrl-C from the first moment, so that even a start is ended well. */
+function listenForEnd(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const onTerm = () => resolve("SIGTERM");
-  const onInt = () => resolve("SIGINT");
-  Deno.addSignalListener("SIGTERM", onTerm);
-  Deno.addSignalListener("SIGINT", onInt);
-  const signal = await promise;
+  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
+    const listener = () => resolve(signal);
+    Deno.addSignalListener(signal, listener);
+    return { signal, listener };
+  });
+  return promise.finally(() => {
+    for (const { signal, listener } of listeners) Deno.removeSignalListener(signal, listener);
+  });
+}
+
+/** Ends everything within the grace that supervisors give; a second signal ends at once. */
+async function endWell(log: Log, signal: string, end: () => Promise<void>): Promise<void> {
   log("info", "ending", { signal });
   const hard = setTimeout(() => {
     log("error", "could not end in time");
@@ -274,6 +287,4 @@ async function untilSignal(log: Log, end: () => Promise<void>): Promise<void> {
   }, GRACE_MS);
   await end();
   clearTimeout(hard);
-  Deno.removeSignalListener("SIGTERM", onTerm);
-  Deno.removeSignalListener("SIGINT", onInt);
 }

@@ -1,0 +1,99 @@
+-- The schema as the migrations leave it. Made by `deno task schema`; not run.
+
+table application_keys (
+  id uuid not null
+  realm uuid not null
+  digest bytea not null
+  revoked_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint application_keys_digest_check CHECK ((octet_length(digest) = 32))
+constraint application_keys_digest_key UNIQUE (digest)
+constraint application_keys_pkey PRIMARY KEY (id)
+constraint application_keys_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
+CREATE INDEX application_keys_realm ON application_keys USING btree (realm)
+
+table audit (
+  id uuid not null
+  actor uuid
+  action text not null
+  entity uuid
+  request_id text not null
+  address text
+  created_at timestamp with time zone not null
+)
+constraint audit_pkey PRIMARY KEY (id)
+CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table idempotency (
+  key uuid not null
+  fingerprint uuid not null
+  status smallint
+  body text
+  transaction uuid
+  created_at timestamp with time zone not null
+)
+constraint idempotency_pkey PRIMARY KEY (key)
+CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
+
+table migrations (
+  number integer not null
+  name text not null
+  checksum text not null
+  applied_at timestamp with time zone not null default now()
+)
+constraint migrations_pkey PRIMARY KEY (number)
+
+table realms (
+  id uuid not null
+  name text not null
+  zone text not null
+  country text not null
+  accounting_currency text not null
+  tier text not null
+  realm_key uuid not null
+  schema_name text not null
+  role_name text
+  placement bytea
+  rung integer not null
+  settings jsonb not null default '{}'::jsonb
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint realms_check CHECK ((role_name = schema_name))
+constraint realms_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
+constraint realms_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+constraint realms_pkey PRIMARY KEY (id)
+constraint realms_realm_key_key UNIQUE (realm_key)
+constraint realms_schema_name_check CHECK ((schema_name ~ '^realm_[0-9a-f]{32}$'::text))
+constraint realms_schema_name_key UNIQUE (schema_name)
+constraint realms_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(name)
+constraint realms_zone_check CHECK ((zone = ANY (ARRAY['US'::text, 'EU'::text])))
+
+table signing_keys (
+  kid text not null
+  jwk jsonb not null
+  expires_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+)
+constraint signing_keys_jwk_check CHECK ((NOT (jwk ? 'd'::text)))
+constraint signing_keys_pkey PRIMARY KEY (kid)
+
+table tiers (
+  name text not null
+  requests_per_second integer
+  credits_per_month bigint
+)
+constraint tiers_credits_per_month_check CHECK ((credits_per_month > 0))
+constraint tiers_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{1,39}$'::text))
+constraint tiers_pkey PRIMARY KEY (name)
+constraint tiers_requests_per_second_check CHECK ((requests_per_second > 0))
+
+CREATE OR REPLACE FUNCTION refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $function$;

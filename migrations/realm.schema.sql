@@ -1,0 +1,528 @@
+-- The schema as the migrations leave it. Made by `deno task schema`; not run.
+
+table accounts (
+  id uuid not null
+  total numeric not null default 0
+  blocked numeric not null default 0
+  seq bigint not null default 0
+  type text not null
+  asset text not null
+  testnet boolean not null default false
+  decimals smallint not null
+  active boolean not null default false
+  frozen boolean not null default false
+  enabled boolean not null default false
+  is_default boolean not null default false
+  currency text not null
+  currency_places smallint not null
+  country text not null
+  holder uuid
+  owner uuid
+  system text
+  ramp uuid
+  reference text
+  data jsonb not null default '{}'::jsonb
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint accounts_blocked CHECK ((blocked >= (0)::numeric))
+constraint accounts_covered CHECK (((total >= blocked) OR (type = 'system'::text)))
+constraint accounts_currency_places_check CHECK (((currency_places >= 0) AND (currency_places <= 18)))
+constraint accounts_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint accounts_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
+constraint accounts_held CHECK (((type = 'system'::text) OR ((holder IS NOT NULL) AND (owner IS NOT NULL))))
+constraint accounts_pkey PRIMARY KEY (id)
+constraint accounts_scale CHECK ((scale(trim_scale(total)) <= decimals))
+constraint accounts_system CHECK (((type = 'system'::text) = (system IS NOT NULL)))
+constraint accounts_system_check CHECK ((system = ANY (ARRAY['world'::text, 'fees'::text])))
+constraint accounts_type_check CHECK ((type = ANY (ARRAY['virtual'::text, 'ramp'::text, 'deposit'::text, 'system'::text])))
+CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testnet, system) WHERE (type = 'system'::text)
+CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
+CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
+CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
+granted: delete, insert, select, update
+
+table aliases (
+  id uuid not null
+  alias text not null
+  type text not null
+  account uuid
+  identity uuid
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint aliases_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
+constraint aliases_alias_check CHECK (((length(alias) >= 1) AND (length(alias) <= 200)))
+constraint aliases_alias_key UNIQUE (alias)
+constraint aliases_check CHECK (((type = 'account'::text) = (account IS NOT NULL)))
+constraint aliases_check1 CHECK (((type = 'identity'::text) = (identity IS NOT NULL)))
+constraint aliases_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint aliases_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint aliases_pkey PRIMARY KEY (id)
+constraint aliases_type_check CHECK ((type = ANY (ARRAY['account'::text, 'identity'::text])))
+CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS NOT NULL)
+CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
+CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
+granted: delete, insert, select, update
+
+table audit (
+  id uuid not null
+  actor uuid
+  action text not null
+  entity uuid
+  request_id text not null
+  address text
+  created_at timestamp with time zone not null
+)
+constraint audit_pkey PRIMARY KEY (id)
+CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
+table currencies (
+  id uuid not null
+  name text not null
+  supply numeric not null
+  decimals smallint not null
+  base text
+  rate numeric
+  currency text not null
+  country text not null
+  symbol text
+  symbol_url text
+  sub_unit text[]
+  account uuid not null
+  active boolean not null default true
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint currencies_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
+constraint currencies_check CHECK ((scale(trim_scale(supply)) <= decimals))
+constraint currencies_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint currencies_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
+constraint currencies_name_check CHECK ((name ~ '^[A-Za-z0-9_-]{2,40}$'::text))
+constraint currencies_name_key UNIQUE (name)
+constraint currencies_pkey PRIMARY KEY (id)
+constraint currencies_rate_check CHECK ((rate > (0)::numeric))
+constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
+constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
+CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
+granted: delete, insert, select, update
+
+table currency_issues (
+  transaction uuid not null
+  currency uuid not null
+  operation text not null
+  amount numeric not null
+  account uuid not null
+  created_at timestamp with time zone not null
+)
+constraint currency_issues_amount_check CHECK ((amount > (0)::numeric))
+constraint currency_issues_currency_fkey FOREIGN KEY (currency) REFERENCES currencies(id)
+constraint currency_issues_operation_check CHECK ((operation = ANY (ARRAY['issue'::text, 'destroy'::text])))
+constraint currency_issues_pkey PRIMARY KEY (transaction)
+CREATE INDEX currency_issues_currency ON currency_issues USING btree (currency, transaction)
+CREATE TRIGGER currency_issues_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON currency_issues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
+table entries (
+  account uuid not null
+  seq bigint not null
+  transaction uuid not null
+  amount numeric not null
+  balance numeric not null
+  blocked numeric
+)
+constraint entries_amount_check CHECK ((amount <> (0)::numeric))
+constraint entries_blocked_check CHECK ((blocked >= (0)::numeric))
+constraint entries_pkey PRIMARY KEY (account, seq)
+constraint entries_seq_check CHECK ((seq > 0))
+CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
+table events (
+  id uuid not null
+  type text not null
+  entity uuid not null
+  owner uuid
+  payload jsonb not null
+  xact xid8 not null default pg_current_xact_id()
+  created_at timestamp with time zone not null
+)
+constraint events_pkey PRIMARY KEY (id)
+CREATE INDEX events_xact ON events USING btree (xact, id)
+granted: delete, insert, select, update
+
+table idempotency (
+  key uuid not null
+  fingerprint uuid not null
+  status smallint
+  body text
+  transaction uuid
+  created_at timestamp with time zone not null
+)
+constraint idempotency_pkey PRIMARY KEY (key)
+CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
+granted: delete, insert, select, update
+
+table identities (
+  id uuid not null
+  type text not null default 'neutral'::text
+  country text not null
+  currency text not null
+  person text
+  company bigint
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint identities_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
+constraint identities_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint identities_pkey PRIMARY KEY (id)
+constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
+CREATE INDEX identities_owner ON identities USING btree (owner, id)
+granted: delete, insert, select, update
+
+table jobs (
+  id uuid not null
+  name text not null
+  payload jsonb not null
+  state text not null default 'ready'::text
+  lane text
+  dedupe text
+  attempts integer not null default 0
+  attempts_max integer not null default 12
+  run_at timestamp with time zone not null default now()
+  locked_until timestamp with time zone
+  last_error text
+  finished_at timestamp with time zone
+  created_at timestamp with time zone not null default now()
+)
+constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
+constraint jobs_pkey PRIMARY KEY (id)
+constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text])))
+CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
+CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
+CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
+CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running'::text)
+CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
+granted: delete, insert, select, update
+
+table ledger_commits (
+  id bigint not null generated as identity
+  transactions uuid[] not null
+)
+constraint ledger_commits_pkey PRIMARY KEY (id)
+granted: delete, insert, select, update
+
+table ledger_gate (
+)
+granted: delete, insert, select, update
+
+table login_attempts (
+  id uuid not null
+  username text not null
+  address text not null
+  created_at timestamp with time zone not null
+)
+constraint login_attempts_pkey PRIMARY KEY (id)
+CREATE INDEX login_attempts_address ON login_attempts USING btree (address, created_at)
+CREATE INDEX login_attempts_username ON login_attempts USING btree (username, created_at)
+granted: delete, insert, select, update
+
+table migrations (
+  number integer not null
+  name text not null
+  checksum text not null
+  applied_at timestamp with time zone not null default now()
+)
+constraint migrations_pkey PRIMARY KEY (number)
+granted: select
+
+table rates (
+  base text not null
+  currency text not null
+  rate numeric not null
+  source text not null
+  owner uuid
+  updated_at timestamp with time zone not null
+)
+constraint rates_pkey PRIMARY KEY (base, currency)
+constraint rates_rate_check CHECK ((rate > (0)::numeric))
+granted: delete, insert, select, update
+
+table revocations (
+  id uuid not null
+  user_id uuid not null
+  jti uuid
+  issued_before timestamp with time zone
+  xact xid8 not null default pg_current_xact_id()
+  expires_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+)
+constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
+constraint revocations_pkey PRIMARY KEY (id)
+CREATE INDEX revocations_xact ON revocations USING btree (xact)
+granted: delete, insert, select, update
+
+table transaction_data (
+  transaction uuid not null
+  data jsonb not null
+  updated_at timestamp with time zone
+)
+constraint transaction_data_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint transaction_data_pkey PRIMARY KEY (transaction)
+granted: delete, insert, select, update
+
+table transactions (
+  id uuid not null
+  source uuid not null
+  destination uuid not null
+  source_seq bigint not null
+  destination_seq bigint not null
+  amount numeric not null
+  type text not null
+  testnet boolean not null
+  asset text not null
+  owner uuid
+  origin inet
+  fiat_currency text
+  fiat_rate numeric
+  fiat_value numeric
+  reference text
+  reverts uuid
+  seal jsonb
+  address_data jsonb
+  created_at timestamp with time zone not null
+)
+constraint transactions_amount_check CHECK ((amount > (0)::numeric))
+constraint transactions_check CHECK ((source <> destination))
+constraint transactions_check1 CHECK ((((fiat_currency IS NULL) = (fiat_value IS NULL)) AND ((fiat_rate IS NULL) = (fiat_value IS NULL))))
+constraint transactions_pkey PRIMARY KEY (id)
+constraint transactions_type_check CHECK ((type = ANY (ARRAY['transfer'::text, 'deposit'::text, 'forward'::text, 'withdrawal'::text, 'return'::text, 'fee'::text, 'issue'::text, 'destroy'::text, 'capture'::text, 'revert'::text])))
+CREATE INDEX transactions_owner ON transactions USING btree (owner, id)
+CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (reference) WHERE (reference IS NOT NULL)
+CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
+CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
+table users (
+  id uuid not null
+  username text not null
+  email text
+  verifier text not null
+  password_digest text not null
+  identity uuid not null
+  roles text[] not null
+  scopes text[] not null
+  channel jsonb not null default '{}'::jsonb
+  data jsonb not null default '{}'::jsonb
+  active boolean not null default true
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint users_channel_check CHECK ((jsonb_typeof(channel) = 'object'::text))
+constraint users_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint users_email_check CHECK ((email = lower(email)))
+constraint users_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint users_pkey PRIMARY KEY (id)
+constraint users_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage'::text, 'user'::text]) AND ('user'::text = ANY (roles))))
+constraint users_scopes_check CHECK (((scopes <@ ARRAY['realm'::text, 'own'::text]) AND ('own'::text = ANY (scopes))))
+constraint users_username_check CHECK (((length(username) >= 1) AND (length(username) <= 200)))
+constraint users_username_key UNIQUE (username)
+constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
+CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
+CREATE INDEX users_owner ON users USING btree (owner, id)
+granted: delete, insert, select, update
+
+CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamp with time zone, p_go boolean[], p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  n integer := cardinality(p_amount);
+  go boolean[] := coalesce(p_go, array_fill(true, array[n]));
+  v_total numeric[]; v_free numeric[]; v_number bigint[]; v_before bigint[]; v_state integer[];
+  v_asset text[]; v_testnet boolean[]; v_owner uuid[]; v_bound boolean[]; v_places integer[];
+  v_currency text[]; v_money_places integer[];
+  source_seq bigint[] := array_fill(null::bigint, array[n]);
+  destination_seq bigint[] := source_seq;
+  known text[]; m jsonb; s integer; d integer; a numeric; why text;
+  rate numeric; rate_asset text; rate_currency text;
+begin
+  if current_setting('transaction_isolation') <> 'serializable' then
+    raise exception 'the ledger posts in serializable transactions only';
+  end if;
+  source_total := array_fill(null::numeric, array[n]);
+  destination_total := source_total;
+  select array_agg(x.total), array_agg(x.total - x.blocked),
+      array_agg(case when not x.frozen then x.blocked end), array_agg(x.seq),
+      array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
+      array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
+      array_agg(case when x.id is null or x.deleted_at is not null then 4
+        when x.type = 'system' then case when p_system then 0 else 5 end
+        when p_force then 0 when not x.enabled then 3 when not x.active then 2
+        when x.frozen then 1 else 0 end)
+    into v_total, v_free, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    from (select y.* from unnest(p_ids) with ordinality u(id, ord)
+      left join lateral (select i.id, i.total, i.blocked, i.seq, i.asset, i.testnet, i.owner, i.type,
+          i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
+        from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
+  v_before := v_number;
+  if array_remove(p_reference, null) <> '{}' then
+    known := array(select t.reference from transactions t where t.reference = any (p_reference));
+  end if;
+
+  for k in 1..n loop
+    continue when not go[k];
+    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    why := case
+      when v_state[s] >= 4 then 'source.not_found'
+      when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
+      when v_state[d] >= 4 then 'destination.not_found'
+      when s = d then 'same_account'
+      when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
+      when scale(a) > v_places[s] and scale(trim_scale(a)) > v_places[s] then 'scale'
+      when v_state[s] = 3 then 'source.not_enabled' when v_state[d] = 3 then 'destination.not_enabled'
+      when v_state[s] = 2 then 'source.inactive' when v_state[d] = 2 then 'destination.inactive'
+      when v_state[s] = 1 then 'source.frozen'
+      when v_bound[s] and v_free[s] < a then 'insufficient'
+      when p_reference[k] is not null and p_reference[k] = any (known) then 'reference'
+      when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
+      when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
+      when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
+      when m is not null and v_total[d] + a > (m ->> 'destination_total_lte')::numeric then 'condition.destination_total_lte'
+    end;
+    if why is not null then
+      if refusals is null then refusals := array_fill(null::text, array[n]); end if;
+      refusals[k] := why; go[k] := false;
+      continue;
+    end if;
+    v_free[s] := v_free[s] - a; v_total[s] := v_total[s] - a; v_number[s] := v_number[s] + 1;
+    v_free[d] := v_free[d] + a; v_total[d] := v_total[d] + a; v_number[d] := v_number[d] + 1;
+    source_total[k] := v_total[s]; destination_total[k] := v_total[d];
+    source_seq[k] := v_number[s]; destination_seq[k] := v_number[d];
+    if p_reference[k] is not null then known := known || p_reference[k]; end if;
+    if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
+      rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
+    end if;
+    if rate is not null then
+      if fiat_rate is null then
+        fiat_rate := array_fill(null::numeric, array[n]); fiat_value := fiat_rate;
+      end if;
+      fiat_rate[k] := rate; fiat_value[k] := round_half_even(a * rate, v_money_places[s]);
+    end if;
+  end loop;
+
+  if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
+  update accounts x set total = q.total, seq = q.seq
+    from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
+    where x.id = q.id and q.seq <> q.before;
+  insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
+      asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
+      case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
+      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', p_at
+    from unnest(p_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+      fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
+      q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
+    where q.go;
+  insert into entries (account, seq, transaction, amount, balance, blocked)
+    select p_ids[q.s], q.ss, q.id, -q.amount, q.st, blocked[q.s]
+      from unnest(p_id, p_source, p_amount, source_seq, source_total, go) q(id, s, amount, ss, st, go) where q.go
+    union all
+    select p_ids[q.d], q.ds, q.id, q.amount, q.dt, blocked[q.d]
+      from unnest(p_id, p_destination, p_amount, destination_seq, destination_total, go) q(id, d, amount, ds, dt, go)
+      where q.go;
+  if array_remove(p_data, null) <> '{}' then
+    insert into transaction_data (transaction, data)
+      select q.id, q.data from unnest(p_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
+  end if;
+  insert into ledger_commits (transactions)
+    values (case when refusals is null and p_go is null then p_id
+      else array(select q.id from unnest(p_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+end $function$;
+
+CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_at timestamp with time zone, p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT replays jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+begin
+  insert into idempotency (key, fingerprint, transaction, created_at)
+    select q.key, q.fingerprint, q.id, p_at from unnest(p_key, p_fingerprint, p_id) q(key, fingerprint, id)
+    where q.key is not null
+    on conflict do nothing;
+  get diagnostics claimed = row_count;
+  if claimed < n then
+    keyed := cardinality(array_remove(p_key, null));
+    if claimed < keyed then
+      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
+          'status', x.status, 'body', x.body, 'transaction', x.transaction))
+        into replays
+        from unnest(p_key, p_fingerprint, p_id) with ordinality q(key, fingerprint, id, ord)
+        join idempotency x on x.key = q.key where x.transaction is distinct from q.id;
+      go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
+    end if;
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
+    from ledger_apply('transfer', false, false, false, p_at, go, p_ids, p_id, p_source, p_destination, p_amount,
+      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
+  if refusals is not null then
+    update idempotency x set transaction = null, body = q.refusal
+      from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case when p_asset = p_currency then 1 else coalesce(
+    (select r.rate from rates r where r.base = p_asset and r.currency = p_currency),
+    (select c.rate * case when c.base = p_currency then 1 else
+        (select r.rate from rates r where r.base = c.base and r.currency = p_currency) end
+      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end
+$function$;
+
+CREATE OR REPLACE FUNCTION refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION round_half_even(x numeric, places integer)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+declare
+  r numeric := round(x, places);
+  unit numeric := 1;
+begin
+  if places > 0 then unit := ('0.' || repeat('0', places - 1) || '1')::numeric; end if;
+  if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
+  return r;
+end $function$;

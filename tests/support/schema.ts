@@ -1,0 +1,125 @@
+/**
+ * What a schema looks like in the database, as text: the golden dumps beside the migrations are made
+ * by this, and the test compares them. `deno task schema` writes them anew.
+ *
+ * @module
+ */
+import type { Sql } from "../../db/database.ts";
+import { createPlace, migratePlatform, migrateRealm, readLadders } from "../../db/migrate.ts";
+import { openDatabase } from "../../db/database.ts";
+import { startEmbedded } from "../../db/embedded.ts";
+
+const NAME = "realm_00000000000000000000000000000000";
+const MIGRATIONS = new URL("../../migrations/", import.meta.url);
+
+/** The two golden dumps. */
+export interface Dumps {
+  platform: string;
+  realm: string;
+}
+
+/** Makes both schemas from their ladders in the given database, describes them, and drops them. */
+export async function dumpSchemas(url: string): Promise<Dumps> {
+  const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
+  const ladders = await readLadders();
+  try {
+    const { sql } = database.platform;
+    await migratePlatform(sql, ladders.platform);
+    const platform = await describe(sql, "platform", "");
+    await sql.begin(async (tx) => {
+      const place = { schema: NAME, role: NAME };
+      await createPlace(tx, place);
+      await migrateRealm(tx, ladders, place);
+    });
+    const realm = await describe(sql, NAME, NAME);
+    await sql.unsafe(`drop schema ${NAME} cascade; drop role ${NAME}`);
+    return { platform, realm };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Reads the golden dumps. */
+export async function readDumps(): Promise<Dumps> {
+  const [platform, realm] = await Promise.all([
+    Deno.readTextFile(new URL("platform.schema.sql", MIGRATIONS)),
+    Deno.readTextFile(new URL("realm.schema.sql", MIGRATIONS)),
+  ]);
+  return { platform, realm };
+}
+
+/** Describes a schema from the catalogue, in an order that does not depend on how it was made. */
+async function describe(sql: Sql, schema: string, role: string): Promise<string> {
+  const tables = await sql<{ name: string; comment: string | null }[]>`
+    select c.relname as name, obj_description(c.oid) as comment
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = ${schema} and c.relkind in ('r', 'v') order by c.relname`;
+  const parts: string[] = [];
+  for (const table of tables) {
+    parts.push(await describeTable(sql, schema, table, role));
+  }
+  const functions = await sql<{ definition: string }[]>`
+    select pg_get_functiondef(p.oid) as definition
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = ${schema} order by p.proname, p.oid::regprocedure::text`;
+  parts.push(...functions.map(({ definition }) => definition.trim() + ";"));
+  const header =
+    "-- The schema as the migrations leave it. Made by `deno task schema`; not run.\n\n";
+  return header + parts.join("\n\n").replaceAll(`${schema}.`, "").replaceAll(schema, "realm") +
+    "\n";
+}
+
+async function describeTable(
+  sql: Sql,
+  schema: string,
+  table: { name: string; comment: string | null },
+  role: string,
+): Promise<string> {
+  const qualified = `${schema}.${table.name}`;
+  const columns = await sql<{ line: string }[]>`
+    select a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+      || case when a.attnotnull then ' not null' else '' end
+      || case when a.attidentity <> '' then ' generated as identity' else '' end
+      || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') as line
+    from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    where a.attrelid = ${qualified}::regclass and a.attnum > 0 and not a.attisdropped
+    order by a.attnum`;
+  const rules = await sql<{ line: string }[]>`
+    select line from (
+      select 1 as kind, conname as name,
+        'constraint ' || conname || ' ' || pg_get_constraintdef(oid) as line
+      from pg_constraint where conrelid = ${qualified}::regclass and contype <> 'n'
+      union all
+      select 2, indexrelid::regclass::text, pg_get_indexdef(indexrelid)
+      from pg_index i where indrelid = ${qualified}::regclass
+        and not exists (select 1 from pg_constraint c where c.conindid = i.indexrelid)
+      union all
+      select 3, tgname, pg_get_triggerdef(oid)
+      from pg_trigger where tgrelid = ${qualified}::regclass and not tgisinternal
+    ) x order by kind, name`;
+  const rights = role === "" ? [] : await sql<{ line: string }[]>`
+    select 'granted: ' || string_agg(lower(privilege_type), ', ' order by privilege_type) as line
+    from information_schema.role_table_grants
+    where table_schema = ${schema} and table_name = ${table.name} and grantee = ${role}
+    having count(*) > 0`;
+  return [
+    `table ${table.name} (`,
+    ...columns.map(({ line }) => `  ${line}`),
+    ")",
+    ...rules.map(({ line }) => line),
+    ...rights.map(({ line }) => line),
+  ].join("\n");
+}
+
+if (import.meta.main) {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-schema-" });
+  const server = await startEmbedded({ dataDir, port: 0 });
+  try {
+    const dumps = await dumpSchemas(server.url);
+    await Deno.writeTextFile(new URL("platform.schema.sql", MIGRATIONS), dumps.platform);
+    await Deno.writeTextFile(new URL("realm.schema.sql", MIGRATIONS), dumps.realm);
+  } finally {
+    await server.stop();
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
