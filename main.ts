@@ -8,6 +8,7 @@ import { type Database, openDatabase } from "./db/database.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { runCommand } from "./domain/command.ts";
+import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
 import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
@@ -37,39 +38,48 @@ interface Base {
 const GRACE_MS = 9_000;
 const REALM_POLL_MS = 2_000;
 
+type Command = (base: Base, ending: Promise<string>, args: readonly string[]) => Promise<void>;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  start,
+  worker: work,
+  migrate: () => Promise.resolve(), // every command does it first
+  realm: (base, _ending, args) => realm(base, args),
+};
+
 if (import.meta.main) await main(Deno.args);
 
 /** Runs the command that the arguments name. */
 export async function main(args: readonly string[]): Promise<void> {
+  const [name = "start", ...rest] = args;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null;
   try {
-    switch (args[0]) {
-      case "start":
-      case undefined:
-        return await start();
-      case "worker":
-        return await work();
-      case "migrate":
-        return await migrate();
-      case "realm":
-        return await realm(args.slice(1));
-      default:
-        throw new ConfigError([`there is no command ${args[0]}: start, worker, migrate, realm`]);
+    if (command === null) {
+      throw new ConfigError([`there is no command ${name}: ${Object.keys(COMMANDS).join(", ")}`]);
+    }
+    const ending = listenForEnd();
+    const base = await begin();
+    try {
+      await migrateAll(base.database, base.ladders, base.log);
+      await command(base, ending.signalled, rest);
+    } finally {
+      ending.forget();
+      await base.close();
     }
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof Deno.errors.AddrInUse)) throw error;
+    const known = error instanceof ConfigError || error instanceof DomainError ||
+      error instanceof Deno.errors.AddrInUse;
+    if (!known) throw error;
     console.error(error.message);
-    Deno.exit(1);
+    Deno.exitCode = 1;
   }
 }
 
 /** Serves the API and, unless they are off, runs the workers. */
-async function start(): Promise<void> {
-  const ending = listenForEnd();
-  const base = await begin();
+async function start(base: Base, ending: Promise<string>): Promise<void> {
   const { config, log, database, ladders } = base;
   const now = Date.now;
-  await migrateAll(database, ladders, log);
-  const runner = config.workers ? startWorkers(base) : null;
+  let runner: Runner | null = null;
   const services: Services = {
     config,
     log,
@@ -90,53 +100,37 @@ async function start(): Promise<void> {
     { port: config.port, hostname: config.host, onListen: () => {} },
     (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
   );
+  if (config.workers) runner = startWorkers(base);
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   if (config.databaseUrl === null) await welcome(base);
-  await endWell(log, await ending, async () => {
-    await server.shutdown();
-    await runner?.stop();
-    await base.close();
-  });
+  limitTime(log, await ending);
+  await server.shutdown();
+  await runner?.stop();
 }
 
 /** Runs the workers alone. */
-async function work(): Promise<void> {
-  const ending = listenForEnd();
-  const base = await begin();
-  await migrateAll(base.database, base.ladders, base.log);
-  const runner = startWorkers(base);
+async function work(base: Base, ending: Promise<string>): Promise<void> {
   const { port, host } = base.config;
   const server = Deno.serve({ port, hostname: host, onListen: () => {} }, (request) => {
     const live = new URL(request.url).pathname === "/health/live";
     return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });
   });
+  const runner = startWorkers(base);
   base.log("info", "working");
-  await endWell(base.log, await ending, async () => {
-    await server.shutdown();
-    await runner.stop();
-    await base.close();
-  });
+  limitTime(base.log, await ending);
+  await server.shutdown();
+  await runner.stop();
 }
 
-/** Brings the platform's schema and every realm's up to date. */
-async function migrate(): Promise<void> {
-  const base = await begin();
-  await migrateAll(base.database, base.ladders, base.log);
-  await base.close();
-}
-
-/** Creates a realm from the command line: `realm create '{"name": …}'`, or `realm create` and flags. */
-async function realm(args: readonly string[]): Promise<void> {
+/** Creates a realm from the command line, given as JSON. */
+async function realm(base: Base, args: readonly string[]): Promise<void> {
   if (args[0] !== "create" || args.length < 2) {
     throw new ConfigError([
       'usage: realm create \'{"name": "…", "admin": {"email": "…", "password": "…"}}\'',
     ]);
   }
-  const base = await begin();
-  await migrateAll(base.database, base.ladders, base.log);
   const input = check(NewRealm, parseStoredJson(args.slice(1).join(" ")), "request.invalid");
   console.log(JSON.stringify(await makeRealm(base, input), null, 2));
-  await base.close();
 }
 
 function startWorkers(base: Base): Runner {
@@ -266,25 +260,25 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
 }
 
 /** Listens for SIGTERM and Ctrl-C from the first moment, so that even a start is ended well. */
-function listenForEnd(): Promise<string> {
+function listenForEnd(): { signalled: Promise<string>; forget: () => void } {
   const { promise, resolve } = Promise.withResolvers<string>();
   const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
     const listener = () => resolve(signal);
     Deno.addSignalListener(signal, listener);
     return { signal, listener };
   });
-  return promise.finally(() => {
+  const forget = () => {
     for (const { signal, listener } of listeners) Deno.removeSignalListener(signal, listener);
-  });
+  };
+  return { signalled: promise, forget };
 }
 
-/** Ends everything within the grace that supervisors give; a second signal ends at once. */
-async function endWell(log: Log, signal: string, end: () => Promise<void>): Promise<void> {
+/** Gives the end of the process the time that supervisors give it, and no more. */
+function limitTime(log: Log, signal: string): void {
   log("info", "ending", { signal });
   const hard = setTimeout(() => {
     log("error", "could not end in time");
     Deno.exit(1);
   }, GRACE_MS);
-  await end();
-  clearTimeout(hard);
+  Deno.unrefTimer(hard);
 }

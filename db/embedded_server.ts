@@ -132,6 +132,7 @@ async function launch(cluster: Cluster, port: number): Promise<Deno.ChildProcess
       const { pid, status } = await readPidFile(cluster.pgdata);
       if (pid === child.pid && status === "ready") {
         await stderr.cancel();
+        child.unref(); // by itself it is no reason for this process to live on
         return child;
       }
       await delay(5);
@@ -150,7 +151,7 @@ async function launch(cluster: Cluster, port: number): Promise<Deno.ChildProcess
 
 function spawnServer({ bin, pgdata, user, settings }: Cluster, port: number): Deno.ChildProcess {
   const given = Object.entries({ ...SETTINGS, ...settings, port: String(port) });
-  const child = new Deno.Command(join(bin, "postgres"), {
+  return new Deno.Command(join(bin, "postgres"), {
     args: ["-D", pgdata, ...given.flatMap(([name, value]) => ["-c", `${name}=${value}`])],
     ...user,
     cwd: "/",
@@ -161,8 +162,6 @@ function spawnServer({ bin, pgdata, user, settings }: Cluster, port: number): De
     stderr: "piped",
     detached: true, // Ctrl-C must not stop the database before the service has drained
   }).spawn();
-  child.unref();
-  return child;
 }
 
 async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
