@@ -8,9 +8,25 @@ import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PROBLEMS } from "./errors.ts";
 import { type AnyRoute, type Reply, route } from "./route.ts";
 
-const ASSETS: Readonly<Record<string, string>> = {
-  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-  "swagger-ui.css": "text/css; charset=utf-8",
+/** An asset of the reference: its type, and how its text is loaded when first asked for. */
+interface Asset {
+  type: string;
+  load: () => Promise<string>;
+}
+
+// Imported as text: part of the module graph, so no file of the package cache is read by path.
+const ASSETS: Readonly<Record<string, Asset>> = {
+  "swagger-ui-bundle.js": {
+    type: "text/javascript; charset=utf-8",
+    load: async () =>
+      (await import("swagger-ui-dist/swagger-ui-bundle.js", { with: { type: "text" } })).default,
+  },
+  "swagger-ui.css": {
+    type: "text/css; charset=utf-8",
+    load: async () =>
+      (await import("swagger-ui-dist/swagger-ui.css", { with: { type: "text" } })).default,
+  },
+  "start.js": { type: "text/javascript; charset=utf-8", load: () => Promise.resolve(START) },
 };
 const PAGE_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "frame-ancestors 'none'";
@@ -76,17 +92,12 @@ export const docsRoutes: readonly AnyRoute[] = [
 ];
 
 async function readAsset(name: string): Promise<Reply> {
-  if (name === "start.js") {
-    return { status: 200, body: START, headers: { "content-type": "text/javascript" } };
-  }
-  const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
-  if (type === undefined) throw new DomainError("route.not_found", "there is no such asset");
-  const folder = new URL("./", import.meta.resolve("swagger-ui-dist/package.json"));
-  const body = await Deno.readTextFile(new URL(name, folder));
+  const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
+  if (asset === undefined) throw new DomainError("route.not_found", "there is no such asset");
   return {
     status: 200,
-    body,
-    headers: { "content-type": type, "cache-control": "public, max-age=86400" },
+    body: await asset.load(),
+    headers: { "content-type": asset.type, "cache-control": "public, max-age=86400" },
   };
 }
 
