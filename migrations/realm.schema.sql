@@ -1,5 +1,16 @@
 -- The schema as the migrations leave it. Made by `deno task schema`; not run.
 
+table account_states (
+  account uuid not null
+  at timestamp with time zone not null
+  id bigint not null generated as identity
+  blocked numeric not null
+  frozen boolean not null
+)
+constraint account_states_pkey PRIMARY KEY (account, at, id)
+CREATE TRIGGER account_states_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON account_states FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
 table accounts (
   id uuid not null
   total numeric not null default 0
@@ -42,6 +53,7 @@ CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testne
 CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
+CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
 granted: delete, insert, select, update
 
 table aliases (
@@ -83,6 +95,36 @@ table audit (
 constraint audit_pkey PRIMARY KEY (id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
+
+table blocks (
+  id uuid not null
+  account uuid not null
+  amount numeric not null
+  captured numeric not null default 0
+  reason text
+  status text not null default 'OPEN'::text
+  expires_at timestamp with time zone
+  transaction uuid
+  serves uuid
+  data jsonb not null default '{}'::jsonb
+  owner uuid
+  closed_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint blocks_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
+constraint blocks_amount_check CHECK ((amount > (0)::numeric))
+constraint blocks_capture CHECK ((((status = 'CAPTURED'::text) = (captured > (0)::numeric)) AND ((status = 'CAPTURED'::text) = (transaction IS NOT NULL))))
+constraint blocks_captured CHECK (((captured >= (0)::numeric) AND (captured <= amount)))
+constraint blocks_closed CHECK (((status = 'OPEN'::text) = (closed_at IS NULL)))
+constraint blocks_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint blocks_pkey PRIMARY KEY (id)
+constraint blocks_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTURED'::text, 'RELEASED'::text, 'EXPIRED'::text])))
+CREATE INDEX blocks_account ON blocks USING btree (account, id)
+CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
+CREATE TRIGGER blocks_keep AFTER INSERT OR UPDATE ON blocks FOR EACH ROW EXECUTE FUNCTION keep_blocked()
+CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select, update
 
 table currencies (
   id uuid not null
@@ -148,6 +190,13 @@ constraint entries_pkey PRIMARY KEY (account, seq)
 constraint entries_seq_check CHECK ((seq > 0))
 CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
+
+table event_listeners (
+  type text not null
+  until timestamp with time zone not null
+)
+constraint event_listeners_pkey PRIMARY KEY (type)
+granted: delete, insert, select, update
 
 table events (
   id uuid not null
@@ -220,6 +269,15 @@ CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
 granted: delete, insert, select, update
 
+table leases (
+  name text not null
+  holder uuid not null
+  until timestamp with time zone not null
+  next_at timestamp with time zone not null
+)
+constraint leases_pkey PRIMARY KEY (name)
+granted: delete, insert, select, update
+
 table ledger_commits (
   id bigint not null generated as identity
   transactions uuid[] not null
@@ -276,6 +334,29 @@ constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
 granted: delete, insert, select, update
+
+table seal_head (
+  one boolean not null default true
+  seq bigint not null
+  hash bytea not null
+)
+constraint seal_head_hash_check CHECK ((octet_length(hash) = 32))
+constraint seal_head_one_check CHECK (one)
+constraint seal_head_pkey PRIMARY KEY (one)
+constraint seal_head_seq_check CHECK ((seq >= 0))
+granted: delete, insert, select, update
+
+table seals (
+  seq bigint not null
+  transaction uuid not null
+  hash bytea not null
+)
+constraint seals_hash_check CHECK ((octet_length(hash) = 32))
+constraint seals_pkey PRIMARY KEY (seq)
+constraint seals_seq_check CHECK ((seq > 0))
+constraint seals_transaction_key UNIQUE (transaction)
+CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
 
 table transaction_data (
   transaction uuid not null
@@ -349,6 +430,51 @@ constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_owner ON users USING btree (owner, id)
 granted: delete, insert, select, update
+
+CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low bigint := 0;
+  high bigint;
+  middle bigint;
+begin
+  select seq + 1 into high from accounts where id = p_account;
+  while high - low > 1 loop
+    middle := (low + high) / 2;
+    if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
+      then low := middle; else high := middle; end if;
+  end loop;
+  return low;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_blocked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  change numeric := new.amount;
+  v_blocked numeric;
+  v_frozen boolean;
+begin
+  if tg_op = 'INSERT' and new.status <> 'OPEN' then
+    raise exception 'a block begins open' using errcode = 'restrict_violation';
+  end if;
+  if tg_op = 'UPDATE' then
+    if old.status <> 'OPEN' or new.status = 'OPEN' or (new.id, new.account, new.amount, new.created_at)
+      is distinct from (old.id, old.account, old.amount, old.created_at) then
+      raise exception 'a block is closed once and otherwise stays as it is'
+        using errcode = 'restrict_violation';
+    end if;
+    change := -old.amount;
+  end if;
+  update accounts set blocked = blocked + change where id = new.account
+    returning blocked, frozen into v_blocked, v_frozen;
+  perform note_state(new.account, coalesce(new.closed_at, new.created_at), v_blocked, v_frozen);
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamp with time zone, p_go boolean[], p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[])
  RETURNS record
@@ -492,6 +618,26 @@ begin
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $function$;
+
+CREATE OR REPLACE FUNCTION note_frozen()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform note_state(new.id,
+    case when new.updated_at is distinct from old.updated_at then new.updated_at else clock_timestamp() end,
+    new.blocked, new.frozen);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_state(p_account uuid, p_at timestamp with time zone, p_blocked numeric, p_frozen boolean)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  insert into account_states (account, at, blocked, frozen)
+    values (p_account, greatest(p_at, (select max(s.at) from account_states s where s.account = p_account)),
+      p_blocked, p_frozen)
+$function$;
 
 CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
  RETURNS numeric

@@ -2,6 +2,7 @@
 -- nothing: it cannot change a table, and it cannot touch what is append-only.
 grant usage on schema :schema to :role;
 grant select, insert, update, delete on all tables in schema :schema to :role;
-revoke update, delete, truncate on transactions, entries, audit, currency_issues from :role;
+revoke update, delete, truncate on transactions, entries, audit, currency_issues, account_states, seals from :role;
+revoke delete, truncate on blocks from :role;
 revoke insert, update, delete on migrations from :role;
 grant execute on all functions in schema :schema to :role;

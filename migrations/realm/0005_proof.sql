@@ -1,0 +1,142 @@
+-- What:     blocks with their rules, the history of what was blocked and frozen, seals and their head,
+--           leases of repeated work, and who listens to transactions.
+-- Why:      contract, section 8: blocks (7), balance at a time (6), the chain of hashes (2).
+-- Locks:    share row exclusive on accounts for one trigger; the other tables are new.
+-- Backfill: the head of an empty chain.
+-- Undo:     forward only.
+
+create table blocks (
+  id uuid primary key,
+  account uuid not null references accounts (id),
+  amount numeric not null check (amount > 0),
+  captured numeric not null default 0,
+  reason text check (length(reason) between 1 and 500),
+  status text not null default 'OPEN'
+    check (status in ('OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED')),
+  expires_at timestamptz,
+  transaction uuid,
+  serves uuid,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid,
+  closed_at timestamptz,
+  created_at timestamptz not null,
+  constraint blocks_captured check (captured between 0 and amount),
+  constraint blocks_capture check ((status = 'CAPTURED') = (captured > 0)
+    and (status = 'CAPTURED') = (transaction is not null)),
+  constraint blocks_closed check ((status = 'OPEN') = (closed_at is null))
+);
+create index blocks_account on blocks (account, id);
+create index blocks_expiry on blocks (expires_at) where status = 'OPEN' and expires_at is not null;
+comment on column blocks.serves is
+  'The withdrawal, say, that this block was made for: users can neither release nor capture it.';
+
+-- What was blocked, and whether the account was frozen, from a moment on. With the entries it gives
+-- every balance that ever was, without a scan.
+create table account_states (
+  account uuid not null,
+  at timestamptz not null,
+  id bigint generated always as identity,
+  blocked numeric not null,
+  frozen boolean not null,
+  primary key (account, at, id)
+);
+comment on column account_states.at is 'Ascends with id within an account.';
+
+create function note_state(p_account uuid, p_at timestamptz, p_blocked numeric, p_frozen boolean)
+returns void language sql as $$
+  insert into account_states (account, at, blocked, frozen)
+    values (p_account, greatest(p_at, (select max(s.at) from account_states s where s.account = p_account)),
+      p_blocked, p_frozen)
+$$;
+
+-- A block is opened once, closed once, and otherwise stays as it is; accounts.blocked follows.
+create function keep_blocked() returns trigger language plpgsql as $$
+declare
+  change numeric := new.amount;
+  v_blocked numeric;
+  v_frozen boolean;
+begin
+  if tg_op = 'INSERT' and new.status <> 'OPEN' then
+    raise exception 'a block begins open' using errcode = 'restrict_violation';
+  end if;
+  if tg_op = 'UPDATE' then
+    if old.status <> 'OPEN' or new.status = 'OPEN' or (new.id, new.account, new.amount, new.created_at)
+      is distinct from (old.id, old.account, old.amount, old.created_at) then
+      raise exception 'a block is closed once and otherwise stays as it is'
+        using errcode = 'restrict_violation';
+    end if;
+    change := -old.amount;
+  end if;
+  update accounts set blocked = blocked + change where id = new.account
+    returning blocked, frozen into v_blocked, v_frozen;
+  perform note_state(new.account, coalesce(new.closed_at, new.created_at), v_blocked, v_frozen);
+  return null;
+end $$;
+create trigger blocks_keep after insert or update on blocks
+  for each row execute function keep_blocked();
+create trigger blocks_stay before delete or truncate on blocks
+  for each statement execute function refuse_change();
+
+-- The ledger's own updates name neither column, so posting never comes by here.
+create function note_frozen() returns trigger language plpgsql as $$
+begin
+  perform note_state(new.id,
+    case when new.updated_at is distinct from old.updated_at then new.updated_at else clock_timestamp() end,
+    new.blocked, new.frozen);
+  return null;
+end $$;
+create trigger accounts_frozen after update of frozen on accounts
+  for each row when (old.frozen is distinct from new.frozen) execute function note_frozen();
+
+create trigger account_states_append_only before update or delete or truncate on account_states
+  for each statement execute function refuse_change();
+
+-- The number of an account's last entry whose transaction's id is at most the given one: a search by
+-- halves, because an entry's transaction id tells its time.
+create function entry_before(p_account uuid, p_bound uuid) returns bigint
+language plpgsql stable as $$
+declare
+  low bigint := 0;
+  high bigint;
+  middle bigint;
+begin
+  select seq + 1 into high from accounts where id = p_account;
+  while high - low > 1 loop
+    middle := (low + high) / 2;
+    if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
+      then low := middle; else high := middle; end if;
+  end loop;
+  return low;
+end $$;
+
+create table seals (
+  seq bigint primary key check (seq > 0),
+  transaction uuid not null unique,
+  hash bytea not null check (octet_length(hash) = 32)
+);
+comment on table seals is 'Append-only. Position and hash of each transaction, in the order of commit.';
+create trigger seals_append_only before update or delete or truncate on seals
+  for each statement execute function refuse_change();
+
+create table seal_head (
+  one boolean primary key default true check (one),
+  seq bigint not null check (seq >= 0),
+  hash bytea not null check (octet_length(hash) = 32)
+) with (fillfactor = 10);
+comment on table seal_head is 'The last seal; its row is locked by whoever seals.';
+insert into seal_head (seq, hash) values (0, decode(repeat('00', 32), 'hex'));
+
+create table event_listeners (
+  type text primary key,
+  until timestamptz not null
+);
+comment on table event_listeners is
+  'Types of events that somebody listens to; transactions become events only while one is listed.';
+
+create table leases (
+  name text primary key,
+  holder uuid not null,
+  until timestamptz not null,
+  next_at timestamptz not null
+);
+comment on table leases is 'Repeated work: who does it until when, and when it is due again.';
