@@ -61,6 +61,7 @@ const page = {
   tag: "Operations",
   access: "open",
   status: 200,
+  type: "text/html",
   answer: z.string(),
 } as const;
 

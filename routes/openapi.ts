@@ -104,7 +104,14 @@ function operation(each: AnyRoute, schemas: Json): Json {
     responses: {
       [each.status]: {
         description: "Success",
-        content: { "application/json": { schema: schemaOf(each.answer, "output", schemas) } },
+        content: {
+          [each.type ?? "application/json"]: {
+            schema: schemaOf(each.answer, "output", schemas),
+          },
+          ...Object.fromEntries(
+            (each.alternatives ?? []).map((type) => [type, { schema: { type: "string" } }]),
+          ),
+        },
       },
       ...problemResponses(each),
     },
@@ -162,29 +169,32 @@ function problemResponses(each: AnyRoute): Json {
   );
 }
 
-/** A schema as JSON Schema; those with an id of their own become references. */
+/** A schema as JSON Schema; one with an id of its own becomes a component and a reference. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
-  return jsonSchema(schema, io, schemas);
+  const { id, ...plain } = jsonSchema(schema, io, schemas);
+  if (typeof id !== "string") return plain;
+  schemas[id] = plain;
+  return { $ref: `#/components/schemas/${id}` };
 }
 
+/** A schema as JSON Schema, its parts with an id of their own as components. */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
   const { $schema: _, $defs, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: "any",
     reused: "inline",
+    override: ({ jsonSchema: made }) => {
+      // Answers may grow fields, and a bound that every integer has says nothing.
+      if (io === "output" && made.additionalProperties === false) delete made.additionalProperties;
+      if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
+      if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
+    },
   }) as Json & { $defs?: Record<string, Json> };
   for (const [name, definition] of Object.entries($defs ?? {})) {
-    const { $id: _id, id: _same, ...plain } = definition;
+    const { id: _id, ...plain } = definition;
     schemas[name] = rewrite(plain);
   }
-  const { id, ...plain } = rewrite(rest);
-  if (typeof id !== "string") return plain;
-  schemas[id] = plain;
-  return io === "input" && plain.properties !== undefined && schemas[id] === undefined
-    ? plain
-    : plain.properties === undefined
-    ? plain
-    : { $ref: `#/components/schemas/${id}` };
+  return rewrite(rest);
 }
 
 /** Points references at the document's components. */

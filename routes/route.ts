@@ -44,6 +44,8 @@ export interface Call<P, Q, B> {
 export interface Reply {
   status: number;
   body: string;
+  /** Sent in place of the body: what is too long to be held at once. */
+  stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
 }
 
@@ -64,6 +66,10 @@ export interface Route<P, Q, B> {
   /** Status and schema of the success. */
   status: number;
   answer: z.ZodType;
+  /** Media type of the success; application/json unless given. */
+  type?: string;
+  /** Other media types that the success can be asked for in. */
+  alternatives?: readonly string[];
   /** Codes that this route can answer besides those that every route can. */
   errors: readonly ErrorCode[];
   handle(call: Call<P, Q, B>): Promise<Reply>;
