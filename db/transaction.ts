@@ -49,6 +49,29 @@ export async function serializable<T>(
   }
 }
 
+/** Carries a trial's result out of the transaction that it takes back. */
+class Undo extends Error {
+  constructor(readonly result: unknown) {
+    super("taken back");
+  }
+}
+
+/** Runs `work` as {@link serializable} does, gives its result, and takes back all that it did. */
+export async function trial<T>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  try {
+    return await serializable(pool, async (tx) => {
+      throw new Undo(await work(tx));
+    }, options);
+  } catch (error) {
+    if (error instanceof Undo) return error.result as T;
+    throw error;
+  }
+}
+
 /** Runs reads: plain statements on the pool, or one transaction where settings must be said. */
 export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
   if (pool.settings === "") return await work(pool.sql);

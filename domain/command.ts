@@ -6,7 +6,7 @@
  */
 import type { Db, Pool, Tx } from "../db/database.ts";
 import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
-import { reading, serializable } from "../db/transaction.ts";
+import { reading, serializable, trial } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
@@ -112,6 +112,15 @@ async function audited(
 function entityOf(view: unknown): string | null {
   if (typeof view !== "object" || view === null || !("id" in view)) return null;
   return typeof view.id === "string" && isId(view.id) ? view.id : null;
+}
+
+/** Runs `work` with all its checks and takes it back: what would happen. */
+export async function runTrial<T>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<T>,
+  options: { gate: boolean },
+): Promise<T> {
+  return await trial(pool, work, options);
 }
 
 /** Runs reads; each statement sees what was committed before it. */

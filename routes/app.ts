@@ -109,7 +109,8 @@ function createServer(services: Services, authenticator: Authenticator, route: A
   ): Promise<Reply> {
     const request = c.req.raw;
     const { headers } = request;
-    if (!acceptsJson(headers.get("accept"))) {
+    const accept = headers.get("accept");
+    if (!acceptsJson(accept) && !route.alternatives?.some((type) => accept!.includes(type))) {
       throw new DomainError("request.not_acceptable", "answers are application/json");
     }
     const arrival = { at: services.now(), requestId, address: c.env.address };
@@ -176,7 +177,7 @@ function translate(services: Services, error: unknown, requestId: string): Domai
 
 function send(reply: Reply, requestId: string): Response {
   const base = reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
-  return new Response(reply.body, {
+  return new Response(reply.stream ?? reply.body, {
     status: reply.status,
     headers: { ...base, "x-request-id": requestId, ...reply.headers },
   });

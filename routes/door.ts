@@ -12,6 +12,7 @@ import {
   type Pool,
   runCommand,
   runQuery,
+  runTrial,
   type Tx,
 } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -25,6 +26,8 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export interface DoorOptions {
   /** Takes the ledger's gate: for whatever writes an account row. */
   gate?: boolean;
+  /** Does everything and takes it back; answers what would have been. No key is claimed. */
+  dryRun?: boolean;
   /**
    * With `Prefer: wait`, looks at the entity until this gives its view; null while it is not ready.
    */
@@ -38,6 +41,10 @@ export async function command<P, Q, B>(
   options: DoorOptions = {},
 ): Promise<Reply> {
   const pool = poolOf(call);
+  if (options.dryRun) {
+    const view = await runTrial(pool, work, { gate: options.gate ?? false });
+    return { status: call.route.status, body: JSON.stringify(view) };
+  }
   const answer = await runCommand(pool, call.actor, work, {
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
