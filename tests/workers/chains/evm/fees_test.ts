@@ -22,7 +22,7 @@ function answering(method: string, answer: unknown): Trick {
 Deno.test("speeds are medians of the percentiles 30, 50 and 85, over the base fee to come", async () => {
   await using stage = await evmStage();
   const { payer } = stage;
-  const rows = [[1n, 2n, 9n], [3n, 4n, 8n], [0n, 0n, 0n], [5n, 6n, 70n]];
+  const rows = [[1n, 2n, 9n], [3n, 4n, 8n], [0n, 0n, 0n], [0n, 0n, 0n], [5n, 6n, 70n]];
   const scaled = rows.map((row) => row.map((tip) => tip * GWEI));
   await using node = startRogue(stage.anvil.url, (question) => {
     if (question.method !== "eth_feeHistory") return undefined;
@@ -63,6 +63,38 @@ Deno.test("a broken price is not paid, nor one that rises by replacing", async (
       }
     })(),
   );
+});
+
+Deno.test("a sweep bids what the next block likely costs, and a dearer one still leaves nothing", async () => {
+  await using stage = await evmStage();
+  const { chain, mine, payer, pay } = stage;
+  const ours = newParty();
+  await pay(ours.address, 10n ** 18n);
+  await mine();
+  const order = pays(ours, payer.address, "all");
+  const first = await signed(stage, ours, order);
+  equal(first.plan.fee, (await chain.quote(null)).fast.base);
+  await chain.broadcast(first.signed);
+  const second = await signed(stage, ours, order, first.plan);
+  equal((await chain.broadcast(second.signed)).outcome, "accepted");
+  equal(second.plan.amounts[0], 10n ** 18n - second.plan.fee);
+  await mine();
+  const left = await chain.balances([{ address: ours.address, contract: null }], null);
+  deepEqual(left.amounts, [0n]);
+});
+
+Deno.test("who holds the amount but not the fee lacks the fee", async () => {
+  await using stage = await evmStage();
+  const { chain, mine, payer, pay } = stage;
+  const ours = newParty();
+  await pay(ours.address, 10n ** 18n);
+  await mine();
+  const draft = await chain.draft(pays(ours, payer.address, 10n ** 18n), "medium");
+  equal(draft.lacking, draft.fee.base);
+  const dust = newParty();
+  await pay(dust.address, 100n);
+  await mine();
+  await failsAs("insufficient", signed(stage, dust, pays(dust, payer.address, "all")));
 });
 
 Deno.test("Polygon's tip is never below what its miners take", async () => {

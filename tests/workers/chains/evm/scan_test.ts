@@ -317,6 +317,20 @@ Deno.test("a node that changes its chain between two questions is not believed",
   await failsAs("unavailable", scanned(chain, 1, 40, watching([newParty().address])));
 });
 
+Deno.test("a receipt of another block than the one read is not believed", async () => {
+  await using stage = await evmStage();
+  const { anvil } = stage;
+  const ours = newParty().address;
+  const hash = await anvil.send({ to: ours, value: 4n });
+  await using torn = startRogue(anvil.url, async ({ method, params }) => {
+    if (method !== "eth_getTransactionReceipt") return undefined;
+    return { ...await anvil.rpc<object>(method, ...params), blockHash: `0x${"1".repeat(64)}` };
+  });
+  const chain = await stage.open(torn.url);
+  await failsAs("unavailable", scanned(chain, 1, 1, watching([ours])));
+  await failsAs("unavailable", chain.search({ hash }, watching([ours])));
+});
+
 Deno.test("compiled contracts belong to the sources beside them", async () => {
   const tools = {
     "tests/support/contracts/Strange.sol": strange,
