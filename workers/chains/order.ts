@@ -119,6 +119,8 @@ export interface Plan {
   readonly fee: bigint;
   /** The token the fee is paid in, or null. */
   readonly feeContract: Contract;
+  /** Virtual size where fees go by it; with `fee` it makes {@link Coin.parent} of the change. */
+  readonly vsize?: number;
   /** Where a deployed token will live. */
   readonly creates: Address | null;
   /** The family's own encoding of the unsigned transaction; opaque above. */
@@ -138,6 +140,8 @@ export interface Signed {
   readonly claims: readonly string[];
   /** When the chain stops taking it, in its own measure; null: never. */
   readonly expires: { readonly height: number } | { readonly time: number } | null;
+  /** What it costs, where bytes and chain alone do not tell (coins): stored like the rest. */
+  readonly fee?: bigint;
 }
 
 /** What signed bytes do, read from nothing but these bytes. */

@@ -61,6 +61,11 @@ export interface Transfer {
   readonly block: Block | null;
   /** Height from which it may be spent, where that is later than its block (coinbase). */
   readonly maturesAt: number | null;
+  /**
+   * Of a coin in the mempool: fee and virtual size of its transaction and all unconfirmed ones
+   * below it, for a child that pays for them.
+   */
+  readonly parent?: { readonly fee: bigint; readonly vsize: number };
 }
 
 /** One block of a scan. */
@@ -97,6 +102,11 @@ export interface Holding {
   readonly address: Address;
   /** Of what. */
   readonly contract: Contract;
+  /**
+   * Claims of the coins known to be there, empty on account chains. Without them a coin chain
+   * searches all coins that exist, which takes minutes and which not every node offers.
+   */
+  readonly coins?: readonly string[];
 }
 
 /** Balances of one moment; `amounts` stand in the order asked. */
