@@ -23,6 +23,13 @@ export const Flag = z.union([z.boolean(), z.enum(["true", "false"])])
   .transform((value) => value === true || value === "true")
   .meta({ description: "A boolean; its name as a string is taken too.", type: "boolean" });
 
+/** A time as a caller may give it: milliseconds since the epoch, as a number or as digits. */
+export const Timestamp = z.union([
+  z.number(),
+  z.string().regex(/^\d{1,15}$/).transform((text) => parseInt(text, 10)),
+]).pipe(z.number().int().min(0).max(253_402_300_799_999))
+  .meta({ description: "Milliseconds since the epoch.", type: "integer" });
+
 /** Text that says something: not empty, not endless. */
 export function text(max: number): z.ZodString {
   return z.string().min(1).max(max);

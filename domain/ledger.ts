@@ -16,7 +16,7 @@ import {
 import type { Actor } from "./actor.ts";
 import { minorUnits } from "./codes.ts";
 import { DomainError } from "./errors.ts";
-import { newId } from "./ids.ts";
+import { newId, newIds } from "./ids.ts";
 import { DecimalText, subtract, trim } from "./money.ts";
 import { notFound } from "./permissions.ts";
 
@@ -43,6 +43,8 @@ export interface InternalMove {
   data?: Record<string, unknown> | null;
   reverts?: string;
   addressData?: Record<string, unknown> | null;
+  /** Id and time that the transaction gets; made here unless given. */
+  stamp?: { id: string; at: number };
 }
 
 const BalanceView = z.object({ total: DecimalText, available: DecimalText }).nullable();
@@ -81,6 +83,7 @@ export type TransactionFacts = Omit<TransactionRow, "testnet">;
 /**
  * Posts one internal move in a transaction that holds the gate.
  *
+ * @param options.system false where neither side may be a system account
  * @param options.force books what already happened elsewhere, whatever state the accounts are in
  * @throws {DomainError} balance.insufficient, account.*, request.invalid
  */
@@ -88,9 +91,10 @@ export async function postMove(
   tx: Tx,
   actor: Actor,
   move: InternalMove,
-  options: { force?: boolean } = {},
+  options: { force?: boolean; system?: boolean } = {},
 ): Promise<Posted> {
-  const id = newId(actor.at);
+  const { ids, at: now } = newIds(actor.at, 1);
+  const { id, at } = move.stamp ?? { id: ids[0], at: now };
   const more = move.reverts === undefined && !move.addressData
     ? null
     : JSON.stringify({ reverts: move.reverts, address_data: move.addressData ?? undefined });
@@ -109,8 +113,8 @@ export async function postMove(
   };
   const [outcome] = await applyMoves(tx, [row], {
     type: move.type,
-    at: actor.at,
-    system: true,
+    at,
+    system: options.system ?? true,
     force: options.force,
   });
   return postedOf(outcome);
