@@ -1,0 +1,245 @@
+-- What:     sealed secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
+--           coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
+-- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
+-- Locks:    none, all tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table secrets (
+  id uuid primary key,
+  kind text not null check (length(kind) between 1 and 40),
+  master text not null,
+  wrapped bytea not null,
+  sealed bytea not null,
+  updated_at timestamptz,
+  created_at timestamptz not null
+);
+create unique index secrets_seed on secrets (kind) where kind = 'seed';
+create index secrets_master on secrets (master);
+comment on table secrets is 'AES-256-GCM: sealed under a key of its own, which is wrapped under the master key. Bound to realm, kind and id.';
+comment on column secrets.master is 'Which master key wraps it (a fingerprint), so that a rotation can be resumed.';
+
+create table ramps (
+  account uuid primary key,
+  chain text not null,
+  network text not null check (network in ('main', 'testnet', 'signet', 'regtest')),
+  number integer not null check (number >= 0),
+  xpub text,
+  next_index integer not null default 0 check (next_index >= 0),
+  created_at timestamptz not null,
+  constraint ramps_number unique (chain, network, number)
+);
+comment on column ramps.number is 'The account step of the derivation path; two ramps of a chain share nothing.';
+comment on column ramps.xpub is 'Null until the signer has derived it, and always on Solana.';
+comment on column ramps.next_index is 'The next address to hand out. It only grows.';
+
+create table addresses (
+  id uuid primary key,
+  account uuid not null,
+  ramp uuid not null references ramps (account),
+  serves uuid,
+  chain text not null,
+  network text not null,
+  address text not null,
+  derivation_key integer not null check (derivation_key >= 0),
+  xpub text,
+  asset text not null,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid,
+  created_at timestamptz not null,
+  constraint addresses_address unique (chain, network, address),
+  constraint addresses_index unique (ramp, derivation_key),
+  constraint addresses_account unique (account)
+);
+create index addresses_serves on addresses (serves, id) where serves is not null;
+create index addresses_place on addresses (chain, network, id);
+comment on column addresses.account is 'The ramp account (index 0) or the deposit account that value received here belongs to.';
+comment on column addresses.serves is 'The virtual account that a deposit received here goes on to; null for none.';
+
+create table external_addresses (
+  id uuid primary key,
+  account uuid not null,
+  chain text not null,
+  network text not null,
+  address text not null,
+  currency text not null,
+  owner uuid,
+  deleted_at timestamptz,
+  created_at timestamptz not null
+);
+create unique index external_addresses_address on external_addresses (chain, network, address)
+  where deleted_at is null;
+create index external_addresses_account on external_addresses (account, id);
+
+create table chain_cursors (
+  chain text not null,
+  network text not null,
+  height bigint not null,
+  hash text not null,
+  head bigint not null,
+  swept_height bigint not null default -1,
+  halted jsonb,
+  error text,
+  scanned_at timestamptz not null,
+  created_at timestamptz not null,
+  primary key (chain, network)
+) with (fillfactor = 50);
+comment on column chain_cursors.height is 'The last block whose transfers are all recorded.';
+comment on column chain_cursors.head is 'The newest block the node has shown; deposits are counted against it.';
+comment on column chain_cursors.swept_height is 'The height of the last comparison of balances.';
+comment on column chain_cursors.halted is 'Why nothing is credited here until an operator looks: a reorganisation beyond the depth.';
+
+create table chain_blocks (
+  chain text not null,
+  network text not null,
+  height bigint not null,
+  hash text not null,
+  parent_hash text not null,
+  primary key (chain, network, height)
+);
+comment on table chain_blocks is 'A window of what was scanned, to find the common ancestor after a reorganisation.';
+
+create table deposits (
+  id uuid primary key,
+  chain text not null,
+  network text not null,
+  hash text not null,
+  index integer not null,
+  account uuid not null,
+  address text not null,
+  asset text not null,
+  contract text,
+  amount numeric not null check (amount > 0),
+  sender text,
+  block bigint,
+  block_hash text,
+  matures_at bigint,
+  confirmations integer not null default 0 check (confirmations >= 0),
+  status text not null default 'PENDING' check (status in ('PENDING', 'CONFIRMED', 'ORPHANED')),
+  credited numeric check (credited >= 0),
+  transaction uuid,
+  sweep uuid,
+  app uuid,
+  address_data jsonb,
+  owner uuid,
+  error jsonb,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint deposits_source unique (chain, network, hash, index),
+  constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
+  constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
+);
+create index deposits_owner on deposits (owner, id);
+create index deposits_account on deposits (account, id);
+create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
+create index deposits_block on deposits (chain, network, block);
+create index deposits_sweep on deposits (sweep) where sweep is not null;
+create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
+comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 downwards internal calls.';
+comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
+
+-- Coins are known for the addresses of ramps, on chains that have coins. Amounts in base units.
+create table coins (
+  chain text not null,
+  network text not null,
+  hash text not null,
+  index integer not null,
+  address text not null,
+  ramp uuid not null,
+  amount numeric(78, 0) not null check (amount > 0),
+  height bigint,
+  matures_at bigint,
+  parent_fee numeric(78, 0),
+  parent_vsize integer,
+  spent_by text,
+  spent_height bigint,
+  created_at timestamptz not null,
+  primary key (chain, network, hash, index)
+);
+create index coins_free on coins (chain, network, address, amount) where spent_by is null;
+create index coins_height on coins (chain, network, height);
+create index coins_spent on coins (chain, network, spent_height) where spent_height is not null;
+comment on column coins.height is 'Null while unconfirmed: then it is change of our own.';
+comment on column coins.spent_by is 'The transaction that a block showed to spend it; whether it is reserved is told by claims.';
+
+-- Balances of our addresses as last seen on the chain, in base units. contract '' is the chain's own coin.
+create table holdings (
+  chain text not null,
+  network text not null,
+  address text not null,
+  contract text not null default '',
+  amount numeric(78, 0) not null check (amount >= 0),
+  height bigint not null,
+  seen_at timestamptz not null,
+  primary key (chain, network, address, contract)
+) with (fillfactor = 80);
+
+-- What a payment costs, as workers last saw it, in base units of fee_contract.
+create table fee_quotes (
+  chain text not null,
+  network text not null,
+  contract text not null default '',
+  speed text not null check (speed in ('slow', 'medium', 'fast')),
+  fee_contract text,
+  base numeric(78, 0) not null,
+  per_input numeric(78, 0) not null,
+  per_payment numeric(78, 0) not null,
+  least numeric(78, 0) not null,
+  quoted_at timestamptz not null,
+  primary key (chain, network, contract, speed)
+);
+
+-- What the living orders use up: 'txid:vout' or 'address:nonce'. A row is taken away when its
+-- transaction is final or its order is dead; until then nobody else can plan with it.
+create table claims (
+  chain text not null,
+  network text not null,
+  claim text not null,
+  order_id uuid not null,
+  consumed_by text,
+  consumed_height bigint,
+  created_at timestamptz not null,
+  primary key (chain, network, claim)
+);
+create index claims_order on claims (order_id);
+comment on column claims.consumed_by is 'The transaction that a scanned block showed to use it up.';
+
+-- Sweeping a deposit account to its ramp: one at a time per account.
+create table sweeps (
+  id uuid primary key,
+  account uuid not null,
+  ramp uuid not null,
+  chain text not null,
+  network text not null,
+  state text not null default 'new'
+    check (state in ('new', 'waiting', 'topping', 'topped', 'sweeping', 'done', 'failed')),
+  amount numeric check (amount >= 0),
+  fee numeric check (fee >= 0),
+  gas_order uuid,
+  order_id uuid,
+  hash text,
+  error jsonb,
+  updated_at timestamptz,
+  created_at timestamptz not null
+);
+create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed');
+create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
+comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
+
+create table deposit_apps (
+  id uuid primary key,
+  account uuid not null,
+  destination uuid not null,
+  asset text not null,
+  seal jsonb check (jsonb_typeof(seal) = 'object'),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  status text not null default 'PENDING' check (status in ('PENDING', 'PROCESSING', 'DONE', 'FAILED')),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint deposit_apps_account unique (account)
+);
+create index deposit_apps_owner on deposit_apps (owner, id);
+create index deposit_apps_destination on deposit_apps (destination, id);
