@@ -35,6 +35,11 @@ interface Base {
   close(): Promise<void>;
 }
 
+/** The process could not be set up: what stands in the way is for whoever started it. */
+class StartError extends Error {
+  override readonly name = "StartError";
+}
+
 const GRACE_MS = 9_000;
 const REALM_POLL_MS = 2_000;
 
@@ -58,7 +63,9 @@ export async function main(args: readonly string[]): Promise<void> {
       throw new ConfigError([`there is no command ${name}: ${Object.keys(COMMANDS).join(", ")}`]);
     }
     const ending = listenForEnd();
-    const base = await begin();
+    const base = await begin().catch((error) => {
+      throw new StartError(error.message, { cause: error });
+    });
     try {
       await migrateAll(base.database, base.ladders, base.log);
       await command(base, ending.signalled, rest);
@@ -68,9 +75,8 @@ export async function main(args: readonly string[]): Promise<void> {
     }
   } catch (error) {
     const known = error instanceof ConfigError || error instanceof DomainError ||
-      error instanceof Deno.errors.AddrInUse;
-    if (!known) throw error;
-    console.error(error.message);
+      error instanceof StartError || error instanceof Deno.errors.AddrInUse;
+    console.error(known ? error.message : error);
     Deno.exitCode = 1;
   }
 }
@@ -153,6 +159,7 @@ async function begin(): Promise<Base> {
     const { startEmbedded } = await import("./db/embedded.ts");
     const embedded = await startEmbedded({ dataDir: config.dataDir });
     closers.push(embedded.stop);
+    log("info", "running PostgreSQL", { folder: embedded.clusterDir, first: embedded.firstStart });
     url = embedded.url;
     platformKey ??= await localSecret(config.dataDir, "platform_key");
     masterKey ??= await localSecret(config.dataDir, "master_key");
