@@ -23,6 +23,9 @@ export const Flag = z.union([z.boolean(), z.enum(["true", "false"])])
   .transform((value) => value === true || value === "true")
   .meta({ description: "A boolean; its name as a string is taken too.", type: "boolean" });
 
+/** The parameter of requests that may be tried: everything is checked and nothing changes. */
+export const DryRun = z.strictObject({ dry_run: Flag.default(false) });
+
 /** A time as a caller may give it: milliseconds since the epoch, as a number or as digits. */
 export const Timestamp = z.union([
   z.number(),

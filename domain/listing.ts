@@ -141,6 +141,16 @@ export function parsePage(given: { page?: unknown; pageSize?: unknown }): Page {
   return { page, pageSize, limit: pageSize, offset: (page - 1) * pageSize };
 }
 
+/** Shows one page of a list. */
+export function pageOf<T>(
+  page: Page,
+  rows: T[],
+  total: number,
+): { rows: T[]; total: number; page: number; pageSize: number; totalPages: number } {
+  const { pageSize } = page;
+  return { rows, total, page: page.page, pageSize, totalPages: Math.ceil(total / pageSize) };
+}
+
 function wholeOf(given: unknown, path: string, min: number, max: number): number | null {
   if (given === undefined || given === null || given === "") return null;
   const text = isDigits(given) ? given.digits : given;

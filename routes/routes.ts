@@ -1,5 +1,6 @@
 /** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
 import { accountRoutes } from "./accounts.ts";
+import { blockRoutes } from "./blocks.ts";
 import { currencyRoutes } from "./currencies.ts";
 import { docsRoutes } from "./docs.ts";
 import { healthRoutes } from "./health.ts";
@@ -19,6 +20,7 @@ export function allRoutes(): AnyRoute[] {
     ...userRoutes,
     ...identityRoutes,
     ...accountRoutes,
+    ...blockRoutes,
     ...currencyRoutes,
     ...transactionRoutes,
     ...openapiRoutes(allRoutes),

@@ -1,0 +1,143 @@
+/**
+ * What can be done with a transaction once it is posted: read it, change the data beside it, and
+ * revert it by a counter-move. The transaction itself never changes.
+ * @module
+ */
+import { z } from "zod";
+import type { Db, Tx } from "../db/database.ts";
+import { selectCurrencyByName } from "../db/currencies.ts";
+import { insertIssue } from "../db/currencies.ts";
+import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
+import { existsRevert, upsertTransactionData } from "../db/postings.ts";
+import type { Actor } from "./actor.ts";
+import { FreeForm } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { isId } from "./ids.ts";
+import { type MoveType, postMove, viewTransaction } from "./ledger.ts";
+import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
+
+/** What is asked for when a transaction is reverted. */
+export const Revert = z.strictObject({
+  seal: FreeForm.optional(),
+  data: FreeForm.optional(),
+}).meta({ id: "Revert" });
+/** What is asked for when a transaction is reverted. */
+export type Revert = z.infer<typeof Revert>;
+
+/** What may change about a transaction: the data beside it. */
+export const TransactionChange = z.strictObject({ data: FreeForm }).meta({
+  id: "TransactionChange",
+});
+/** What may change about a transaction: the data beside it. */
+export type TransactionChange = z.infer<typeof TransactionChange>;
+
+/** Types that a counter-move undoes; the others are what happened on a chain. */
+const REVERSIBLE: readonly string[] = [
+  "transfer",
+  "capture",
+  "issue",
+  "destroy",
+] satisfies MoveType[];
+
+/** Shows a transaction of which the actor may know. */
+export async function showTransaction(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  return viewTransaction(await visible(db, actor, id), (owner) => sees(actor, owner));
+}
+
+/**
+ * Replaces the data beside a transaction. Its owner may, and whoever writes everything in the realm.
+ *
+ * @throws {DomainError} transaction.not_found, permission.owner
+ */
+export async function changeTransaction(
+  tx: Tx,
+  actor: Actor,
+  input: TransactionChange & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await visible(tx, actor, input.id);
+  if (!covers(rightsOf(actor).write, actor, row.owner)) {
+    throw new DomainError("permission.owner", "the transaction was made by another user");
+  }
+  await upsertTransactionData(tx, { transaction: row.id, data: input.data, at: actor.at });
+  return await showTransaction(tx, actor, row.id);
+}
+
+/**
+ * Moves the value of a transaction back, once. The counter-move obeys the rules of every move: it
+ * takes the right to move out of the account that received.
+ *
+ * @throws {DomainError} transaction.not_found, transaction.reverted, permission.owner,
+ *   permission.role, request.invalid, balance.insufficient, account.*
+ */
+export async function revertTransaction(
+  tx: Tx,
+  actor: Actor,
+  input: Revert & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await visible(tx, actor, input.id);
+  if (row.type === "revert") {
+    throw new DomainError("transaction.reverted", "a revert is not reverted");
+  }
+  if (!REVERSIBLE.includes(row.type)) {
+    const message = `a ${row.type} happened on a chain and is not reverted`;
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/id", message }] });
+  }
+  await assertMayRevert(tx, actor, row);
+  if (await existsRevert(tx, row.id)) {
+    throw new DomainError("transaction.reverted", "the transaction was reverted before");
+  }
+  const issued = row.type === "issue" || row.type === "destroy";
+  const posted = await postMove(tx, actor, {
+    type: "revert",
+    source: row.destination,
+    destination: row.source,
+    amount: row.amount,
+    reverts: row.id,
+    seal: input.seal,
+    data: input.data,
+  }, { system: issued });
+  if (issued) await noteSupply(tx, row, posted);
+  return await showTransaction(tx, actor, posted.id);
+}
+
+/** Value leaves the receiver; what comes out of the world is its currency's owner's to give. */
+async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promise<void> {
+  if (row.type !== "destroy") {
+    assertMay(actor, "write", { owner: row.destination_owner, what: "transaction.not_found" });
+  }
+  if (row.type !== "issue" && row.type !== "destroy") return;
+  const currency = await selectCurrencyByName(tx, row.asset);
+  assertMay(actor, "write", { owner: currency?.owner ?? null, what: "currency.not_found" });
+}
+
+/** Reverting an issue destroys, and the other way round: the currency's list says so. */
+async function noteSupply(
+  tx: Tx,
+  row: TransactionRow,
+  posted: { id: string; at: number },
+): Promise<void> {
+  const currency = await selectCurrencyByName(tx, row.asset);
+  await insertIssue(tx, {
+    transaction: posted.id,
+    currency: currency!.id,
+    operation: row.type === "issue" ? "destroy" : "issue",
+    amount: row.amount,
+    account: row.type === "issue" ? row.destination : row.source,
+    created_at: posted.at,
+  });
+}
+
+async function visible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {
+  const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
+  const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
+  if (!owners.some((owner) => sees(actor, owner))) throw notFound("transaction.not_found");
+  return row;
+}
+
+function sees(actor: Actor, owner: string | null): boolean {
+  return covers(rightsOf(actor).read, actor, owner);
+}
