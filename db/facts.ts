@@ -1,4 +1,4 @@
-/** What never changes about an account, as the hot path needs it. @module */
+/** What never changes about accounts, and what other names of them stand for. @module */
 import type { Db } from "./database.ts";
 
 /** The unchanging part of an account. */
@@ -13,6 +13,13 @@ export interface AccountFacts {
   holder: string | null;
 }
 
+/** What an alias stands for: an account, or an identity. */
+export interface AliasTarget {
+  alias: string;
+  account: string | null;
+  identity: string | null;
+}
+
 /** Reads the facts of several accounts. */
 export async function selectFacts(db: Db, ids: readonly string[]): Promise<AccountFacts[]> {
   return await db<AccountFacts[]>`
@@ -20,12 +27,30 @@ export async function selectFacts(db: Db, ids: readonly string[]): Promise<Accou
     where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Finds what an alias stands for. */
-export async function selectAliasTarget(
+/** Finds what aliases stand for; unknown ones are left out. */
+export async function selectAliasTargets(
   db: Db,
-  alias: string,
-): Promise<{ account: string | null; identity: string | null } | null> {
-  const [row] = await db<{ account: string | null; identity: string | null }[]>`
-    select account, identity from aliases where alias = ${alias} and deleted_at is null`;
-  return row ?? null;
+  aliases: readonly string[],
+): Promise<AliasTarget[]> {
+  return await db<AliasTarget[]>`
+    select alias, account, identity from aliases
+    where alias = any (${aliases as string[]}::text[]) and deleted_at is null`;
+}
+
+/** Finds what an alias stands for. */
+export async function selectAliasTarget(db: Db, alias: string): Promise<AliasTarget | null> {
+  const [target] = await selectAliasTargets(db, [alias]);
+  return target ?? null;
+}
+
+/** Finds the default account of an identity for an asset. */
+export async function selectDefaultAccount(
+  db: Db,
+  of: { holder: string; asset: string; testnet: boolean },
+): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`
+    select id from accounts
+    where holder = ${of.holder} and asset = ${of.asset} and testnet = ${of.testnet}
+      and is_default and deleted_at is null`;
+  return row?.id ?? null;
 }

@@ -1,16 +1,22 @@
 /**
  * The lane: moves that arrive while a batch of their realm is in flight ride together in the next
- * one. No timer: a lone move goes at once, a crowd shares one serializable transaction.
+ * one. No timer: a lone move goes at once, a crowd shares one serializable transaction. A batch that
+ * came in one request rides alone.
  *
  * The gate is taken before the snapshot, so batches of several processes cannot fail against each
- * other. What a lost connection leaves open is settled by looking for the batch's own transaction ids.
+ * other. What a lost connection leaves open is settled by looking for the batch's own transaction
+ * ids, or under a request's own key.
  * @module
  */
 import { setImmediate } from "node:timers";
 import type { Pool } from "./database.ts";
-import { codeOf, Contention, isContention, isDisconnect } from "./errors.ts";
+import { codeOf, Contention, isContention, isDisconnect, isTimeout } from "./errors.ts";
 import {
   type ApplyRow,
+  type Bulk,
+  BULK_STATEMENT,
+  type BulkOutcome,
+  bulkParameters,
   type KeyedMove,
   LANE_STATEMENT,
   laneParameters,
@@ -18,10 +24,14 @@ import {
   outcomesOf,
   selectPosted,
 } from "./ledger.ts";
-import { gatedBegin } from "./transaction.ts";
+import { gatedBegin, reading } from "./transaction.ts";
 
 /** A move before it has an id: the lane gives ids when a batch departs, so that they ascend. */
 export type WaitingMove = Omit<KeyedMove, "id">;
+/** A batch of one request before its moves have ids. */
+export type WaitingBulk = Omit<Bulk, "moves"> & {
+  moves: Omit<WaitingMove, "key" | "fingerprint">[];
+};
 
 /** Counters of a lane, since the process started. */
 export interface LaneStats {
@@ -36,6 +46,8 @@ export interface LaneStats {
 export interface Lane {
   /** Posts a move. @throws {Contention} when too many wait, or the database stays away */
   post(move: WaitingMove): Promise<Outcome>;
+  /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} */
+  postBulk(bulk: WaitingBulk): Promise<BulkOutcome>;
   stats(): LaneStats;
   /** Moves waiting or in flight. */
   depth(): number;
@@ -58,8 +70,14 @@ interface Item {
   reject: (error: unknown) => void;
 }
 
+interface BulkItem {
+  bulk: WaitingBulk;
+  resolve: (outcome: BulkOutcome) => void;
+  reject: (error: unknown) => void;
+}
+
 const BATCH_MAX = 1000;
-const WAITING_MAX = 20_000;
+const WAITING_MAX = 50_000;
 const RETRIES_MAX = 50;
 const DISCONNECTS_MAX = 40;
 
@@ -68,13 +86,15 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
   const stats: LaneStats = { batches: 0, moves: 0, retries: 0, splits: 0, settlements: 0 };
   const batchMax = options.batchMax ?? BATCH_MAX;
   const waitingMax = options.waitingMax ?? WAITING_MAX;
-  const ahead = new Map<string, Promise<Outcome>>(); // keys that wait or are in flight
+  const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
   let waiting: Item[] = [];
-  let flying = 0;
+  const bulks: BulkItem[] = [];
+  let depth = 0;
   let armed = false;
+  let flying = false;
 
   function arm(): void {
-    if (armed || flying > 0) return;
+    if (armed || flying) return;
     armed = true;
     setImmediate(() => { // whatever this turn of the event loop brings rides along
       armed = false;
@@ -83,129 +103,190 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
   }
 
   async function depart(): Promise<void> {
-    while (waiting.length > 0 && flying === 0) {
-      const batch = waiting.splice(0, batchMax);
-      flying = batch.length;
-      const { ids, at } = options.newIds(batch.length);
-      batch.forEach((item, i) => {
-        item.move.id = ids[i];
-        item.at = at;
-      });
-      await run(pool, batch, stats);
-      flying = 0;
+    flying = true;
+    while (waiting.length > 0 || bulks.length > 0) { // in turns, so that neither keeps the other out
+      if (waiting.length > 0) {
+        const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
+        waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
+        const { ids, at } = options.newIds(batch.length);
+        for (let i = 0; i < batch.length; i++) {
+          batch[i].move.id = ids[i];
+          batch[i].at = at;
+        }
+        await run(pool, batch, stats);
+        depth -= batch.length;
+      }
+      const next = bulks.shift();
+      if (next !== undefined) {
+        await runBulk(pool, next, options.newIds(next.bulk.moves.length), stats);
+        depth -= next.bulk.moves.length;
+      }
     }
+    flying = false;
   }
 
-  function enter(move: WaitingMove): Promise<Outcome> {
-    if (waiting.length >= waitingMax) {
-      return Promise.reject(new Contention("too many moves are waiting in this realm"));
+  function admit(count: number): void {
+    if (depth > 0 && depth + count > waitingMax) {
+      throw new Contention("too many moves are waiting in this realm");
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-    waiting.push({ move: Object.assign(move, { id: "" }), at: 0, resolve, reject });
+    depth += count;
     arm();
-    return promise;
+  }
+
+  // The same key twice at once: the second waits for the first, then finds its answer kept.
+  async function alone<T>(key: string | null, enter: () => Promise<T>): Promise<T> {
+    if (key === null) return await enter();
+    for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
+      await first.catch(() => {});
+    }
+    const entered = enter();
+    ahead.set(key, entered);
+    try {
+      return await entered;
+    } finally {
+      ahead.delete(key);
+    }
   }
 
   return {
-    async post(move) {
-      const key = move.key;
-      if (key === null) return await enter(move);
-      // The same key twice at once: the second waits for the first, then finds its answer kept.
-      for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
-        await first.catch(() => {});
-      }
-      const outcome = enter(move);
-      ahead.set(key, outcome);
-      try {
-        return await outcome;
-      } finally {
-        ahead.delete(key);
-      }
-    },
+    post: (move) =>
+      alone(move.key, () =>
+        new Promise<Outcome>((resolve, reject) => {
+          admit(1);
+          waiting.push({ move: Object.assign(move, { id: "" }), at: 0, resolve, reject });
+        })),
+    postBulk: (bulk) =>
+      alone(bulk.key, () =>
+        new Promise<BulkOutcome>((resolve, reject) => {
+          admit(bulk.moves.length);
+          bulks.push({ bulk, resolve, reject });
+        })),
     stats: () => ({ ...stats }),
-    depth: () => waiting.length + flying,
+    depth: () => depth,
   };
 }
 
 /** Runs one batch to its end, whatever happens on the way; never throws. */
 async function run(pool: Pool, batch: Item[], stats: LaneStats): Promise<void> {
-  let disconnects = 0;
-  for (let attempt = 1;; attempt++) {
-    try {
-      const outcomes = await send(pool, batch);
-      stats.batches++;
-      stats.moves += batch.length;
-      batch.forEach((item, i) => item.resolve(outcomes[i]));
+  try {
+    const open = await insist(stats, async (disconnected) => {
+      if (disconnected) batch = await settle(pool, batch, stats);
+      return batch.length === 0 ? [] : await send(pool, batch);
+    });
+    stats.batches++;
+    stats.moves += batch.length;
+    batch.forEach((item, i) => item.resolve(open[i]));
+  } catch (error) {
+    if (batch.length === 1 || isHopeless(error)) {
+      for (const item of batch) item.reject(error);
       return;
+    }
+    stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
+    const half = batch.length >> 1;
+    await run(pool, batch.slice(0, half), stats);
+    await run(pool, batch.slice(half), stats);
+  }
+}
+
+/** Runs a batch of one request to its end; never throws. A resend finds an earlier try by its key. */
+async function runBulk(
+  pool: Pool,
+  item: BulkItem,
+  given: { ids: string[]; at: number },
+  stats: LaneStats,
+): Promise<void> {
+  const moves = item.bulk.moves.map((move, i) => ({ ...move, id: given.ids[i] }));
+  const bulk: Bulk = { ...item.bulk, moves };
+  try {
+    const outcome = await insist(stats, () => sendBulk(pool, bulk, given.at));
+    stats.batches++;
+    stats.moves += moves.length;
+    item.resolve(outcome);
+  } catch (error) {
+    item.reject(error);
+  }
+}
+
+/** Tries again while the cause is a lost race or a lost connection. */
+async function insist<T>(
+  stats: LaneStats,
+  attempt: (disconnected: boolean) => Promise<T>,
+): Promise<T> {
+  let disconnects = 0;
+  for (let tries = 1;; tries++) {
+    try {
+      return await attempt(disconnects > 0);
     } catch (error) {
-      if (isContention(error) && attempt < RETRIES_MAX) {
+      if (isContention(error) && tries < RETRIES_MAX) {
         stats.retries++;
-        if (attempt > 3) await pause(Math.random() * Math.min(50, attempt * 5));
+        if (tries > 3) await pause(Math.random() * Math.min(50, tries * 5));
         continue;
       }
       // 23505: an attempt whose connection was lost has been committed meanwhile.
-      const open = isDisconnect(error) || (codeOf(error) === "23505" && disconnects > 0);
-      if (open && ++disconnects < DISCONNECTS_MAX) {
-        await pause(disconnects === 1 ? 0 : 100);
-        batch = await settle(pool, batch, stats);
-        if (batch.length === 0) return;
+      const lost = isDisconnect(error) || (codeOf(error) === "23505" && disconnects > 0);
+      if (lost && ++disconnects < DISCONNECTS_MAX) {
+        if (disconnects > 1) await pause(100);
         continue;
       }
-      if (batch.length > 1 && !open && !isContention(error)) {
-        stats.splits++;
-        const half = batch.length >> 1;
-        await run(pool, batch.slice(0, half), stats);
-        await run(pool, batch.slice(half), stats);
-        return;
-      }
-      const reason = open || isContention(error)
-        ? new Contention("the database cannot take moves now", { cause: error })
-        : error;
-      for (const item of batch) item.reject(reason);
-      return;
+      if (!lost && !isContention(error) && !isTimeout(error)) throw error;
+      throw new Contention("the database cannot take moves now", { cause: error });
     }
   }
 }
 
-/** Sends a batch as one write: begin with the gate, post, commit; and waits once. */
+function isHopeless(error: unknown): boolean {
+  return error instanceof Contention;
+}
+
 async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {
   const moves = batch.map((item) => item.move);
   const at = batch[0].at;
   const { arrays, parameters } = laneParameters(moves, at);
+  return outcomesOf(moves, arrays, at, await gated(pool, LANE_STATEMENT, parameters));
+}
+
+async function sendBulk(pool: Pool, bulk: Bulk, at: number): Promise<BulkOutcome> {
+  const { arrays, parameters } = bulkParameters(bulk, at);
+  const row = await gated(pool, BULK_STATEMENT, parameters);
+  if (row.replay) return { replay: row.replay };
+  return { outcomes: outcomesOf(bulk.moves, arrays, at, row) };
+}
+
+/** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */
+async function gated(
+  pool: Pool,
+  statement: string,
+  parameters: (string | null)[],
+): Promise<ApplyRow> {
   const { sql } = pool;
   const prepare = sql.options.prepare;
   const parts = await Promise.allSettled([
     sql.unsafe(gatedBegin(pool)).simple().execute(),
-    sql.unsafe<ApplyRow[]>(LANE_STATEMENT, parameters, { prepare }).execute(),
+    sql.unsafe<ApplyRow[]>(statement, parameters, { prepare }).execute(),
     sql.unsafe("commit").simple().execute(),
   ]);
   for (const part of parts) if (part.status === "rejected") throw part.reason;
-  const posted = parts[1] as PromiseFulfilledResult<ApplyRow[]>;
-  return outcomesOf(moves, arrays, at, posted.value[0]);
+  return (parts[1] as PromiseFulfilledResult<ApplyRow[]>).value[0];
 }
 
 /**
- * Answers those of a batch that an attempt with a lost connection did commit. They are found as
- * replays of themselves, so they are sent again without change and read from the ledger.
+ * Answers those of a batch that an attempt with a lost connection did commit, as replays of
+ * themselves; gives those that are still open.
  */
 async function settle(pool: Pool, batch: Item[], stats: LaneStats): Promise<Item[]> {
   stats.settlements++;
-  try {
-    const posted = await selectPosted(pool.sql, batch.map((item) => item.move.id));
-    if (posted.size === 0) return batch;
-    const open: Item[] = [];
-    for (const item of batch) {
-      if (!posted.has(item.move.id)) open.push(item);
-      else {
-        const { id: transaction } = item.move;
-        item.resolve({ replay: { same: true, status: null, body: null, transaction } });
-      }
+  const ids = batch.map((item) => item.move.id);
+  const posted = await reading(pool, (db) => selectPosted(db, ids));
+  if (posted.size === 0) return batch;
+  const open: Item[] = [];
+  for (const item of batch) {
+    if (!posted.has(item.move.id)) open.push(item);
+    else {
+      const { id: transaction } = item.move;
+      item.resolve({ replay: { same: true, status: null, body: null, transaction, own: true } });
     }
-    return open;
-  } catch (error) {
-    if (isDisconnect(error)) return batch;
-    throw error;
   }
+  return open;
 }
 
 function pause(ms: number): Promise<void> {

@@ -31,6 +31,34 @@ export interface KeyedMove extends Move {
   fingerprint: string | null;
 }
 
+/** A batch that came in one request. */
+export interface Bulk {
+  moves: readonly Move[];
+  /** One refusal refuses all. */
+  atomic: boolean;
+  /** Never null: a request without a key brings one of its own. */
+  key: string;
+  fingerprint: string;
+  requestId: string;
+  /** JSON text of the items that did not come this far, or null; kept for the replay. */
+  unresolved: string | null;
+  actor: string | null;
+  any: boolean;
+  origin: string | null;
+}
+
+/** How a batch of one request ended. An atomic one with refusals has changed nothing. */
+export type BulkOutcome = { outcomes: Outcome[] } | { replay: BulkReplay };
+
+/** What a batch's key stands for; the last three are null where no batch was kept under it. */
+export interface BulkReplay extends Replay {
+  request: string | null;
+  transactions: string[] | null;
+  /** Beside each transaction, why it was refused; null where none was. */
+  refusals: (string | null)[] | null;
+  unresolved: unknown;
+}
+
 /** How one move ended. */
 export type Outcome =
   | { posted: Posted }
@@ -56,6 +84,8 @@ export interface Replay {
   status: number | null;
   body: string | null;
   transaction: string | null;
+  /** Nobody was answered yet: it is this very request, whose connection to the database was lost. */
+  own?: boolean;
 }
 
 /** What the posting functions return, as text. */
@@ -67,6 +97,7 @@ export interface ApplyRow {
   fiat_rate: string | null;
   fiat_value: string | null;
   replays?: Record<string, Replay> | null;
+  replay?: BulkReplay | null;
 }
 
 const COLUMNS = "refusals::text, source_total::text, destination_total::text, blocked::text, " +
@@ -78,12 +109,21 @@ export const LANE_STATEMENT = `select ${COLUMNS}, replays from ledger_lane(
   $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
   $15::jsonb[])`;
 
+/** The statement that posts a batch of one request. */
+export const BULK_STATEMENT = `select ${COLUMNS}, replay from ledger_bulk(
+  $1::uuid, $2::uuid, $3::text, $4::jsonb, $5::boolean, $6::timestamptz, $7::uuid, $8::boolean,
+  $9::inet, $10::uuid[], $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
+  $16::jsonb[], $17::text[], $18::jsonb[])`;
+
 /** The arrays of a batch, in the order of the functions' parameters from the accounts onward. */
 export interface Arrays {
   /** Distinct account ids, ascending, and each move's 1-based positions in them. */
   sources: number[];
   destinations: number[];
-  parameters: string[];
+  places: string[];
+  /** Made only where each move has its own. */
+  people: () => string[];
+  extras: string[];
 }
 
 /** Writes a batch as PostgreSQL array literals. */
@@ -97,32 +137,42 @@ export function arraysOf(moves: readonly Move[]): Arrays {
   for (let i = 0; i < ids.length; i++) positions.set(ids[i], i + 1);
   const sources = moves.map((move) => positions.get(move.source)!);
   const destinations = moves.map((move) => positions.get(move.destination)!);
-  const list = (of: (move: Move) => string | null) => {
-    let text = "{";
-    for (let i = 0; i < moves.length; i++) {
-      if (i > 0) text += ",";
-      text += of(moves[i]) ?? "NULL";
-    }
-    return text + "}";
-  };
   return {
     sources,
     destinations,
-    parameters: [
+    places: [
       `{${ids.join(",")}}`,
-      list((move) => move.id),
+      list(moves, (move) => move.id),
       `{${sources.join(",")}}`,
       `{${destinations.join(",")}}`,
-      list((move) => move.amount),
-      list((move) => move.actor),
-      list((move) => move.any ? "t" : "f"),
-      list((move) => quoted(move.origin)),
-      list((move) => quoted(move.seal)),
-      list((move) => quoted(move.data)),
-      list((move) => quoted(move.reference)),
-      list((move) => quoted(move.more)),
+      list(moves, (move) => move.amount),
+    ],
+    people: () => [
+      list(moves, (move) => move.actor),
+      list(moves, (move) => move.any ? "t" : "f"),
+      list(moves, (move) => move.origin),
+    ],
+    extras: [
+      rare(moves, (move) => move.seal),
+      rare(moves, (move) => move.data),
+      rare(moves, (move) => move.reference),
+      rare(moves, (move) => move.more),
     ],
   };
+}
+
+function list(moves: readonly Move[], of: (move: Move) => string | null): string {
+  let text = "{";
+  for (let i = 0; i < moves.length; i++) {
+    if (i > 0) text += ",";
+    text += of(moves[i]) ?? "NULL";
+  }
+  return text + "}";
+}
+
+/** What few moves have: an empty array stands for nulls alone. */
+function rare(moves: readonly Move[], of: (move: Move) => string | null): string {
+  return moves.some((move) => of(move) !== null) ? list(moves, (move) => quoted(of(move))) : "{}";
 }
 
 /** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
@@ -139,7 +189,34 @@ export function laneParameters(
       `{${keys}}`,
       `{${fingerprints}}`,
       new Date(at).toISOString(),
-      ...arrays.parameters,
+      ...arrays.places,
+      ...arrays.people(),
+      ...arrays.extras,
+    ],
+  };
+}
+
+/** Writes a batch of one request, as {@link BULK_STATEMENT} takes it. */
+export function bulkParameters(
+  bulk: Bulk,
+  at: number,
+): { arrays: Arrays; parameters: (string | null)[] } {
+  const arrays = arraysOf(bulk.moves);
+  const { key, fingerprint, requestId, unresolved, atomic, actor, any, origin } = bulk;
+  return {
+    arrays,
+    parameters: [
+      key,
+      fingerprint,
+      requestId,
+      unresolved,
+      atomic ? "t" : "f",
+      new Date(at).toISOString(),
+      actor,
+      any ? "t" : "f",
+      origin,
+      ...arrays.places,
+      ...arrays.extras,
     ],
   };
 }
@@ -151,6 +228,7 @@ export function outcomesOf(
   at: number,
   row: ApplyRow,
 ): Outcome[] {
+  if (moves.length === 0) return [];
   const refusals = row.refusals === null ? null : elements(row.refusals);
   const sourceTotals = elements(row.source_total);
   const destinationTotals = elements(row.destination_total);
@@ -200,7 +278,9 @@ export async function applyMoves(
       options.force ?? false,
       options.atomic ?? false,
       new Date(options.at).toISOString(),
-      ...arrays.parameters,
+      ...arrays.places,
+      ...arrays.people(),
+      ...arrays.extras,
     ],
     { prepare: true },
   );
@@ -235,15 +315,18 @@ export interface TransactionRow {
   destination_total: string;
   destination_blocked: string | null;
   owner: string | null;
+  /** When the data beside it were changed last. */
+  updated_at?: number | null;
   created_at: number;
 }
 
 /** Reads transactions with their accounts and the balances that they left. */
 export async function selectTransactions(db: Db, ids: string[]): Promise<TransactionRow[]> {
   return await db<TransactionRow[]>`
-    select t.id, null::bigint as seq, null::text as hash, t.type, t.source, t.destination, t.asset,
+    select t.id, q.seq, encode(q.hash, 'hex') as hash, t.type, t.source, t.destination, t.asset,
       t.testnet, t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value, t.seal, t.reference,
-      t.address_data, t.reverts, t.owner, t.created_at, d.data, s.owner as source_owner,
+      t.address_data, t.reverts, t.owner, t.created_at, d.data, d.updated_at,
+      s.owner as source_owner,
       s.holder as source_holder, e.owner as destination_owner, e.holder as destination_holder,
       se.balance as source_total, se.blocked as source_blocked,
       de.balance as destination_total, de.blocked as destination_blocked
@@ -253,6 +336,7 @@ export async function selectTransactions(db: Db, ids: string[]): Promise<Transac
     join entries se on se.account = t.source and se.seq = t.source_seq
     join entries de on de.account = t.destination and de.seq = t.destination_seq
     left join transaction_data d on d.transaction = t.id
+    left join seals q on q.transaction = t.id
     where t.id = any (${ids}::uuid[])`;
 }
 

@@ -56,6 +56,7 @@ export async function completeRefusal(
 /** Forgets answers older than the contract keeps them. */
 export async function deleteOldAnswers(db: Db): Promise<void> {
   await db`delete from idempotency where created_at < now() - interval '7 days'`;
+  await db`delete from batches where created_at < now() - interval '7 days'`;
 }
 
 /** Adds an outgoing event in the transaction that causes it. */

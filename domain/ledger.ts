@@ -74,6 +74,7 @@ export const TransactionView = z.object({
   balances: z.object({ source: BalanceView, destination: BalanceView }),
   owner: z.string().nullable(),
   created_at: z.number().int(),
+  updated_at: z.number().int().optional(),
   error: z.unknown(),
 }).meta({ id: "Transaction" });
 
@@ -231,18 +232,23 @@ export function viewTransaction(
     ...(facts.address_data === null ? {} : { address_data: facts.address_data }),
     ...(facts.reverts === null ? {} : { reverts: facts.reverts }),
     balances: {
-      source: sees(facts.source_owner) ? balance(facts.source_total, facts.source_blocked) : null,
+      source: sees(facts.source_owner) ? balanceOf(facts.source_total, facts.source_blocked) : null,
       destination: sees(facts.destination_owner)
-        ? balance(facts.destination_total, facts.destination_blocked)
+        ? balanceOf(facts.destination_total, facts.destination_blocked)
         : null,
     },
     owner: facts.owner,
     created_at: facts.created_at,
+    ...(facts.updated_at ? { updated_at: facts.updated_at } : {}),
     error: null,
   };
 }
 
-function balance(total: string, blocked: string | null): { total: string; available: string } {
+/** Shows a balance: its total, and what is available of it; nothing is while the account is frozen. */
+export function balanceOf(
+  total: string,
+  blocked: string | null,
+): { total: string; available: string } {
   const trimmed = trim(total);
   if (blocked === null) return { total: trimmed, available: "0" }; // frozen
   return { total: trimmed, available: blocked === "0" ? trimmed : subtract(trimmed, blocked) };

@@ -4,23 +4,35 @@
  * @module
  */
 import { z } from "zod";
-import type { Db } from "../db/database.ts";
-import { type AccountFacts, selectAliasTarget, selectFacts } from "../db/facts.ts";
+import type { Db, Pool } from "../db/database.ts";
 import type { Lane } from "../db/lane.ts";
-import { type Outcome, type Posted, selectTransactions } from "../db/ledger.ts";
+import {
+  type Move,
+  type Posted,
+  type Replay,
+  selectTransactions,
+  type TransactionRow,
+} from "../db/ledger.ts";
+import { selectKept } from "../db/records.ts";
+import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
-import { FreeForm, Id, text } from "./entity.ts";
+import { FreeForm, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { isId } from "./ids.ts";
-import { refusal, viewTransaction } from "./ledger.ts";
+import { refusal, type TransactionFacts, viewTransaction } from "./ledger.ts";
 import { Amount, AmountOrZero } from "./money.ts";
 import { covers, notFound, rightsOf } from "./permissions.ts";
+import {
+  DestinationParty,
+  type FactsMemory,
+  findParties,
+  knownParties,
+  type Parties,
+  SourceParty,
+} from "./sides.ts";
+import { printTransaction } from "./transaction_text.ts";
 
-const Party = z.strictObject({ account: Id.optional(), alias: text(200).optional() })
-  .refine(
-    (party) => (party.account === undefined) !== (party.alias === undefined),
-    "exactly one of account and alias is expected",
-  );
+export type { FactsMemory };
 
 const Conditions = z.strictObject({
   source_available_gte: AmountOrZero.optional(),
@@ -30,8 +42,8 @@ const Conditions = z.strictObject({
 
 /** What is asked for when value is moved. */
 export const NewTransaction = z.strictObject({
-  source: Party,
-  destination: Party,
+  source: SourceParty,
+  destination: DestinationParty,
   value: Amount,
   asset: text(40).optional(),
   seal: FreeForm.optional(),
@@ -42,17 +54,12 @@ export const NewTransaction = z.strictObject({
 /** What is asked for when value is moved. */
 export type NewTransaction = z.infer<typeof NewTransaction>;
 
-/** The unchanging facts of accounts, remembered per realm. */
-export interface FactsMemory {
-  get(id: string): AccountFacts | undefined;
-  set(id: string, facts: AccountFacts): void;
+/** What a transfer needs of its realm. */
+export interface Road {
+  pool: Pool;
+  lane: Lane;
+  memory: FactsMemory;
 }
-
-/** How a transfer ended: with a transaction, or with what its idempotency key stands for. */
-export type TransferResult =
-  | { transaction: Record<string, unknown>; replayed: boolean }
-  | { kept: { status: number; body: string } }
-  | { refused: DomainError; replayed: boolean };
 
 /** The idempotency key a transfer comes under. */
 export interface TransferKey {
@@ -61,20 +68,48 @@ export interface TransferKey {
 }
 
 /**
- * Moves value between two accounts.
- *
- * @throws {DomainError} account.not_found, alias.not_found, permission.owner, account.frozen,
- *   account.inactive, account.not_enabled, account.asset_mismatch, balance.insufficient,
- *   condition.failed, reference.taken, request.invalid, idempotency.key_reused
+ * How a transfer ended: with a transaction as JSON text, or with what its key stands for. An
+ * unresolved refusal came before the key was looked at.
  */
+export type TransferResult =
+  | { text: string; replayed: boolean }
+  | { kept: { status: number; body: string } }
+  | { refused: DomainError; replayed: boolean; unresolved?: boolean };
+
+/** Moves value between two accounts. @throws {DomainError} idempotency.key_reused */
 export async function transfer(
-  road: { db: Db; lane: Lane; memory: FactsMemory },
+  road: Road,
   actor: Actor,
   input: NewTransaction,
   idempotency: TransferKey | null,
 ): Promise<TransferResult> {
-  const { source, destination } = await resolveParties(road, input);
+  const { pool, memory } = road;
+  const parties = knownParties(memory, input) ??
+    await reading(pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+  if (parties instanceof DomainError) {
+    return { refused: parties, replayed: false, unresolved: true };
+  }
   const outcome = await road.lane.post({
+    ...moveOf(actor, input, parties),
+    key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null,
+  });
+  if ("posted" in outcome) {
+    return { text: printPosted(actor, { input, ...parties }, outcome.posted), replayed: false };
+  }
+  if ("refused" in outcome) {
+    return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
+  }
+  return await concludeReplay(pool, actor, input, outcome.replay);
+}
+
+/** Writes a transfer as the lane takes it. */
+export function moveOf(
+  actor: Actor,
+  input: NewTransaction,
+  { source, destination }: Parties,
+): Omit<Move, "id"> {
+  return {
     source: source.id,
     destination: destination.id,
     amount: input.value,
@@ -85,25 +120,25 @@ export async function transfer(
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
     more: moreOf(input),
-    key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null,
-  });
-  return await conclude(road.db, actor, { input, source, destination }, outcome);
+  };
 }
 
-async function conclude(
-  db: Db,
+function moreOf(input: NewTransaction): string | null {
+  if (input.asset === undefined && input.conditions === undefined) return null;
+  return JSON.stringify({ asset: input.asset, ...input.conditions });
+}
+
+/**
+ * Answers a request whose key was seen before.
+ *
+ * @throws {DomainError} idempotency.key_reused
+ */
+export async function concludeReplay(
+  pool: Pool,
   actor: Actor,
-  asked: { input: NewTransaction; source: AccountFacts; destination: AccountFacts },
-  outcome: Outcome,
+  input: NewTransaction,
+  replay: Replay,
 ): Promise<TransferResult> {
-  if ("posted" in outcome) {
-    return { transaction: viewPosted(actor, asked, outcome.posted), replayed: false };
-  }
-  if ("refused" in outcome) {
-    return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
-  }
-  const { replay } = outcome;
   if (!replay.same) {
     throw new DomainError("idempotency.key_reused", "this key came with another request before");
   }
@@ -111,19 +146,50 @@ async function conclude(
   if (replay.transaction === null) {
     return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: true };
   }
-  // The answer as it was then: seq and hash had not been given yet, and data has not been changed.
-  const [row] = await selectTransactions(db, [replay.transaction]);
-  const asThen = { ...row, seq: null, hash: null, data: asked.input.data ?? null };
-  return { transaction: viewTransaction(asThen, (owner) => sees(actor, owner)), replayed: true };
+  const { transaction } = replay;
+  const [row] = await reading(pool, (db) => selectTransactions(db, [transaction]));
+  return { text: printAsThen(actor, input, row), replayed: replay.own !== true };
 }
 
-function viewPosted(
+/**
+ * Answers a request that was refused before its key was looked at: where the key stands for a
+ * transaction, that is the answer. Null: the refusal stands, and is to be kept.
+ *
+ * @throws {DomainError} idempotency.key_reused
+ */
+export async function postedUnder(
+  pool: Pool,
   actor: Actor,
-  asked: { input: NewTransaction; source: AccountFacts; destination: AccountFacts },
+  input: NewTransaction,
+  claim: TransferKey,
+): Promise<TransferResult | null> {
+  const kept = await reading(pool, (db) => selectKept(db, claim.key));
+  if (kept === null || kept.transaction === null) return null;
+  const same = kept.fingerprint === claim.fingerprint;
+  return await concludeReplay(pool, actor, input, { ...kept, same });
+}
+
+/** Prints a transaction as it was first answered: not sealed yet, its free-form parts as given. */
+export function printAsThen(actor: Actor, input: NewTransaction, row: TransactionRow): string {
+  const then = { seq: null, hash: null, data: input.data ?? null, seal: input.seal ?? null };
+  return printTransaction({ ...row, ...then }, (owner) => sees(actor, owner));
+}
+
+/** Prints a transaction that has just been posted. */
+export function printPosted(
+  actor: Actor,
+  asked: { input: NewTransaction } & Parties,
   posted: Posted,
-): Record<string, unknown> {
-  const { input, source, destination } = asked;
-  return viewTransaction({
+): string {
+  return printTransaction(factsOf(actor, asked, posted), (owner) => sees(actor, owner));
+}
+
+function factsOf(
+  actor: Actor,
+  { input, source, destination }: { input: NewTransaction } & Parties,
+  posted: Posted,
+): TransactionFacts {
+  return {
     id: posted.id,
     seq: null,
     hash: null,
@@ -150,46 +216,11 @@ function viewPosted(
     destination_blocked: posted.destinationBlocked,
     owner: actor.user,
     created_at: posted.at,
-  }, (owner) => sees(actor, owner));
+  };
 }
 
 function sees(actor: Actor, owner: string | null): boolean {
   return covers(rightsOf(actor).read, actor, owner);
-}
-
-async function resolveParties(
-  road: { db: Db; memory: FactsMemory },
-  input: NewTransaction,
-): Promise<{ source: AccountFacts; destination: AccountFacts }> {
-  const sourceId = input.source.account ?? await accountOfAlias(road.db, input.source.alias!);
-  const destinationId = input.destination.account ??
-    await accountOfAlias(road.db, input.destination.alias!);
-  for (const [id, side] of [[sourceId, "source"], [destinationId, "destination"]]) {
-    if (!isId(id)) throw refusal(`${side}.not_found`, false);
-  }
-  let source = road.memory.get(sourceId);
-  let destination = road.memory.get(destinationId);
-  if (source === undefined || destination === undefined) {
-    for (const facts of await selectFacts(road.db, [sourceId, destinationId])) {
-      road.memory.set(facts.id, facts);
-      if (facts.id === sourceId) source = facts;
-      if (facts.id === destinationId) destination = facts;
-    }
-    if (source === undefined) throw refusal("source.not_found", false);
-    if (destination === undefined) throw refusal("destination.not_found", false);
-  }
-  return { source, destination };
-}
-
-async function accountOfAlias(db: Db, alias: string): Promise<string> {
-  const target = await selectAliasTarget(db, alias);
-  if (target?.account == null) throw notFound("alias.not_found");
-  return target.account;
-}
-
-function moreOf(input: NewTransaction): string | null {
-  if (input.asset === undefined && input.conditions === undefined) return null;
-  return JSON.stringify({ asset: input.asset, ...input.conditions });
 }
 
 /**

@@ -56,6 +56,32 @@ CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
 granted: delete, insert, select, update
 
+table addresses (
+  id uuid not null
+  account uuid not null
+  ramp uuid not null
+  serves uuid
+  chain text not null
+  network text not null
+  address text not null
+  derivation_key integer not null
+  xpub text
+  asset text not null
+  data jsonb not null default '{}'::jsonb
+  owner uuid
+  created_at timestamp with time zone not null
+)
+constraint addresses_account UNIQUE (account)
+constraint addresses_address UNIQUE (chain, network, address)
+constraint addresses_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint addresses_derivation_key_check CHECK ((derivation_key >= 0))
+constraint addresses_index UNIQUE (ramp, derivation_key)
+constraint addresses_pkey PRIMARY KEY (id)
+constraint addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
+CREATE INDEX addresses_place ON addresses USING btree (chain, network, id)
+CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serves IS NOT NULL)
+granted: delete, insert, select, update
+
 table aliases (
   id uuid not null
   alias text not null
@@ -96,6 +122,18 @@ constraint audit_pkey PRIMARY KEY (id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
+table batches (
+  key uuid not null
+  request_id text not null
+  transactions uuid[] not null
+  refusals text[]
+  unresolved jsonb
+  created_at timestamp with time zone not null
+)
+constraint batches_pkey PRIMARY KEY (key)
+CREATE INDEX batches_age ON batches USING brin (created_at)
+granted: delete, insert, select, update
+
 table blocks (
   id uuid not null
   account uuid not null
@@ -125,6 +163,67 @@ CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = '
 CREATE TRIGGER blocks_keep AFTER INSERT OR UPDATE ON blocks FOR EACH ROW EXECUTE FUNCTION keep_blocked()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
+
+table chain_blocks (
+  chain text not null
+  network text not null
+  height bigint not null
+  hash text not null
+  parent_hash text not null
+)
+constraint chain_blocks_pkey PRIMARY KEY (chain, network, height)
+granted: delete, insert, select, update
+
+table chain_cursors (
+  chain text not null
+  network text not null
+  height bigint not null
+  hash text not null
+  head bigint not null
+  swept_height bigint not null default '-1'::integer
+  halted jsonb
+  error text
+  scanned_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+)
+constraint chain_cursors_pkey PRIMARY KEY (chain, network)
+granted: delete, insert, select, update
+
+table claims (
+  chain text not null
+  network text not null
+  claim text not null
+  order_id uuid not null
+  consumed_by text
+  consumed_height bigint
+  created_at timestamp with time zone not null
+)
+constraint claims_pkey PRIMARY KEY (chain, network, claim)
+CREATE INDEX claims_order ON claims USING btree (order_id)
+granted: delete, insert, select, update
+
+table coins (
+  chain text not null
+  network text not null
+  hash text not null
+  index integer not null
+  address text not null
+  ramp uuid not null
+  amount numeric(78,0) not null
+  height bigint
+  matures_at bigint
+  parent_fee numeric(78,0)
+  parent_vsize integer
+  spent_by text
+  spent_height bigint
+  created_at timestamp with time zone not null
+)
+constraint coins_amount_check CHECK ((amount > (0)::numeric))
+constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
+CREATE INDEX coins_free ON coins USING btree (chain, network, address, amount) WHERE (spent_by IS NULL)
+CREATE INDEX coins_height ON coins USING btree (chain, network, height)
+CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
+granted: delete, insert, select, update
 
 table currencies (
   id uuid not null
@@ -176,6 +275,72 @@ CREATE INDEX currency_issues_currency ON currency_issues USING btree (currency, 
 CREATE TRIGGER currency_issues_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON currency_issues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
+table deposit_apps (
+  id uuid not null
+  account uuid not null
+  destination uuid not null
+  asset text not null
+  seal jsonb
+  data jsonb not null default '{}'::jsonb
+  status text not null default 'PENDING'::text
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint deposit_apps_account UNIQUE (account)
+constraint deposit_apps_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint deposit_apps_pkey PRIMARY KEY (id)
+constraint deposit_apps_seal_check CHECK ((jsonb_typeof(seal) = 'object'::text))
+constraint deposit_apps_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
+CREATE INDEX deposit_apps_destination ON deposit_apps USING btree (destination, id)
+CREATE INDEX deposit_apps_owner ON deposit_apps USING btree (owner, id)
+granted: delete, insert, select, update
+
+table deposits (
+  id uuid not null
+  chain text not null
+  network text not null
+  hash text not null
+  index integer not null
+  account uuid not null
+  address text not null
+  asset text not null
+  contract text
+  amount numeric not null
+  sender text
+  block bigint
+  block_hash text
+  matures_at bigint
+  confirmations integer not null default 0
+  status text not null default 'PENDING'::text
+  credited numeric
+  transaction uuid
+  sweep uuid
+  app uuid
+  address_data jsonb
+  owner uuid
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint deposits_amount_check CHECK ((amount > (0)::numeric))
+constraint deposits_confirmations_check CHECK ((confirmations >= 0))
+constraint deposits_credited CHECK (((status = 'CONFIRMED'::text) = (credited IS NOT NULL)))
+constraint deposits_credited_check CHECK ((credited >= (0)::numeric))
+constraint deposits_pkey PRIMARY KEY (id)
+constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
+constraint deposits_source UNIQUE (chain, network, hash, index)
+constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'ORPHANED'::text])))
+CREATE INDEX deposits_account ON deposits USING btree (account, id)
+CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
+CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
+CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
+CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT NULL)
+CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
+granted: delete, insert, select, update
+
 table entries (
   account uuid not null
   seq bigint not null
@@ -209,6 +374,51 @@ table events (
 )
 constraint events_pkey PRIMARY KEY (id)
 CREATE INDEX events_xact ON events USING btree (xact, id)
+granted: delete, insert, select, update
+
+table external_addresses (
+  id uuid not null
+  account uuid not null
+  chain text not null
+  network text not null
+  address text not null
+  currency text not null
+  owner uuid
+  deleted_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint external_addresses_pkey PRIMARY KEY (id)
+CREATE INDEX external_addresses_account ON external_addresses USING btree (account, id)
+CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
+granted: delete, insert, select, update
+
+table fee_quotes (
+  chain text not null
+  network text not null
+  contract text not null default ''::text
+  speed text not null
+  fee_contract text
+  base numeric(78,0) not null
+  per_input numeric(78,0) not null
+  per_payment numeric(78,0) not null
+  least numeric(78,0) not null
+  quoted_at timestamp with time zone not null
+)
+constraint fee_quotes_pkey PRIMARY KEY (chain, network, contract, speed)
+constraint fee_quotes_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+granted: delete, insert, select, update
+
+table holdings (
+  chain text not null
+  network text not null
+  address text not null
+  contract text not null default ''::text
+  amount numeric(78,0) not null
+  height bigint not null
+  seen_at timestamp with time zone not null
+)
+constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
+constraint holdings_pkey PRIMARY KEY (chain, network, address, contract)
 granted: delete, insert, select, update
 
 table idempotency (
@@ -309,6 +519,79 @@ table migrations (
 constraint migrations_pkey PRIMARY KEY (number)
 granted: select
 
+table nonces (
+  chain text not null
+  network text not null
+  address text not null
+  next bigint not null
+)
+constraint nonces_next_check CHECK ((next >= 0))
+constraint nonces_pkey PRIMARY KEY (chain, network, address)
+granted: delete, insert, select, update
+
+table order_candidates (
+  order_id uuid not null
+  attempt integer not null
+  hash text not null
+  raw text not null
+  claims text[] not null
+  plan text not null
+  expires jsonb
+  sent_at timestamp with time zone
+  outcome text
+  created_at timestamp with time zone not null
+)
+constraint order_candidates_attempt_check CHECK ((attempt > 0))
+constraint order_candidates_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
+constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
+CREATE INDEX order_candidates_hash ON order_candidates USING btree (hash)
+granted: delete, insert, select, update
+
+table orders (
+  id uuid not null
+  chain text not null
+  network text not null
+  ramp uuid not null
+  purpose text not null
+  sender text not null
+  wish jsonb not null
+  speed text not null default 'medium'::text
+  state text not null default 'new'::text
+  since bigint
+  hash text
+  height bigint
+  block_hash text
+  confirmations integer not null default 0
+  fee numeric(78,0)
+  fee_contract text
+  amounts numeric(78,0)[]
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint orders_pkey PRIMARY KEY (id)
+constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text])))
+constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
+CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+granted: delete, insert, select, update
+
+table ramps (
+  account uuid not null
+  chain text not null
+  network text not null
+  number integer not null
+  xpub text
+  next_index integer not null default 0
+  created_at timestamp with time zone not null
+)
+constraint ramps_network_check CHECK ((network = ANY (ARRAY['main'::text, 'testnet'::text, 'signet'::text, 'regtest'::text])))
+constraint ramps_next_index_check CHECK ((next_index >= 0))
+constraint ramps_number UNIQUE (chain, network, number)
+constraint ramps_number_check CHECK ((number >= 0))
+constraint ramps_pkey PRIMARY KEY (account)
+granted: delete, insert, select, update
+
 table rates (
   base text not null
   currency text not null
@@ -357,6 +640,45 @@ constraint seals_seq_check CHECK ((seq > 0))
 constraint seals_transaction_key UNIQUE (transaction)
 CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
+
+table secrets (
+  id uuid not null
+  kind text not null
+  master text not null
+  wrapped bytea not null
+  sealed bytea not null
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint secrets_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 40)))
+constraint secrets_pkey PRIMARY KEY (id)
+CREATE INDEX secrets_master ON secrets USING btree (master)
+CREATE UNIQUE INDEX secrets_seed ON secrets USING btree (kind) WHERE (kind = 'seed'::text)
+granted: delete, insert, select, update
+
+table sweeps (
+  id uuid not null
+  account uuid not null
+  ramp uuid not null
+  chain text not null
+  network text not null
+  state text not null default 'new'::text
+  amount numeric
+  fee numeric
+  gas_order uuid
+  order_id uuid
+  hash text
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint sweeps_amount_check CHECK ((amount >= (0)::numeric))
+constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
+constraint sweeps_pkey PRIMARY KEY (id)
+constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
+CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+granted: delete, insert, select, update
 
 table transaction_data (
   transaction uuid not null
@@ -583,6 +905,38 @@ begin
   insert into ledger_commits (transactions)
     values (case when refusals is null and p_go is null then p_id
       else array(select q.id from unnest(p_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+end $function$;
+
+CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_at timestamp with time zone, p_actor uuid, p_any boolean, p_origin inet, p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT replay jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  n integer := cardinality(p_amount); first_refused integer;
+begin
+  insert into idempotency (key, fingerprint, created_at) values (p_key, p_fingerprint, p_at) on conflict do nothing;
+  if not found then
+    select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+        'transaction', null, 'request', b.request_id, 'unresolved', b.unresolved,
+        'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
+      into replay from idempotency x left join batches b on b.key = x.key where x.key = p_key;
+    return;
+  end if;
+  if n > 0 then
+    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
+      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
+      from ledger_apply('transfer', false, false, p_atomic, p_at, null, p_ids, p_id, p_source, p_destination, p_amount,
+        array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
+        p_seal, p_data, p_reference, p_more) a;
+  end if;
+  if p_atomic and refusals is not null then
+    first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
+    update idempotency x set body = (first_refused - 1) || ' ' || refusals[first_refused] where x.key = p_key;
+    return;
+  end if;
+  insert into batches (key, request_id, transactions, refusals, unresolved, created_at)
+    values (p_key, p_request, p_id, refusals, p_unresolved, p_at);
 end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_at timestamp with time zone, p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT replays jsonb)

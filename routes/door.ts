@@ -15,8 +15,15 @@ import {
   runTrial,
   type Tx,
 } from "../domain/command.ts";
+import { type NewBatch, transferMany } from "../domain/batches.ts";
 import { DomainError } from "../domain/errors.ts";
-import { type NewTransaction, transfer } from "../domain/transactions.ts";
+import {
+  type NewTransaction,
+  postedUnder,
+  type Road,
+  transfer,
+  type TransferResult,
+} from "../domain/transactions.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
 
@@ -71,21 +78,47 @@ export async function query<P, Q, B>(
 
 /** Sends a transfer down the realm's lane. */
 export async function move<P, Q>(call: Call<P, Q, NewTransaction>): Promise<Reply> {
-  const realm = call.realm!;
-  const road = { db: realm.pool.sql, lane: realm.lane(), memory: realm.memory };
-  const result = await transfer(road, call.actor, call.body, call.idempotency);
-  if ("kept" in result) return replyOf({ ...result.kept, replayed: true });
-  if ("transaction" in result) {
-    call.services.wake(realm.id);
-    return replyOf({
-      status: call.route.status,
-      body: JSON.stringify(result.transaction),
-      replayed: result.replayed,
-    });
+  const { actor, body, idempotency } = call;
+  const road = roadOf(call);
+  const result = await transfer(road, actor, body, idempotency);
+  if ("refused" in result && result.unresolved && idempotency !== null) {
+    const posted = await postedUnder(road.pool, actor, body, idempotency);
+    if (posted !== null) return await conclude(call, posted);
   }
-  if (call.idempotency === null) throw result.refused;
-  const refusal = refusalOf(call, result.refused);
-  const kept = await keepRefusal(realm.pool, call.idempotency, refusal);
+  return await conclude(call, result);
+}
+
+/** Sends the transfers of one request down the realm's lane, as a batch of their own. */
+export async function moveMany<P, Q>(call: Call<P, Q, NewBatch>): Promise<Reply> {
+  const { baseUrl } = call.services.config;
+  const result = await transferMany(roadOf(call), call.actor, call.body, {
+    id: call.requestId,
+    idempotency: call.idempotency,
+    problem: (refused, requestId) => JSON.stringify(problemOf(refused, baseUrl, requestId)),
+  });
+  const reply = await conclude(call, result);
+  return "text" in result && !call.body.atomic ? { ...reply, status: 200 } : reply;
+}
+
+function roadOf<P, Q, B>(call: Call<P, Q, B>): Road {
+  const realm = call.realm!;
+  return { pool: realm.pool, lane: realm.lane(), memory: realm.memory };
+}
+
+/** Answers with what the lane gave; a refusal is kept under the request's key before it is told. */
+async function conclude<P, Q, B>(
+  call: Call<P, Q, B>,
+  result: TransferResult,
+): Promise<Reply> {
+  if ("kept" in result) return replyOf({ ...result.kept, replayed: true });
+  if ("text" in result) {
+    return replyOf({ status: call.route.status, body: result.text, replayed: result.replayed });
+  }
+  const { refused } = result;
+  if (call.idempotency === null) throw refused;
+  if (result.unresolved) return await command(call, () => Promise.reject(refused));
+  const { pool } = call.realm!;
+  const kept = await keepRefusal(pool, call.idempotency, refusalOf(call, refused));
   return replyOf({ ...kept, replayed: result.replayed });
 }
 
@@ -107,11 +140,19 @@ export function claimOf(
       errors: [{ path: "idempotency-key", message }],
     });
   }
+  const { method, path, body } = request;
   return {
-    key: hash("sha256", `${user}\0${header}`, "hex").slice(0, 32),
-    fingerprint: hash("sha256", `${request.method}\0${request.path}\0${request.body}`, "hex")
-      .slice(0, 32),
+    key: digestId(`${user}\0${header}`),
+    fingerprint: digestId(`${method}\0${path}\0${body}`),
   };
+}
+
+/** The first 128 bits of a SHA-256, written as PostgreSQL writes a UUID. */
+function digestId(text: string): string {
+  const hex = hash("sha256", text, "hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
+    hex.slice(20, 32)
+  }`;
 }
 
 function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {

@@ -1,9 +1,24 @@
 /** HTTP face of transactions. @module */
 import { z } from "zod";
+import { BATCH_BODY_MAX, BatchView, NewBatch } from "../domain/batches.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { findTransaction, NewTransaction } from "../domain/transactions.ts";
-import { move, query } from "./door.ts";
+import { move, moveMany, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
+
+const REFUSALS = [
+  "account.not_found",
+  "alias.not_found",
+  "address.not_found",
+  "permission.owner",
+  "account.frozen",
+  "account.inactive",
+  "account.not_enabled",
+  "account.asset_mismatch",
+  "balance.insufficient",
+  "condition.failed",
+  "reference.taken",
+] as const;
 
 const ById = z.strictObject({ id: z.string() });
 
@@ -19,19 +34,24 @@ export const transactionRoutes: readonly AnyRoute[] = [
     body: NewTransaction,
     status: 201,
     answer: TransactionView,
-    errors: [
-      "account.not_found",
-      "alias.not_found",
-      "permission.owner",
-      "account.frozen",
-      "account.inactive",
-      "account.not_enabled",
-      "account.asset_mismatch",
-      "balance.insufficient",
-      "condition.failed",
-      "reference.taken",
-    ],
+    errors: REFUSALS,
     handle: move,
+  }),
+  route({
+    method: "POST",
+    path: "/v1/transactions/batch",
+    tag: "Transactions",
+    summary: "Move value many times in one request",
+    description: "With atomic, all or none (201, or a problem that names the index of the first " +
+      "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
+      "One idempotency key stands for the whole request.",
+    access: "user",
+    body: NewBatch,
+    bodyMax: BATCH_BODY_MAX,
+    status: 201,
+    answer: BatchView,
+    errors: REFUSALS,
+    handle: moveMany,
   }),
   route({
     method: "GET",

@@ -59,6 +59,17 @@ create table ledger_commits (
 );
 comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn behind the gate.';
 
+create table batches (
+  key uuid primary key,
+  request_id text not null,
+  transactions uuid[] not null,
+  refusals text[],
+  unresolved jsonb,
+  created_at timestamptz not null
+);
+create index batches_age on batches using brin (created_at);
+comment on table batches is 'What the answer of a kept batch is rebuilt from, under its idempotency key.';
+
 create table ledger_gate ();
 comment on table ledger_gate is
   'Locked before the snapshot by whoever writes an account row, so that no two of them can fail with 40001.';
@@ -240,4 +251,42 @@ begin
     update idempotency x set transaction = null, body = q.refusal
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
+end $$;
+
+-- Applies a batch that came in one request under one key; p_key is never null, a request without a
+-- key brings one of its own, so that a resend after a lost connection finds what the first one did.
+-- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
+create function ledger_bulk(
+  p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_at timestamptz,
+  p_actor uuid, p_any boolean, p_origin inet,
+  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
+  out refusals text[], out source_total numeric[], out destination_total numeric[],
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out replay jsonb
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  n integer := cardinality(p_amount); first_refused integer;
+begin
+  insert into idempotency (key, fingerprint, created_at) values (p_key, p_fingerprint, p_at) on conflict do nothing;
+  if not found then
+    select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+        'transaction', null, 'request', b.request_id, 'unresolved', b.unresolved,
+        'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
+      into replay from idempotency x left join batches b on b.key = x.key where x.key = p_key;
+    return;
+  end if;
+  if n > 0 then
+    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
+      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
+      from ledger_apply('transfer', false, false, p_atomic, p_at, null, p_ids, p_id, p_source, p_destination, p_amount,
+        array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
+        p_seal, p_data, p_reference, p_more) a;
+  end if;
+  if p_atomic and refusals is not null then
+    first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
+    update idempotency x set body = (first_refused - 1) || ' ' || refusals[first_refused] where x.key = p_key;
+    return;
+  end if;
+  insert into batches (key, request_id, transactions, refusals, unresolved, created_at)
+    values (p_key, p_request, p_id, refusals, p_unresolved, p_at);
 end $$;

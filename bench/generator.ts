@@ -1,0 +1,126 @@
+/**
+ * A lean load generator for machines without wrk: keep-alive connections over raw TCP, one request in
+ * flight on each, in a process of its own. Prints one line of JSON.
+ *
+ * Arguments: port, connections, seconds, key, file of account ids, uniform or hot, transfers a request.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { quantile } from "./processes.ts";
+
+/** What a run of load showed. Times in milliseconds. */
+export interface LoadFigures {
+  requests: number;
+  failed: number;
+  seconds: number;
+  p50: number;
+  p99: number;
+}
+
+interface Plan {
+  port: number;
+  connections: number;
+  seconds: number;
+  key: string;
+  accounts: string[];
+  hot: boolean;
+  many: number;
+}
+
+const HEAD_END = Buffer.from("\r\n\r\n");
+const LENGTH = Buffer.from("content-length: ");
+
+/** Sends requests until the time is up. */
+async function generate(plan: Plan): Promise<LoadFigures> {
+  const times: number[] = [];
+  const run = crypto.randomUUID().slice(0, 13);
+  const start = performance.now();
+  const until = start + plan.seconds * 1000;
+  let failed = 0;
+  let count = 0;
+
+  async function client(): Promise<void> {
+    const conn = await Deno.connect({ hostname: "127.0.0.1", port: plan.port });
+    conn.setNoDelay(true);
+    const scratch = Buffer.alloc(1 << (plan.many > 1 ? 22 : 14));
+    let now = performance.now();
+    while (now < until) {
+      const bytes = request(plan, `${run}${count++}`);
+      for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
+      if (!await response(conn, scratch)) failed++;
+      const then = now;
+      now = performance.now();
+      times.push(now - then);
+    }
+    conn.close();
+  }
+
+  await Promise.all(Array.from({ length: plan.connections }, client));
+  const seconds = (performance.now() - start) / 1000;
+  times.sort((a, b) => a - b);
+  const p50 = quantile(times, 0.5);
+  return { requests: times.length, failed, seconds, p50, p99: quantile(times, 0.99) };
+}
+
+function request(plan: Plan, key: string): Buffer {
+  let body = transfer(plan);
+  if (plan.many > 1) {
+    for (let i = 1; i < plan.many; i++) body += "," + transfer(plan);
+    body = `{"atomic":false,"transactions":[${body}]}`;
+  }
+  const path = plan.many > 1 ? "/v1/transactions/batch" : "/v1/transactions";
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${plan.key}\r\n` +
+      `content-type: application/json\r\nidempotency-key: ${key}\r\n` +
+      `content-length: ${body.length}\r\n\r\n${body}`,
+    "latin1",
+  );
+}
+
+function transfer({ accounts, hot }: Plan): string {
+  const n = accounts.length;
+  let s = Math.floor(Math.random() * n);
+  let d = (s + 1 + Math.floor(Math.random() * (n - 1))) % n;
+  if (hot && s !== 0 && d !== 0) {
+    if (Math.random() < 0.5) s = 0;
+    else d = 0;
+  }
+  return `{"source":{"account":"${accounts[s]}"},"destination":{"account":"${accounts[d]}"},` +
+    `"value":"1"}`;
+}
+
+/** Reads one answer whole; tells whether it was a good one. */
+async function response(conn: Deno.Conn, scratch: Buffer): Promise<boolean> {
+  let have = 0;
+  let end = -1;
+  let good = false;
+  for (;;) {
+    const read = await conn.read(end >= 0 ? scratch : scratch.subarray(have));
+    if (read === null) throw new Error("the service closed the connection");
+    have += read;
+    if (end < 0) {
+      const head = scratch.subarray(0, have).indexOf(HEAD_END);
+      if (head < 0) continue;
+      const at = scratch.subarray(0, head).indexOf(LENGTH);
+      if (at < 0) throw new Error("an answer without a length");
+      end = head + 4 + parseInt(scratch.toString("latin1", at + LENGTH.length, at + 32), 10);
+      good = scratch[9] === 0x32;
+    }
+    if (have >= end) return good;
+  }
+}
+
+if (import.meta.main) {
+  const [port, connections, seconds, key, file, how, many] = Deno.args;
+  const figures = await generate({
+    port: Number(port),
+    connections: Number(connections),
+    seconds: Number(seconds),
+    key,
+    accounts: (await Deno.readTextFile(file)).trim().split("\n"),
+    hot: how === "hot",
+    many: Number(many),
+  });
+  console.log(JSON.stringify(figures));
+}

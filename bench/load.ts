@@ -1,0 +1,58 @@
+/** Runs load against the service, with wrk where it is installed, else with our own generator. @module */
+import type { LoadFigures } from "./generator.ts";
+import { isInstalled, output } from "./processes.ts";
+import type { BenchRealm } from "./stand.ts";
+
+/** What is sent. */
+export interface Load {
+  connections: number;
+  /** Which accounts meet: any two, or one hot account and any other. */
+  how: "uniform" | "hot";
+  /** Transfers in one request; 1 is the single route. */
+  many: number;
+  seconds: number;
+}
+
+/** A load generator. */
+export interface Generator {
+  name: string;
+  run(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures>;
+}
+
+const LUA = new URL("load.lua", import.meta.url).pathname;
+const OWN = new URL("generator.ts", import.meta.url).pathname;
+
+/** Chooses a generator. @param folder where lists of accounts are written */
+export async function chooseGenerator(folder: string, own: boolean): Promise<Generator> {
+  const wrk = !own && await isInstalled("wrk");
+  return { name: wrk ? "wrk" : "bench/generator.ts", run: wrk ? withWrk : withOwn };
+
+  async function withWrk(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
+    const { connections, seconds, how, many } = load;
+    const text = await output("wrk", [
+      ...["-t", "1", "-c", `${connections}`, "-d", `${seconds}s`, "--timeout", "30s"],
+      ...["-s", LUA, `http://127.0.0.1:${port}`, "--"],
+      ...[realm.key, await list(realm), how, `${many}`],
+    ]);
+    const figures = JSON.parse(text.slice(text.indexOf("@{") + 1));
+    return {
+      requests: figures.requests,
+      failed: figures.failed,
+      seconds: figures.micros / 1e6,
+      p50: figures.p50 / 1000,
+      p99: figures.p99 / 1000,
+    };
+  }
+
+  async function withOwn(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
+    const { connections, seconds, how, many } = load;
+    const args = [port, connections, seconds, realm.key, await list(realm), how, many].map(String);
+    return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, ...args]));
+  }
+
+  async function list(realm: BenchRealm): Promise<string> {
+    const path = `${folder}/${realm.id}.accounts`;
+    await Deno.writeTextFile(path, realm.accounts.join("\n") + "\n");
+    return path;
+  }
+}

@@ -1,0 +1,60 @@
+/** Processor time of processes, read from /proc. @module */
+
+/** Clock ticks of a second; what Linux reports to programs, on every machine. */
+const TICKS = 100;
+
+/** Gives the processor seconds that a process and all its children have used. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const children = new Map<number, number[]>();
+  const used = new Map<number, number>();
+  for await (const { name } of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const text = await Deno.readTextFile(`/proc/${name}/stat`).catch(() => null);
+    if (text === null) continue; // it has ended meanwhile
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const parent = Number(fields[1]);
+    children.set(parent, [...children.get(parent) ?? [], Number(name)]);
+    // utime, stime, and those of children that have ended.
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    used.set(Number(name), ticks / TICKS);
+  }
+  const sum = (one: number): number =>
+    (used.get(one) ?? 0) + (children.get(one) ?? []).reduce((all, child) => all + sum(child), 0);
+  return sum(pid);
+}
+
+/** Runs a program to its end and gives what it printed. @throws {Error} with what it complained of */
+export async function output(
+  program: string,
+  args: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): Promise<string> {
+  const { code, stdout, stderr } = await new Deno.Command(program, { args: [...args], ...options })
+    .output();
+  const decoder = new TextDecoder();
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${decoder.decode(stderr)}`);
+  return decoder.decode(stdout);
+}
+
+/** Whether a program is installed. */
+export async function isInstalled(program: string): Promise<boolean> {
+  try {
+    await new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" })
+      .output();
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** Gives the value that a share of the sorted values does not exceed. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+/** Gives the median. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+}

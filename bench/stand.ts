@@ -1,0 +1,184 @@
+/**
+ * The stand that is measured: PostgreSQL with its usual durability, the service as processes of its
+ * own, a realm with funded accounts, and a second realm whose tables only the yardstick touches.
+ *
+ * @module
+ */
+import postgres from "postgres";
+import { type EmbeddedPostgres, startEmbedded } from "../db/embedded.ts";
+import { newIds } from "../domain/ids.ts";
+
+/** A realm on the stand. */
+export interface BenchRealm {
+  id: string;
+  schema: string;
+  /** A user key of its administrator, and that user's id. */
+  key: string;
+  admin: string;
+  /** Virtual accounts of one currency, each with the same total. */
+  accounts: string[];
+}
+
+/** A serving process. */
+export interface Service {
+  url: string;
+  port: number;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+/** Everything that is measured. */
+export interface Stand {
+  server: EmbeddedPostgres;
+  /** A superuser's connection, for looking and for preparing. */
+  sql: postgres.Sql;
+  stop(): Promise<void>;
+}
+
+/** Units of the currency that each account begins with. */
+export const FUNDS = "1000000";
+const PLATFORM_KEY = "bench-platform-key";
+const PASSWORD = "bench bench bench";
+const MAIN = new URL("../main.ts", import.meta.url).pathname;
+const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
+
+/** Starts PostgreSQL in a folder. */
+export async function startStand(dataDir: string): Promise<Stand> {
+  const server = await startEmbedded({ dataDir, port: 0 });
+  const sql = postgres(server.superuserUrl, { max: 2, onnotice: () => {} });
+  return {
+    server,
+    sql,
+    async stop() {
+      await sql.end({ timeout: 1 });
+      await server.stop();
+    },
+  };
+}
+
+/** Starts a serving process and waits until it answers. */
+export async function startService(
+  stand: Stand,
+  options: { workers?: boolean; flags?: string[]; env?: Record<string, string> } = {},
+): Promise<Service> {
+  const port = freePort();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...PERMISSIONS, ...options.flags ?? [], MAIN, "start"],
+    env: {
+      DATABASE_URL: stand.server.url,
+      PLATFORM_KEY,
+      MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+      PORT: String(port),
+      WORKERS: options.workers ? "on" : "off",
+      LOG_LEVEL: "warn",
+      LOG_FORMAT: "json",
+      ...options.env,
+    },
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn();
+  const url = `http://127.0.0.1:${port}`;
+  const until = performance.now() + 30_000;
+  while (!await answers(`${url}/health/live`)) {
+    if (performance.now() > until) throw new Error("the service does not answer");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url,
+    port,
+    pid: child.pid,
+    async stop() {
+      child.kill("SIGTERM");
+      await child.status;
+    },
+  };
+}
+
+/** Makes a realm with accounts; where `fund` is set they get their value through the API. */
+export async function makeRealm(
+  stand: Stand,
+  service: Service,
+  options: { name: string; accounts: number },
+): Promise<BenchRealm> {
+  const email = `admin@${options.name}.bench`;
+  const realm = await send(service, PLATFORM_KEY, "/v1/realms", {
+    name: options.name,
+    admin: { email, password: PASSWORD },
+  });
+  const login = await send(service, realm["x-api-key"], "/v1/auth/admins/login", {
+    email,
+    password: PASSWORD,
+    realm_key: realm.realm_key,
+  });
+  const key = login["x-api-key"];
+  const [{ schema }] = await stand.sql<{ schema: string }[]>`
+    select schema_name as schema from platform.realms where id = ${realm.id}`;
+  const supply = `${BigInt(FUNDS) * BigInt(options.accounts)}`;
+  const currency = await send(service, key, "/v1/currencies", { name: "BENCH", supply });
+  const { ids } = newIds(Date.now(), options.accounts);
+  // One account is made by the service; these are its copies, for a thousand requests would do no more.
+  await stand.sql.unsafe(
+    `insert into ${schema}.accounts (id, type, asset, decimals, active, enabled, currency,
+        currency_places, country, holder, owner, data, created_at)
+      select u.id, a.type, a.asset, a.decimals, true, true, a.currency, a.currency_places,
+        a.country, a.holder, a.owner, a.data, a.created_at
+      from ${schema}.accounts a, unnest($2::uuid[]) u(id) where a.id = $1`,
+    [currency.account, `{${ids.join(",")}}`],
+  );
+  for (let i = 0; i < ids.length; i += 1000) {
+    await send(service, key, "/v1/transactions/batch", {
+      atomic: true,
+      transactions: ids.slice(i, i + 1000).map((id) => ({
+        source: { account: currency.account },
+        destination: { account: id },
+        value: FUNDS,
+      })),
+    });
+  }
+  await stand.sql.unsafe(`vacuum analyze ${schema}.accounts`);
+  return { id: realm.id, schema, key, admin: realm.admin.id, accounts: ids };
+}
+
+/** Counts the transactions of a realm. */
+export async function countTransactions(stand: Stand, realm: BenchRealm): Promise<number> {
+  const [{ n }] = await stand.sql.unsafe<{ n: string }[]>(
+    `select count(id) as n from ${realm.schema}.transactions`,
+  );
+  return Number(n);
+}
+
+/** Transactions of the whole database that were rolled back: lost races, first of all. */
+export async function countRollbacks(stand: Stand): Promise<number> {
+  await stand.sql`select pg_stat_clear_snapshot()`;
+  const [{ n }] = await stand.sql<{ n: string }[]>`
+    select xact_rollback as n from pg_stat_database where datname = current_database()`;
+  return Number(n);
+}
+
+// Answers of the API are looked into freely here.
+// deno-lint-ignore no-explicit-any
+async function send(service: Service, key: string, path: string, body: unknown): Promise<any> {
+  const response = await fetch(service.url + path, {
+    method: "POST",
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url);
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
