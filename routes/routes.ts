@@ -3,6 +3,7 @@ import { accountRoutes } from "./accounts.ts";
 import { blockRoutes } from "./blocks.ts";
 import { currencyRoutes } from "./currencies.ts";
 import { docsRoutes } from "./docs.ts";
+import { entryRoutes } from "./entries.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { openapiRoutes } from "./openapi.ts";
@@ -20,6 +21,7 @@ export function allRoutes(): AnyRoute[] {
     ...userRoutes,
     ...identityRoutes,
     ...accountRoutes,
+    ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,
     ...transactionRoutes,

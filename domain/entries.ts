@@ -1,0 +1,250 @@
+/**
+ * What happened in one account: its entries, its balance at any time, its statements. Everything is
+ * found by the entry's number, so no question costs more than its answer.
+ * @module
+ */
+import { z } from "zod";
+import type { AccountRow } from "../db/accounts.ts";
+import type { Db } from "../db/database.ts";
+import {
+  type EntryRow,
+  type PastBalanceRow,
+  selectEntries,
+  selectPastBalance,
+} from "../db/entries.ts";
+import { availableOf, findAccount } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { Timestamp } from "./entity.ts";
+import { idBound } from "./ids.ts";
+import { type Page, pageOf, parsePage } from "./listing.ts";
+import { compare, DecimalText, subtract, trim } from "./money.ts";
+
+/** An entry as shown. */
+export const EntryView = z.object({
+  seq: z.number().int(),
+  transaction: z.string(),
+  type: z.string(),
+  amount: DecimalText,
+  balance: DecimalText,
+  available: DecimalText,
+  counterparty: z.string(),
+  reference: z.string().nullable(),
+  created_at: z.number().int(),
+}).meta({ id: "Entry" });
+
+/** Which entries are listed. */
+export const EntryList = z.strictObject({
+  from: Timestamp.optional(),
+  to: Timestamp.optional(),
+  sort: z.enum(["created_at", "-created_at", "seq", "-seq"]).default("created_at"),
+  page: z.string().optional(),
+  pageSize: z.string().optional(),
+});
+/** Which entries are listed. */
+export type EntryList = z.infer<typeof EntryList>;
+
+/** Which moment a balance is asked for. */
+export const BalanceAt = z.strictObject({ at: Timestamp.optional() });
+
+/** A balance as shown. */
+export const BalanceAtView = z.object({
+  account: z.string(),
+  asset: z.string(),
+  at: z.number().int(),
+  total: DecimalText,
+  available: DecimalText,
+}).meta({ id: "BalanceAt" });
+
+/** Which part of an account's history a statement tells, and how. */
+export const StatementOf = z.strictObject({
+  from: Timestamp.default(0),
+  to: Timestamp.optional(),
+  format: z.enum(["json", "csv"]).default("json"),
+});
+/** Which part of an account's history a statement tells, and how. */
+export type StatementOf = z.infer<typeof StatementOf>;
+
+const Balance = z.object({ total: DecimalText, available: DecimalText });
+/** A statement as JSON. */
+export const StatementView = z.object({
+  account: z.string(),
+  asset: z.string(),
+  holder: z.string().nullable(),
+  from: z.number().int(),
+  to: z.number().int(),
+  opening: Balance,
+  entries: z.array(EntryView),
+  closing: Balance,
+}).meta({ id: "Statement" });
+
+/** A statement whose extent is fixed; its entries are read while it is printed. */
+export interface Statement {
+  account: AccountRow;
+  /** Milliseconds since the epoch, both included. */
+  from: number;
+  to: number;
+  opening: PastBalanceRow;
+  closing: PastBalanceRow;
+}
+
+/** Runs one read of a statement; no transaction is held between two. */
+export type Read = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
+
+const STATEMENT_PAGE = 500;
+const CSV_HEAD = "seq,transaction,type,created_at,counterparty,reference,amount,balance\r\n";
+
+/**
+ * Lists the entries of an account by pages.
+ *
+ * @throws {DomainError} account.not_found, query.invalid
+ */
+export async function listEntries(
+  db: Db,
+  actor: Actor,
+  input: EntryList & { account: string },
+): Promise<Record<string, unknown>> {
+  const page = parsePage(input);
+  const account = await findAccount(db, actor, input.account);
+  const before = await pastOf(db, account.id, (input.from ?? 0) - 1);
+  const until = await pastOf(db, account.id, input.to ?? actor.at);
+  const low = BigInt(before.seq);
+  const high = BigInt(until.seq);
+  const descending = input.sort.startsWith("-");
+  const part = partOf(page, low, high, descending);
+  const rows = part === null ? [] : await selectEntries(db, account.id, part);
+  return pageOf(page, rows.map(viewEntry), high > low ? parseInt(`${high - low}`, 10) : 0);
+}
+
+function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
+  const offset = BigInt(page.offset);
+  if (low + offset >= high) return null;
+  const size = BigInt(page.limit);
+  const [first, last] = descending
+    ? [high - offset - size + 1n, high - offset]
+    : [low + 1n + offset, low + offset + size];
+  return {
+    first: first > low ? first : low + 1n,
+    last: last < high ? last : high,
+    descending,
+    limit: page.limit,
+  };
+}
+
+/**
+ * Tells the balance that an account had; now, unless a time is given.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function balanceAt(
+  db: Db,
+  actor: Actor,
+  input: { account: string; at?: number },
+): Promise<Record<string, unknown>> {
+  const account = await findAccount(db, actor, input.account);
+  const { id, asset } = account;
+  if (input.at === undefined) {
+    const total = trim(account.total);
+    return { account: id, asset, at: actor.at, total, available: availableOf(account) };
+  }
+  return { account: id, asset, at: input.at, ...viewPast(await pastOf(db, id, input.at)) };
+}
+
+/**
+ * Fixes the extent of a statement.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function openStatement(
+  db: Db,
+  actor: Actor,
+  input: { account: string; from: number; to?: number },
+): Promise<Statement> {
+  const account = await findAccount(db, actor, input.account);
+  const to = Math.min(input.to ?? actor.at, actor.at);
+  return {
+    account,
+    from: input.from,
+    to,
+    opening: await pastOf(db, account.id, input.from - 1),
+    closing: await pastOf(db, account.id, to),
+  };
+}
+
+/** Prints a statement as JSON, piece by piece. */
+export async function* printJson(statement: Statement, read: Read): AsyncGenerator<string> {
+  const { account, from, to } = statement;
+  const opening = viewPast(statement.opening);
+  const head = {
+    account: account.id,
+    asset: account.asset,
+    holder: account.holder,
+    from,
+    to,
+    opening,
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  let first = true;
+  for await (const rows of pagesOf(statement, read)) {
+    yield (first ? "" : ",") + rows.map((row) => JSON.stringify(viewEntry(row))).join(",");
+    first = false;
+  }
+  yield `],"closing":${JSON.stringify(viewPast(statement.closing))}}`;
+}
+
+/** Prints a statement as CSV (RFC 4180), piece by piece. */
+export async function* printCsv(statement: Statement, read: Read): AsyncGenerator<string> {
+  yield CSV_HEAD;
+  for await (const rows of pagesOf(statement, read)) {
+    yield rows.map((row) =>
+      [
+        row.seq,
+        row.transaction,
+        row.type,
+        new Date(row.created_at).toISOString(),
+        row.counterparty,
+        csvText(row.reference ?? ""),
+        trim(row.amount),
+        trim(row.balance),
+      ].join(",") + "\r\n"
+    ).join("");
+  }
+}
+
+/** Entries of a statement, a page at a time; they never change, so each page may be its own read. */
+async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
+  const last = BigInt(closing.seq);
+  for (let first = BigInt(opening.seq) + 1n; first <= last; first += BigInt(STATEMENT_PAGE)) {
+    const part = { first, last, descending: false, limit: STATEMENT_PAGE };
+    yield await read((db) => selectEntries(db, account.id, part));
+  }
+}
+
+/** Quotes what needs it, and keeps spreadsheets from taking a caller's text for a formula. */
+function csvText(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceRow> {
+  return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
+}
+
+function viewPast(row: PastBalanceRow): { total: string; available: string } {
+  const free = subtract(row.total, row.blocked);
+  const none = row.frozen || compare(free, "0") < 0;
+  return { total: trim(row.total), available: none ? "0" : free };
+}
+
+function viewEntry(row: EntryRow): Record<string, unknown> {
+  return {
+    seq: parseInt(row.seq, 10),
+    transaction: row.transaction,
+    type: row.type,
+    amount: trim(row.amount),
+    balance: trim(row.balance),
+    available: row.blocked === null ? "0" : subtract(row.balance, row.blocked),
+    counterparty: row.counterparty,
+    reference: row.reference,
+    created_at: row.created_at,
+  };
+}

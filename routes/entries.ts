@@ -1,0 +1,93 @@
+/** HTTP face of an account's history: entries, balances at a time, statements. @module */
+import { z } from "zod";
+import { runQuery } from "../domain/command.ts";
+import {
+  BalanceAt,
+  balanceAt,
+  BalanceAtView,
+  EntryList,
+  EntryView,
+  listEntries,
+  openStatement,
+  printCsv,
+  printJson,
+  StatementOf,
+  StatementView,
+} from "../domain/entries.ts";
+import { query } from "./door.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const Page = z.object({
+  rows: z.array(EntryView),
+  total: z.number().int(),
+  page: z.number().int(),
+  pageSize: z.number().int(),
+  totalPages: z.number().int(),
+});
+const TAG = "Accounts";
+
+/** The routes of an account's history. */
+export const entryRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/entries",
+    tag: TAG,
+    summary: "List the entries of an account",
+    description: "Oldest first, or newest first with `sort=-created_at`; `from` and `to` are " +
+      "milliseconds since the epoch, both included.",
+    access: "user",
+    params: ById,
+    query: EntryList,
+    status: 200,
+    answer: Page,
+    errors: ["account.not_found"],
+    handle: (call) =>
+      query(call, (db) => listEntries(db, call.actor, { ...call.query, account: call.params.id })),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/balance",
+    tag: TAG,
+    summary: "Read the balance of an account as it stood at a time",
+    access: "user",
+    params: ById,
+    query: BalanceAt,
+    status: 200,
+    answer: BalanceAtView,
+    errors: ["account.not_found"],
+    handle: (call) =>
+      query(call, (db) => balanceAt(db, call.actor, { ...call.query, account: call.params.id })),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/statement",
+    tag: TAG,
+    summary: "Read a statement of an account, as JSON or CSV",
+    description: "`from` and `to` are milliseconds since the epoch, both included.",
+    access: "user",
+    params: ById,
+    query: StatementOf,
+    status: 200,
+    answer: StatementView,
+    alternatives: ["text/csv"],
+    errors: ["account.not_found"],
+    handle: sendStatement,
+  }),
+];
+
+async function sendStatement(
+  call: Call<{ id: string }, StatementOf, undefined>,
+): Promise<Reply> {
+  const { pool } = call.realm!;
+  const statement = await runQuery(
+    pool,
+    (db) => openStatement(db, call.actor, { ...call.query, account: call.params.id }),
+  );
+  const csv = call.query.format === "csv";
+  const lines = (csv ? printCsv : printJson)(statement, (work) => runQuery(pool, work));
+  const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
+  const file = `attachment; filename="statement-${statement.account.id}.csv"`;
+  const headers = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
+  return { status: 200, body: "", stream, ...(csv ? { headers } : {}) };
+}

@@ -1,0 +1,169 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { openStatement, printJson } from "../../domain/entries.ts";
+import { runQuery } from "../../domain/command.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+/** An account that received 10, sent 1 to 5 and was blocked and frozen on the way. */
+async function story(realm: TestRealm) {
+  const { name, account } = await realm.currency("0");
+  const source = await realm.currency("1000");
+  const from = source.account;
+  const account1 = await realm.account({ asset: source.name });
+  const send = async (a: string, b: string, value: string, reference?: string) => {
+    const body = { source: { account: a }, destination: { account: b }, value, reference };
+    const answer = await realm.admin.send("POST", "/v1/transactions", body);
+    equal(answer.status, 201, answer.text);
+    return answer.body;
+  };
+  return { name, account, from, to: account1, send, asset: source.name };
+}
+
+/** Waits until the clock has moved on, so that times tell events apart. */
+async function tick(): Promise<number> {
+  const start = Date.now();
+  while (Date.now() <= start + 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  return start + 1;
+}
+
+Deno.test("GET …/entries lists what moved, by pages, in both directions", async () => {
+  await using realm = await testRealm();
+  const { from, to, send } = await story(realm);
+  const moves = [];
+  for (let i = 1; i <= 5; i++) moves.push(await send(from, to, `${i}.5`, `ref ${i}`));
+  await send(to, from, "2.25");
+  const path = `/v1/accounts/${to}/entries`;
+  const { status, body } = await realm.admin.send("GET", `${path}?pageSize=4`);
+  equal(status, 200);
+  deepEqual([body.total, body.page, body.pageSize, body.totalPages], [6, 1, 4, 2]);
+  deepEqual(body.rows[0], {
+    seq: 1,
+    transaction: moves[0].id,
+    type: "transfer",
+    amount: "1.5",
+    balance: "1.5",
+    available: "1.5",
+    counterparty: from,
+    reference: "ref 1",
+    created_at: moves[0].created_at,
+  });
+  const amounts = async (query: string) =>
+    (await realm.admin.send("GET", `${path}?${query}`)).body.rows
+      .map((row: { amount: string; balance: string }) => `${row.amount}→${row.balance}`);
+  deepEqual(await amounts("page=2&pageSize=4"), ["5.5→17.5", "-2.25→15.25"]);
+  deepEqual(await amounts("page=1&pageSize=2&sort=-created_at"), ["-2.25→15.25", "5.5→17.5"]);
+  deepEqual(await amounts("page=3&pageSize=2&sort=-created_at"), ["2.5→4", "1.5→1.5"]);
+  deepEqual(await amounts("page=4&pageSize=2"), []);
+  const range = `from=${moves[1].created_at}&to=${moves[1].created_at}`;
+  equal((await amounts(range)).includes("2.5→4"), true);
+  deepEqual(await amounts("to=1"), []);
+});
+
+Deno.test("GET …/entries, …/balance and …/statement refuse and forbid", async () => {
+  await using realm = await testRealm();
+  const { from } = await story(realm);
+  const stranger = await realm.user();
+  for (const what of ["entries", "balance", "statement"]) {
+    const path = `/v1/accounts/${from}/${what}`;
+    const hidden = await stranger.send("GET", path);
+    deepEqual([hidden.status, hidden.body.code], [404, "account.not_found"], what);
+    equal((await realm.admin.send("GET", `/v1/accounts/none/${what}`)).status, 404);
+    equal((await realm.admin.send("GET", `${path}?color=red`)).body.code, "query.invalid");
+    equal((await realm.nobody("GET", path)).status, 401);
+  }
+  for (const query of ["entries?pageSize=501", "entries?sort=amount", "balance?at=noon"]) {
+    const { status, body } = await realm.admin.send("GET", `/v1/accounts/${from}/${query}`);
+    deepEqual([status, body.code], [400, "query.invalid"], query);
+  }
+  equal((await realm.admin.send("GET", `/v1/accounts/${from}/statement?format=pdf`)).status, 400);
+});
+
+Deno.test("GET …/balance?at= tells every balance that ever was, blocked and frozen included", async () => {
+  await using realm = await testRealm();
+  const { from, to, send } = await story(realm);
+  const path = `/v1/accounts/${to}/balance`;
+  const at = async (ms: number) => {
+    const { body } = await realm.admin.send("GET", `${path}?at=${ms}`);
+    return [body.total, body.available];
+  };
+  const known: [number, string, string][] = [[await tick(), "0", "0"]];
+  for (let i = 1; i <= 9; i++) {
+    const { created_at } = await send(from, to, "1.1");
+    const total = (await realm.balance(to)).total;
+    known.push([created_at, total, total]);
+    await tick();
+  }
+  const blocks = `/v1/accounts/${to}/blocks`;
+  const block = (await realm.admin.send("POST", blocks, { amount: "4" })).body;
+  known.push([block.created_at, "9.9", "5.9"]);
+  await tick();
+  await rowsOf(realm, "update accounts set frozen = true where id = $1", [to]);
+  known.push([await tick(), "9.9", "0"]);
+  await rowsOf(realm, "update accounts set frozen = false where id = $1", [to]);
+  known.push([await tick(), "9.9", "5.9"]);
+  const capture = { destination: { account: from }, amount: "3" };
+  const moved = await realm.admin.send("POST", `${blocks}/${block.id}/capture`, capture);
+  known.push([moved.body.created_at, "6.9", "6.9"]);
+  for (const [ms, total, available] of known) deepEqual(await at(ms), [total, available], `${ms}`);
+  deepEqual(await at(0), ["0", "0"]);
+  deepEqual(await at(Date.now() + 1e9), ["6.9", "6.9"]);
+  const now = (await realm.admin.send("GET", path)).body;
+  deepEqual([now.total, now.available], ["6.9", "6.9"]);
+});
+
+Deno.test("GET …/statement opens, tells and closes, as JSON and as CSV", async () => {
+  await using realm = await testRealm();
+  const { from, to, send, asset } = await story(realm);
+  await send(from, to, "5");
+  const start = await tick() + 1;
+  await tick();
+  await send(from, to, "1", '=1+2,"x"');
+  const last = await send(to, from, "4");
+  const end = await tick();
+  await tick();
+  await send(from, to, "100");
+  const path = `/v1/accounts/${to}/statement?from=${start}&to=${end}`;
+  const { status, body } = await realm.admin.send("GET", path);
+  equal(status, 200);
+  deepEqual([body.account, body.asset, body.from, body.to], [to, asset, start, end]);
+  deepEqual(body.opening, { total: "5", available: "5" });
+  deepEqual(body.closing, { total: "2", available: "2" });
+  deepEqual(body.entries.map((entry: { amount: string }) => entry.amount), ["1", "-4"]);
+  const csv = await realm.admin.send("GET", `${path}&format=csv`, undefined, {
+    accept: "text/csv",
+  });
+  equal(csv.headers.get("content-type"), "text/csv; charset=utf-8");
+  match(csv.headers.get("content-disposition")!, /^attachment; filename="statement-.*\.csv"$/);
+  const lines = csv.text.split("\r\n");
+  equal(lines[0], "seq,transaction,type,created_at,counterparty,reference,amount,balance");
+  match(lines[1], /^2,[0-9a-f-]+,transfer,[^,]+Z,[0-9a-f-]+,"'=1\+2,""x""",1,6$/);
+  equal(
+    lines[2],
+    `3,${last.id},transfer,${new Date(last.created_at).toISOString()},${from},,-4,2`,
+  );
+  deepEqual(lines.slice(3), [""]);
+  const all = (await realm.admin.send("GET", `/v1/accounts/${to}/statement`)).body;
+  deepEqual([all.opening.total, all.closing.total, all.entries.length], ["0", "102", 4]);
+});
+
+Deno.test("a statement is read page by page, and no further than it is asked", async () => {
+  await using realm = await testRealm();
+  const { from, to, send } = await story(realm);
+  await Promise.all(Array.from({ length: 1100 }, () => send(from, to, "0.1")));
+  const statement = await runQuery(
+    realm.pool,
+    (db) => openStatement(db, { ...realm.admin.actor, at: Date.now() }, { account: to, from: 0 }),
+  );
+  let reads = 0;
+  const read = <T>(work: Parameters<typeof runQuery<T>>[1]) => {
+    reads++;
+    return runQuery(realm.pool, work);
+  };
+  let text = "";
+  for await (const piece of printJson(statement, read)) text += piece;
+  equal(JSON.parse(text).entries.length, 1100);
+  equal(JSON.parse(text).closing.total, "110");
+  equal(reads, 3);
+  reads = 0;
+  for await (const piece of printJson(statement, read)) if (piece.includes('"seq"')) break;
+  equal(reads, 1);
+});
