@@ -45,7 +45,9 @@ const FORMS: ReadonlyMap<string, Form> = new Map([
   ["DOGECOIN regtest", { pubkeyHash: 0x6f, scriptHash: 0xc4, bech32: null }],
 ]);
 
-const CASH_PREFIX: Readonly<Record<string, string>> = {
+type CashPrefix = "bitcoincash" | "bchtest" | "bchreg";
+
+const CASH_PREFIX: Readonly<Record<string, CashPrefix>> = {
   main: "bitcoincash",
   testnet: "bchtest",
   regtest: "bchreg",
@@ -66,6 +68,47 @@ export async function parseBitcoin(
   }
   if (owners((one) => one.bech32 === hrp)) return await segwit(form, hrp, text);
   return await base58(chain, form, text);
+}
+
+/** Writes an output script as the address that stands for it; null if none is payable. */
+export async function writeBitcoin(
+  chain: ChainId,
+  network: Network,
+  script: Uint8Array,
+): Promise<string | null> {
+  const form = FORMS.get(`${chain} ${network}`) ?? null;
+  const prefix = chain === "BITCOIN_CASH" ? CASH_PREFIX[network] : undefined;
+  const text = await written(form, prefix, script);
+  if (text === null) return null;
+  // Reading it back leaves out what only looks like a script that can be paid.
+  const payee = await parseBitcoin(chain, network, text);
+  return payee.ok && sameBytes(payee.script, script) ? payee.address : null;
+}
+
+async function written(
+  form: Form | null,
+  prefix: CashPrefix | undefined,
+  script: Uint8Array,
+): Promise<string | null> {
+  const keyHash = script.subarray(3, -2);
+  const scriptHash = script.subarray(2, -1);
+  const toKey = script.length === 25 && sameBytes(script, payToKeyHash(keyHash));
+  const toScript = [23, 35].includes(script.length) && sameBytes(script, payToScript(scriptHash));
+  if (prefix !== undefined) {
+    if (!toKey && !toScript) return null;
+    const { encodeCashAddress } = await import("@bitauth/libauth");
+    const [payload, type] = toKey ? [keyHash, "p2pkh" as const] : [scriptHash, "p2sh" as const];
+    return encodeCashAddress({ prefix, payload, type }).address;
+  }
+  if (form === null) return null;
+  const { address } = await import("bitcoinjs-lib");
+  if (toKey) return address.toBase58Check(keyHash, form.pubkeyHash);
+  if (toScript && script.length === 23) return address.toBase58Check(scriptHash, form.scriptHash);
+  const version = script[0] === 0 ? 0 : script[0] - 0x50;
+  const program = script.subarray(2);
+  const witness = version >= 0 && version <= 1 && script[1] === program.length;
+  if (form.bech32 === null || !witness || program.length === 0) return null;
+  return address.toBech32(program, version, form.bech32);
 }
 
 async function segwit(form: Form, hrp: string, text: string): Promise<Payee | Refusal> {
@@ -165,6 +208,10 @@ function owners(test: (form: Form) => boolean): string {
 
 function elsewhere(networks: string): string {
   return networks ? `it is an address of ${networks}` : "it belongs to a network that is unknown";
+}
+
+function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 
 function mixesCase(text: string): boolean {

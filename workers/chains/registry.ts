@@ -7,6 +7,7 @@ import type { ChainConfig, Config } from "../../config.ts";
 import type { Network } from "../../domain/addresses.ts";
 import { chainFacts, type ChainId } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
+import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
 
 /** A chain and which of its two networks. */
@@ -70,6 +71,10 @@ async function openChain(id: ChainId, network: Network, urls: readonly string[])
   if (isEvm(id)) {
     const { openEvm } = await import("./evm/chain.ts");
     return await openEvm(id, network, urls);
+  }
+  if (isCoinChain(id)) {
+    const { openCoins } = await import("./bitcoin/chain.ts");
+    return await openCoins(id, network, urls);
   }
   throw new ChainError("unsupported", `${id} cannot be reached yet`);
 }

@@ -1,0 +1,62 @@
+/**
+ * Sends signed bytes to every node and tells what each made of them. A refusal is a verdict only
+ * where the rules of the chain itself forbid the bytes; what is a node's own policy, or may change
+ * with the chain, is unknown.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Broadcast, Obstacle, Signed } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { CoinChain } from "./context.ts";
+
+const KNOWN =
+  /already[ -]in[ -](the )?(block ?chain|mempool|utxo)|txn-already-(in-mempool|known)|outputs already|already (have|known|exists)/i;
+
+// In this order: what a replacement lacks is a price, though the words speak of a conflict too.
+const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
+  [
+    "underpriced",
+    /insufficient (fee|priority)|rejecting replacement|(relay|mempool min|min) fee not met|min(imum)? fee|mempool full|low[ -]fee|fee too low/i,
+  ],
+  [
+    "early",
+    /too-long-mempool-chain|non-?final|premature-?spend|orphan|mempool-chain|limit-exceeds/i,
+  ],
+  ["consumed", /missing-?(inputs|or-?spent)|inputs-missing|missing inputs|conflict|inputs-spent/i],
+];
+
+/** Rules of the chain itself, not of a node: such bytes can be mined by nobody. */
+const FORBIDDEN =
+  /^(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^mandatory-script-verify-flag-failed|tx decode failed/i;
+
+/** Sends signed bytes to all nodes at once. */
+export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Broadcast> {
+  const answers = await Promise.all(chain.nodes.peers.map((peer) => sendTo(peer, signed)));
+  const best = ["accepted", "known", "unknown"]
+    .map((outcome) => answers.find((answer) => answer.outcome === outcome))
+    .find((answer) => answer !== undefined);
+  // Rejected only if every node said so, for one that is silent may have taken it.
+  return best ?? answers[0];
+}
+
+/** Sorts a node's refusal. */
+export function readRefusal(message: string): Broadcast {
+  const detail = message;
+  if (KNOWN.test(message)) return { outcome: "known", obstacle: null, detail };
+  if (FORBIDDEN.test(message)) return { outcome: "rejected", obstacle: "malformed", detail };
+  const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
+  return { outcome: "unknown", obstacle, detail };
+}
+
+async function sendTo(peer: Peer, signed: Signed): Promise<Broadcast> {
+  try {
+    const hash = await peer.call("sendrawtransaction", [signed.raw]);
+    if (hash === signed.hash) return { outcome: "accepted", obstacle: null, detail: null };
+    return { outcome: "unknown", obstacle: "silent", detail: `${peer.name} gave another hash` };
+  } catch (error) {
+    if (error instanceof RpcError) return readRefusal(error.message);
+    const detail = error instanceof ChainError ? error.message : "no answer";
+    return { outcome: "unknown", obstacle: "silent", detail };
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Bitcoin, Litecoin, Bitcoin Cash and Dogecoin behind the one chain interface, over the RPC that
+ * Bitcoin Core made common. The nodes need no index and no wallet.
+ * @module
+ */
+import type { Network } from "../../../domain/addresses.ts";
+import { type Chain, ChainError, type Traits } from "../chain.ts";
+import type { RpcLimits } from "../rpc.ts";
+import { broadcastRaw } from "./broadcast.ts";
+import type { CoinChain } from "./context.ts";
+import { draftOrder, PAYMENTS_MAX } from "./draft.ts";
+import { fateOf } from "./fate.ts";
+import { quote } from "./fees.ts";
+import { COIN_TABLES, type CoinChainId, GENESIS } from "./networks.ts";
+import { openCoinNodes } from "./node.ts";
+import { planDraft } from "./payment.ts";
+import { readPool } from "./pool.ts";
+import { readBlockAt, readHead, scanRange } from "./scan.ts";
+import { openScripts } from "./scripts.ts";
+import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts";
+import { inspectRaw, signPlan } from "./sign.ts";
+import { openSpends } from "./spends.ts";
+
+/** Opens a chain of this family. No node is asked before the first use. */
+export async function openCoins(
+  id: CoinChainId,
+  network: Network,
+  urls: readonly string[],
+  limits?: Partial<RpcLimits>,
+): Promise<Chain> {
+  if (network !== "regtest" && !(`${id} ${network}` in GENESIS)) {
+    throw new ChainError("unsupported", `${id} has no ${network} network`);
+  }
+  const table = COIN_TABLES[id];
+  const chain: CoinChain = {
+    table,
+    network,
+    nodes: openCoinNodes(id, network, urls, limits),
+    bitcoin: await import("bitcoinjs-lib"),
+    curve: await import("@bitcoinerlab/secp256k1"),
+    scripts: openScripts(id, network),
+    spends: openSpends(),
+    pool: new Map(),
+  };
+  return {
+    id,
+    network,
+    traits: traitsOf(table.replaceable),
+    head: () => chain.nodes.ask(readHead),
+    block: (height) => chain.nodes.ask((peer) => readBlockAt(peer, height)),
+    scan: (from, to, watch) => scanRange(chain, from, to, watch),
+    search: (where, watch) =>
+      "hash" in where
+        ? searchTransaction(chain, where.hash, watch)
+        : searchBlock(chain, where.height, watch),
+    mempool: (watch) => readPool(chain, watch),
+    recheck: (transfer) => recheck(chain, transfer),
+    balances: (holdings) => balancesAt(chain, holdings),
+    quote: (contract) => quote(chain, contract),
+    nonces: () => Promise.resolve(null),
+    draft: (order, speed) => draftOrder(chain, order, speed),
+    plan: (draft, stock, replaces) => planDraft(table, draft, stock, replaces),
+    sign: (plan, keys) => signPlan(chain, plan, keys),
+    inspect: (raw) => inspectRaw(chain, raw),
+    broadcast: (signed) => broadcastRaw(chain, signed),
+    status: (query) => fateOf(chain, query),
+    token: () => Promise.resolve(null),
+    close: () => chain.nodes.close(),
+  };
+}
+
+function traitsOf(replaceable: boolean): Traits {
+  return {
+    nonces: false,
+    coins: true,
+    paymentsMax: PAYMENTS_MAX,
+    replaceable,
+    feePayer: false,
+    tokens: false,
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * From an order to scripts and a rate: all that a plan needs of the outside, so that the plan itself
+ * asks nobody.
+ * @module
+ */
+import { parseAddress } from "../../../domain/addresses.ts";
+import { chainFacts } from "../../../domain/assets.ts";
+import { ChainError } from "../chain.ts";
+import type { Draft, Order, Payment, Speed } from "../order.ts";
+import type { CoinChain } from "./context.ts";
+import { feeAt, readRates } from "./fees.ts";
+import { dustOf, isOurKind } from "./scripts.ts";
+
+/** Payments that share a transaction at most. */
+export const PAYMENTS_MAX = 100;
+
+/** What a draft notes for its plan; amounts are decimal text, for it is kept as JSON. */
+export interface Priced {
+  /** Base units per 1000 virtual bytes. */
+  readonly rate: string;
+  /** What a replacement must add for its own size, at the same measure. */
+  readonly step: string;
+  /** What the sender's coins, and the change, are locked by. */
+  readonly source: string;
+  /** Scripts of the payments in order. */
+  readonly scripts: readonly string[];
+}
+
+/** Prices an order. What it will spend is not known yet, so nothing can be lacking here. */
+export async function draftOrder(chain: CoinChain, given: Order, speed: Speed): Promise<Draft> {
+  const { table } = chain;
+  const order = await canonical(chain, given);
+  const source = await chain.scripts.script(order.from);
+  if (!isOurKind(table, source)) throw refused(`coins of ${order.from} cannot be spent here`);
+  const payments = order.kind === "pay" ? order.payments : [];
+  const scripts = await Promise.all(payments.map((one) => chain.scripts.script(one.to)));
+  for (const [at, { to, amount }] of payments.entries()) {
+    const dust = dustOf(table, scripts[at]);
+    if (amount !== "all" && amount < dust) throw refused(`${to} takes no less than ${dust}`);
+  }
+  const { bySpeed, step } = await chain.nodes.ask((peer) => readRates(table, peer));
+  const rate = bySpeed[speed];
+  const body: Priced = { rate: `${rate}`, step: `${step}`, source, scripts };
+  return {
+    order,
+    fee: feeAt(table, rate, scripts.length > 0 ? scripts : [source]),
+    feePayer: order.from,
+    lacking: 0n,
+    body: JSON.stringify(body),
+  };
+}
+
+async function canonical(chain: CoinChain, order: Order): Promise<Order> {
+  const from = await address(chain, order.from);
+  if (order.kind === "noop") return { kind: "noop", from };
+  if (order.kind === "deploy" || order.contract !== null) {
+    throw new ChainError("unsupported", `${chainFacts(chain.table.id).name} has no tokens`);
+  }
+  if (order.feePayer !== undefined && order.feePayer !== from) {
+    throw new ChainError("unsupported", "only the sender pays the fee");
+  }
+  const { payments } = order;
+  if (payments.length === 0) throw refused("nothing is to be paid");
+  if (payments.length > PAYMENTS_MAX) throw refused(`at most ${PAYMENTS_MAX} payments fit`);
+  if (payments.length > 1 && payments.some(({ amount }) => amount === "all")) {
+    throw refused("everything can go to one receiver only");
+  }
+  const read = async (one: Payment) => ({ ...one, to: await address(chain, one.to) });
+  return { kind: "pay", from, contract: null, payments: await Promise.all(payments.map(read)) };
+}
+
+async function address(chain: CoinChain, text: string): Promise<string> {
+  const parsed = await parseAddress(chain.table.id, chain.network, text);
+  if (!parsed.ok) throw refused(`${text.slice(0, 128)} is no address to pay: ${parsed.reason}`);
+  return parsed.address;
+}
+
+function refused(why: string): ChainError {
+  return new ChainError("refused", why);
+}

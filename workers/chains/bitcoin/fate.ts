@@ -1,0 +1,153 @@
+/**
+ * Finds out what became of transactions that spend the same coins. One node that has mined one of
+ * them settles it; that one is dead is believed only with the block in which another transaction
+ * spent a coin of it.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Fate, FateQuery, Signed } from "../order.ts";
+import type { Block } from "../sight.ts";
+import type { CoinChain } from "./context.ts";
+import { blockOf, coinOf, headerOf, unspentOf, wholeBlock } from "./node.ts";
+import { familiesOf } from "./pool.ts";
+import { bare, readHead } from "./scan.ts";
+import { outputsOf } from "./sign.ts";
+import type { Spender } from "./spends.ts";
+
+type Mined = Fate & { state: "mined" };
+type Dead = Fate & { state: "dead" };
+
+/** What one node knows. */
+type Testimony = Mined | Dead | Fate & { state: "pending" | "unseen" };
+
+/** A reorganisation may have mined it below the height at which it was signed. */
+const SLACK = 10;
+/** Outputs of a candidate that are asked for. */
+const OUTPUTS_ASKED = 101;
+
+/** Finds the fate of an order by all transactions that were ever signed for it. */
+export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> {
+  if (query.candidates.length === 0) return { state: "unseen" };
+  const asked = await Promise.allSettled(
+    chain.nodes.peers.map((peer) => testify(chain, peer, query)),
+  );
+  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+  if (told.length === 0) throw failureOf(asked);
+  for (const state of ["mined", "pending", "dead"]) {
+    const found = told.find((one) => one.state === state);
+    if (found) return found;
+  }
+  return { state: "unseen" };
+}
+
+async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Testimony> {
+  const { candidates } = query;
+  const families = await familiesOf(peer, candidates.map(({ hash }) => hash));
+  const pooled = families.findLastIndex((one) => one !== null);
+  if (pooled >= 0) return { state: "pending", hash: candidates[pooled].hash };
+  const claims = [...new Set(candidates.flatMap((one) => one.claims))];
+  const coins = await unspentOf(peer, claims, false);
+  const gone = claims.filter((_, at) => coins[at] === null);
+  // While a coin of it is unspent, a transaction is in no block.
+  const possible = candidates.filter((one) => one.claims.every((claim) => gone.includes(claim)));
+  const mined = await minedByCoin(chain, peer, possible);
+  if (mined) return mined;
+  const spent = await withConfirmedParent(peer, gone);
+  if (spent.length === 0) return { state: "unseen" };
+  return await byBlocks(chain, peer, query, spent);
+}
+
+/** Leaves out coins whose own transaction is not mined yet: nobody spent those in a block. */
+async function withConfirmedParent(peer: Peer, claims: readonly string[]): Promise<string[]> {
+  const parents = await familiesOf(peer, claims.map((claim) => coinOf(claim).hash));
+  return claims.filter((_, at) => parents[at] === null);
+}
+
+/** Looks for an unspent output of a candidate, which tells the block of all of it. */
+async function minedByCoin(
+  chain: CoinChain,
+  peer: Peer,
+  candidates: readonly Signed[],
+): Promise<Mined | null> {
+  for (const signed of candidates) {
+    const outputs = Math.min(outputsOf(chain, signed.raw), OUTPUTS_ASKED);
+    const own = Array.from({ length: outputs }, (_, index) => `${signed.hash}:${index}`);
+    const coin = (await unspentOf(peer, own, false)).find((one) => one !== null);
+    if (coin) return await minedFate(peer, signed, await blockOf(peer, coin), null);
+  }
+  return null;
+}
+
+/** Looks through blocks for whoever spent the coins. */
+async function byBlocks(
+  chain: CoinChain,
+  peer: Peer,
+  { candidates, since, depth }: FateQuery,
+  spent: readonly string[],
+): Promise<Testimony> {
+  const head = await readHead(peer);
+  const from = Math.max(0, since - SLACK);
+  const spenders = await chain.spends.find(peer, spent, from, head.height);
+  if (spenders === null) return { state: "unseen" };
+  for (const signed of candidates) {
+    const own = [...spenders.values()].find(({ hash }) => hash === signed.hash);
+    if (!own) continue;
+    return await minedFate(peer, signed, await headerOf(peer, own.blockHash), own.fee);
+  }
+  const deaths = candidates.map((signed) => deathOf(signed, spenders, head.height - depth + 1));
+  // The order is dead when its last candidate is.
+  const last = deaths.reduce((one, other) =>
+    one === null || other === null ? null : other.height > one.height ? other : one
+  );
+  if (last === null) return { state: "unseen" };
+  return { state: "dead", proof: "consumed", by: last.hash, height: last.height };
+}
+
+/** The earliest block that made a candidate impossible, if it is deep enough. */
+function deathOf(
+  signed: Signed,
+  spenders: ReadonlyMap<string, Spender>,
+  settled: number,
+): Spender | null {
+  return signed.claims
+    .flatMap((claim) => spenders.get(claim) ?? [])
+    .filter(({ height }) => height <= settled)
+    .toSorted((one, other) => one.height - other.height)[0] ?? null;
+}
+
+async function minedFate(
+  peer: Peer,
+  signed: Signed,
+  block: Block,
+  told: bigint | null,
+): Promise<Mined> {
+  const head = await readHead(peer);
+  if (head.height < block.height) {
+    throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
+  }
+  return {
+    state: "mined",
+    hash: signed.hash,
+    block: bare(block),
+    confirmations: head.height - block.height + 1,
+    success: true,
+    fee: signed.fee ?? told ?? await feeIn(peer, signed, block),
+    feeContract: null,
+  };
+}
+
+/** Reads a fee from a block, as newer nodes tell it, where it was not kept with the bytes. */
+async function feeIn(peer: Peer, signed: Signed, block: Block): Promise<bigint> {
+  const { transactions } = await wholeBlock(peer, block.hash);
+  const fee = transactions.find((one) => one.hash === signed.hash)?.fee ?? null;
+  if (fee !== null) return fee;
+  throw new ChainError("unavailable", `${peer.name} does not tell the fee of ${signed.hash}`);
+}
+
+function failureOf(asked: readonly PromiseSettledResult<Testimony>[]): unknown {
+  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
+  const own = reasons.find((reason) => reason instanceof ChainError);
+  if (own) return own;
+  return new ChainError("unavailable", "no node tells what became of the transaction");
+}

@@ -1,0 +1,116 @@
+/**
+ * What a place in a block costs: the node's estimates for 12, 6 and 2 blocks, not below what its
+ * mempool takes and not above our cap. Rates are base units per 1000 virtual bytes.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { Contract } from "../sight.ts";
+import type { CoinChain } from "./context.ts";
+import type { CoinTable } from "./networks.ts";
+import { isMissingMethod, record, satoshi } from "./node.ts";
+import { dustOf } from "./scripts.ts";
+import { frameWeight, inputWeight, outputWeight, priceOf } from "./size.ts";
+
+/** What a node takes at this moment. */
+export interface Rates {
+  /** By speed, never falling. */
+  readonly bySpeed: Readonly<Record<Speed, bigint>>;
+  /** What a replacement must add for its own size. */
+  readonly step: bigint;
+}
+
+/** Blocks within which a payment should be mined. */
+const TARGETS: Readonly<Record<Speed, number>> = { slow: 12, medium: 6, fast: 2 };
+/** A payment to whom nobody knows yet. */
+const TYPICAL = `76a914${"00".repeat(20)}88ac`;
+
+/** Prices a typical payment at each speed. */
+export async function quote(
+  chain: CoinChain,
+  contract: Contract,
+): Promise<Record<Speed, Fee>> {
+  if (contract !== null) throw new ChainError("unsupported", "coin chains have no tokens");
+  const { bySpeed } = await chain.nodes.ask((peer) => readRates(chain.table, peer));
+  const fee = (speed: Speed) => feeAt(chain.table, bySpeed[speed], [TYPICAL]);
+  return { slow: fee("slow"), medium: fee("medium"), fast: fee("fast") };
+}
+
+/** Writes a rate as a fee, for payments to scripts of which the longest counts for all. */
+export function feeAt(table: CoinTable, rate: bigint, scripts: readonly string[]): Fee {
+  const change = table.witness ? `0014${"00".repeat(20)}` : TYPICAL;
+  const longest = scripts.reduce((most, one) => Math.max(most, outputWeight(one)), 0);
+  const dusts = scripts.map((script) => dustOf(table, script));
+  return {
+    contract: null,
+    // Room for a count of three bytes on either side.
+    base: priceOf(rate, frameWeight(table, 253, 253) + outputWeight(change)),
+    perInput: priceOf(rate, inputWeight(table)),
+    perPayment: priceOf(rate, longest),
+    least: dusts.reduce((most, one) => one > most ? one : most, 1n),
+  };
+}
+
+/** Asks a node for its rates. */
+export async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
+  const [pool, network, ...estimates] = await peer.batch([
+    { method: "getmempoolinfo", params: [] },
+    { method: "getnetworkinfo", params: [] },
+    ...SPEEDS.map((speed) => ({ method: "estimatesmartfee", params: [TARGETS[speed]] })),
+  ]);
+  const taken = [
+    ratesIn(pool, ["mempoolminfee", "minrelaytxfee"]),
+    ratesIn(network, ["relayfee"]),
+  ].flat();
+  const floor = largest([table.rateMin, ...taken]);
+  const step = largest([1n, ...ratesIn(network, ["incrementalfee"])]);
+  const bySpeed = { slow: floor, medium: floor, fast: floor };
+  let last = floor;
+  for (const [at, speed] of SPEEDS.entries()) {
+    const told = await estimated(peer, estimates[at], TARGETS[speed]) ?? table.fallback[speed];
+    // The cap holds against estimates; where the mempool wants more, the plan refuses.
+    const capped = told > table.rateMax ? table.rateMax : told;
+    bySpeed[speed] = last = largest([last, capped]);
+  }
+  return { bySpeed, step };
+}
+
+function ratesIn(answer: unknown, names: readonly string[]): bigint[] {
+  if (answer instanceof RpcError) {
+    if (isMissingMethod(answer)) return [];
+    throw answer;
+  }
+  const fields = record(answer, "a state of the node");
+  return names.flatMap((name) => fields[name] === undefined ? [] : [satoshi(fields[name])]);
+}
+
+/** Null where the node has no estimate. */
+async function estimated(peer: Peer, answer: unknown, target: number): Promise<bigint | null> {
+  if (answer instanceof RpcError) {
+    return isMissingMethod(answer) ? await estimatedSimply(peer, target) : null;
+  }
+  const fields = record(answer, "an estimate");
+  return rateOf(fields.feerate ?? fields.fee);
+}
+
+/** Some nodes have the older question only, and the newest Bitcoin Cash nodes take no target. */
+async function estimatedSimply(peer: Peer, target: number): Promise<bigint | null> {
+  for (const params of [[target], []]) {
+    const [answer] = await peer.batch([{ method: "estimatefee", params }]);
+    if (!(answer instanceof RpcError)) return rateOf(answer);
+  }
+  return null;
+}
+
+/** Nodes say -1, or nothing, where they do not know. */
+function rateOf(answer: unknown): bigint | null {
+  if (answer === undefined || /^-/.test(String(answer))) return null;
+  const rate = satoshi(answer);
+  return rate > 0n ? rate : null;
+}
+
+function largest(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((most, one) => one > most ? one : most);
+}

@@ -1,0 +1,304 @@
+/**
+ * What a Bitcoin-Core-compatible node answers, read with suspicion: every field is checked for its
+ * shape before it is used, and nonsense counts as no answer. Amounts are read from their text.
+ * @module
+ */
+import type { Network } from "../../../domain/addresses.ts";
+import { ChainError } from "../chain.ts";
+import { allOf, type Nodes, openNodes, type Peer } from "../node.ts";
+import { plain, RpcError, type RpcLimits } from "../rpc.ts";
+import type { Block } from "../sight.ts";
+import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
+
+/** An output that may be ours. */
+export interface Output {
+  /** Its number in the transaction. */
+  readonly index: number;
+  /** Base units. */
+  readonly amount: bigint;
+  /** What it is locked by, in hexadecimal. */
+  readonly script: string;
+}
+
+/** A transaction as a block or the mempool lists it. */
+export interface CoinTransaction {
+  /** Transaction id. */
+  readonly hash: string;
+  /** It made new coins. */
+  readonly coinbase: boolean;
+  /** The coins it spends, as claims. */
+  readonly spends: readonly string[];
+  /** What it pays. Outputs that carry tokens, or lie in an extension block, are left out. */
+  readonly outputs: readonly Output[];
+  /** Base units; null where the node does not tell. */
+  readonly fee: bigint | null;
+}
+
+/** A block with its transactions. */
+export interface CoinBlock extends Block {
+  /** In the order of the block. */
+  readonly transactions: readonly CoinTransaction[];
+}
+
+/** An unspent output as `gettxout` tells it. */
+export interface Unspent {
+  /** The newest block of whoever answered. */
+  readonly bestHash: string;
+  /** 0 in the mempool. */
+  readonly confirmations: number;
+  /** Base units. */
+  readonly amount: bigint;
+  /** What it is locked by, in hexadecimal. */
+  readonly script: string;
+  /** Made by a block's own transaction. */
+  readonly coinbase: boolean;
+}
+
+/** Opens the nodes of a chain; each must be of the right network before it is believed. */
+export function openCoinNodes(
+  id: CoinChainId,
+  network: Network,
+  urls: readonly string[],
+  limits?: Partial<RpcLimits>,
+): Nodes {
+  const most = { bytesMax: COIN_TABLES[id].blockBytesMax, timeoutMs: 60_000, exactNumbers: true };
+  const nodes = openNodes({
+    urls,
+    limits: { ...most, ...limits },
+    identify: (peer) => identify(peer, id, network),
+    blamesNode,
+  });
+  return {
+    ...nodes,
+    ask: async (work) => {
+      try {
+        return await nodes.ask(work);
+      } catch (error) {
+        // Whoever understands a refusal has caught it within the work; here it is no answer.
+        if (error instanceof RpcError) throw new ChainError("unavailable", error.message);
+        throw error;
+      }
+    },
+  };
+}
+
+async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<void> {
+  const wrong = (why: string) =>
+    new ChainError("wrong_chain", `${peer.name} is not of ${id} ${network}: ${why}`);
+  const [info, genesis] = await Promise.all([
+    told(peer, "getblockchaininfo", []),
+    told(peer, "getblockhash", [0]),
+  ]);
+  const name = text(record(info, "a chain").chain, "a network's name");
+  if (!NETWORK_NAMES[network].includes(name)) throw wrong(`it calls itself ${plain(name)}`);
+  const first = hash(genesis);
+  const public_ = Object.values(GENESIS).flat();
+  const fits = network === "regtest"
+    ? !public_.includes(first)
+    : GENESIS[`${id} ${network}`]?.includes(first);
+  if (!fits) throw wrong(`its first block is ${first}`);
+  if (network !== "main" || (id !== "BITCOIN" && id !== "BITCOIN_CASH")) return;
+  const fork = hash(await told(peer, "getblockhash", [CASH_FORK.height]));
+  if ((fork === CASH_FORK.hash) !== (id === "BITCOIN_CASH")) {
+    throw wrong(`its block ${CASH_FORK.height} is ${fork}`);
+  }
+}
+
+/** Asks for what every node must tell; a refusal is a fault of the node. */
+async function told(peer: Peer, method: string, params: readonly unknown[]): Promise<unknown> {
+  try {
+    return await peer.call(method, params);
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new ChainError("unavailable", `${peer.name} refuses ${method}: ${error.message}`);
+  }
+}
+
+const NODE_FAULTS =
+  /warm.?up|loading|verifying|rewinding|pruned|not (yet )?(available|synced|downloaded)|still.*download|initial.*(sync|download)|work queue|rate.?limit|too many requests|timed? ?out|try again/i;
+
+/** Tells what says more about a node than about the question: another node may do better. */
+function blamesNode({ code, message }: RpcError): boolean {
+  return isMissingMethod({ code }) || code === -28 || code === -9 || code === -10 ||
+    NODE_FAULTS.test(message);
+}
+
+/** Tells that a node does not offer a method at all. */
+export function isMissingMethod({ code }: { code: number }): boolean {
+  return code === -32601;
+}
+
+/** Reads a block's place from its header. */
+export async function headerOf(peer: Peer, blockHash: string): Promise<Block> {
+  return readHeader(await peer.call("getblockheader", [blockHash, true]), blockHash);
+}
+
+/** Reads the hash at a height; null above the head. */
+export async function hashAt(peer: Peer, height: number): Promise<string | null> {
+  try {
+    return hash(await peer.call("getblockhash", [height]));
+  } catch (error) {
+    if (error instanceof RpcError && /out of range/i.test(error.message)) return null;
+    throw error;
+  }
+}
+
+/** Reads a whole block. */
+export async function wholeBlock(peer: Peer, blockHash: string): Promise<CoinBlock> {
+  const answer = await peer.call("getblock", [blockHash, 2]);
+  const listed = list(record(answer, "a block").tx);
+  return { ...readHeader(answer, blockHash), transactions: listed.map(readTransaction) };
+}
+
+/** Asks whether outputs are unspent, in blocks alone or in the mempool too. */
+export async function unspentOf(
+  peer: Peer,
+  claims: readonly string[],
+  pool: boolean,
+): Promise<(Unspent | null)[]> {
+  const calls = claims.map((claim) => {
+    const { hash, index } = coinOf(claim);
+    return { method: "gettxout", params: [hash, index, pool] };
+  });
+  return allOf(await peer.batch(calls)).map(readUnspent);
+}
+
+/**
+ * Finds the block of an output that `gettxout` has just shown.
+ *
+ * @throws {ChainError} `unavailable` if the chain changed meanwhile
+ */
+export async function blockOf(peer: Peer, unspent: Unspent): Promise<Block> {
+  const best = await headerOf(peer, unspent.bestHash);
+  const height = best.height - unspent.confirmations + 1;
+  const again = allOf(
+    await peer.batch([best.height, height].map((at) => ({ method: "getblockhash", params: [at] }))),
+  );
+  const block = await headerOf(peer, hash(again[1]));
+  if (hash(again[0]) !== best.hash || block.height !== height) {
+    throw new ChainError("unavailable", `${peer.name} is changing its chain`);
+  }
+  return block;
+}
+
+/** Splits a claim into a coin's transaction and number. */
+export function coinOf(claim: string): { readonly hash: string; readonly index: number } {
+  const match = /^([0-9a-f]{64}):(\d{1,9})$/.exec(claim);
+  if (!match) throw new TypeError(`no claim of a coin: ${claim.slice(0, 80)}`);
+  return { hash: match[1], index: Number(match[2]) };
+}
+
+/** Reads a transaction. */
+export function readTransaction(answer: unknown): CoinTransaction {
+  const fields = record(answer, "a transaction");
+  const inputs = list(fields.vin).map((one) => record(one, "an input"));
+  return {
+    hash: hash(fields.txid),
+    coinbase: inputs.some((input) => input.coinbase !== undefined),
+    spends: inputs.filter((input) => input.txid !== undefined).map(({ txid, vout }) =>
+      `${hash(txid)}:${count(vout, "an output's number")}`
+    ),
+    outputs: list(fields.vout).flatMap(readOutput),
+    fee: fields.fee === undefined ? null : satoshi(fields.fee),
+  };
+}
+
+/** Reads an amount of whole coins with at most 8 places, as text or small number, into satoshi. */
+export function satoshi(answer: unknown): bigint {
+  const match = /^(\d{1,12})(?:\.(\d{1,20}))?(?:e([+-]?\d{1,2}))?$/i.exec(
+    typeof answer === "number" || typeof answer === "string" ? `${answer}` : "",
+  );
+  if (!match) throw nonsense("an amount", answer);
+  const [, whole, places = "", exponent = "0"] = match;
+  const shift = 8 + Number(exponent) - places.length;
+  const digits = BigInt(whole + places);
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const divisor = 10n ** BigInt(-shift);
+  if (digits % divisor !== 0n) throw nonsense("an amount", answer);
+  return digits / divisor;
+}
+
+/** Reads a whole number that counts something. */
+export function count(answer: unknown, what: string): number {
+  if (typeof answer !== "number" || !Number.isSafeInteger(answer) || answer < 0) {
+    throw nonsense(what, answer);
+  }
+  return answer;
+}
+
+/** Reads a block's or transaction's id. */
+export function hash(answer: unknown): string {
+  if (typeof answer !== "string" || !/^[0-9a-f]{64}$/.test(answer)) {
+    throw nonsense("a hash", answer);
+  }
+  return answer;
+}
+
+/** Reads a list. */
+export function list(answer: unknown): unknown[] {
+  if (!Array.isArray(answer)) throw nonsense("a list", answer);
+  return answer;
+}
+
+/** Reads the fields of an object. */
+export function record(answer: unknown, what: string): Record<string, unknown> {
+  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
+    throw nonsense(what, answer);
+  }
+  return answer as Record<string, unknown>;
+}
+
+function readHeader(answer: unknown, wanted: string): Block {
+  const fields = record(answer, "a block");
+  if (hash(fields.hash) !== wanted) throw nonsense(`a block ${wanted}`, fields.hash);
+  const height = count(fields.height, "a height");
+  return {
+    height,
+    hash: wanted,
+    parentHash: height === 0 ? "0".repeat(64) : hash(fields.previousblockhash),
+    time: count(fields.time, "a time"),
+  };
+}
+
+function readOutput(answer: unknown): Output[] {
+  const fields = record(answer, "an output");
+  // Outputs of Litecoin's extension block are not ours to see; coins with tokens not ours to spend.
+  if (fields.ismweb === true || fields.output_id !== undefined) return [];
+  if (fields.tokenData !== undefined) return [];
+  return [{
+    index: count(fields.n, "an output's number"),
+    amount: satoshi(fields.value),
+    script: script(fields.scriptPubKey),
+  }];
+}
+
+function readUnspent(answer: unknown): Unspent | null {
+  if (answer === null) return null;
+  const fields = record(answer, "an output");
+  return {
+    bestHash: hash(fields.bestblock),
+    confirmations: count(fields.confirmations, "confirmations"),
+    amount: satoshi(fields.value),
+    script: script(fields.scriptPubKey),
+    coinbase: fields.coinbase === true,
+  };
+}
+
+function script(answer: unknown): string {
+  const { hex } = record(answer, "a script");
+  if (typeof hex !== "string" || !/^([0-9a-f]{2})*$/.test(hex)) throw nonsense("a script", hex);
+  return hex;
+}
+
+function text(answer: unknown, what: string): string {
+  if (typeof answer !== "string") throw nonsense(what, answer);
+  return answer;
+}
+
+function nonsense(what: string, answer: unknown): ChainError {
+  const said = plain(JSON.stringify(answer) ?? "nothing").slice(0, 60);
+  return new ChainError(
+    "unavailable",
+    `the node answered no ${what.replace(/^an? /, "")}: ${said}`,
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * What waits in the mempool for watched addresses. Each transaction is read once and kept, in a
+ * bounded memory, until it is mined, replaced or dropped: it is to be shown, and never to be counted.
+ * @module
+ */
+import type { Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
+import type { Transfer, Watch } from "../sight.ts";
+import type { CoinChain } from "./context.ts";
+import {
+  type CoinTransaction,
+  count,
+  hash,
+  list,
+  readTransaction,
+  record,
+  satoshi,
+} from "./node.ts";
+import { transfersOf } from "./scan.ts";
+
+/** What a transaction and all unconfirmed ones below it pay and measure. */
+export interface Family {
+  /** Base units. */
+  readonly fee: bigint;
+  /** Virtual size. */
+  readonly vsize: number;
+}
+
+/** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */
+const KEPT_MAX = 50_000;
+/** Transactions that one look reads; the rest is read by the next. */
+const READ_MAX = 5_000;
+
+/** Lists what the mempool holds for a watch. */
+export async function readPool(chain: CoinChain, watch: Watch): Promise<Transfer[]> {
+  const index = await chain.scripts.index(watch);
+  return await chain.nodes.ask(async (peer) => {
+    const waiting = new Set(list(await peer.call("getrawmempool", [])).map(hash));
+    for (const known of chain.pool.keys()) if (!waiting.has(known)) chain.pool.delete(known);
+    const room = Math.min(READ_MAX, KEPT_MAX - chain.pool.size);
+    const fresh = [...waiting].filter((one) => !chain.pool.has(one)).slice(0, room);
+    for (const transaction of await readAll(peer, fresh)) {
+      // What it spends is of no use here, and the memory is for many.
+      chain.pool.set(transaction.hash, { ...transaction, spends: [] });
+    }
+    const found = [...chain.pool.values()]
+      .flatMap((transaction) => transfersOf(chain, transaction, null, index));
+    return await withFamilies(peer, found);
+  });
+}
+
+/** Reads fee and size of unconfirmed transactions with all below them; null for those not there. */
+export async function familiesOf(
+  peer: Peer,
+  hashes: readonly string[],
+): Promise<(Family | null)[]> {
+  const calls = hashes.map((one) => ({ method: "getmempoolentry", params: [one] }));
+  return (await peer.batch(calls)).map((answer) => {
+    if (!(answer instanceof RpcError)) return readFamily(answer);
+    if (isAbsent(answer)) return null;
+    throw answer;
+  });
+}
+
+/** Tells that a transaction is unknown, which is no fault of the node. */
+function isAbsent({ code, message }: RpcError): boolean {
+  return code === -5 || /not (in|found)|no such|unknown/i.test(message);
+}
+
+async function readAll(peer: Peer, hashes: readonly string[]): Promise<CoinTransaction[]> {
+  const calls = hashes.map((one) => ({ method: "getrawtransaction", params: [one, true] }));
+  return (await peer.batch(calls)).flatMap((answer) => {
+    if (!(answer instanceof RpcError)) return [readTransaction(answer)];
+    // Mined or replaced since the list was made.
+    if (isAbsent(answer)) return [];
+    throw answer;
+  });
+}
+
+async function withFamilies(peer: Peer, found: readonly Transfer[]): Promise<Transfer[]> {
+  const hashes = [...new Set(found.map((one) => one.hash))];
+  const families = await familiesOf(peer, hashes);
+  const byHash = new Map(hashes.map((one, at) => [one, families[at]]));
+  return found.map((one) => {
+    const parent = byHash.get(one.hash);
+    return parent ? { ...one, parent } : one;
+  });
+}
+
+function readFamily(answer: unknown): Family {
+  const entry = record(answer, "an entry of the mempool");
+  const vsize = count(entry.ancestorsize ?? entry.vsize ?? entry.size, "a size");
+  const fees = entry.fees === undefined ? null : record(entry.fees, "fees");
+  if (fees) return { fee: satoshi(fees.ancestor ?? fees.base), vsize };
+  // Before Core 0.17 the sum was told in base units and the single fee in coins.
+  if (entry.ancestorfees !== undefined) {
+    return { fee: BigInt(count(entry.ancestorfees, "a fee")), vsize };
+  }
+  return { fee: satoshi(entry.fee), vsize: count(entry.vsize ?? entry.size, "a size") };
+}

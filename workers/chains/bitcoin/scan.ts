@@ -1,0 +1,112 @@
+/**
+ * Finds what arrived at our addresses, and which of our coins were spent, in a range of blocks: one
+ * whole block at a time, compared by script. No index of the node is needed.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../sight.ts";
+import type { CoinChain } from "./context.ts";
+import {
+  type CoinBlock,
+  type CoinTransaction,
+  hash,
+  hashAt,
+  headerOf,
+  wholeBlock,
+} from "./node.ts";
+
+/** Reads the newest block. */
+export async function readHead(peer: Peer): Promise<Head> {
+  const best = hash(await peer.call("getbestblockhash", []));
+  return { ...await headerOf(peer, best), finalized: null };
+}
+
+/** Reads the block at a height; null above the head. */
+export async function readBlockAt(peer: Peer, height: number): Promise<Block | null> {
+  const blockHash = await hashAt(peer, height);
+  if (blockHash === null) return null;
+  const block = await headerOf(peer, blockHash);
+  if (block.height === height) return block;
+  throw new ChainError("unavailable", `${peer.name} gave another block than ${height}`);
+}
+
+/** Reads the blocks of a range, each with what concerns the watch. */
+export async function* scanRange(
+  chain: CoinChain,
+  from: number,
+  to: number,
+  watch: Watch,
+): AsyncGenerator<Scanned> {
+  const index = await chain.scripts.index(watch);
+  let last: Block | null = null;
+  for (let height = from; height <= to; height++) {
+    const block = await chain.nodes.ask((peer) => blockAt(peer, height));
+    if (last !== null && block.parentHash !== last.hash) {
+      throw new ChainError("unavailable", `the chain changed below ${height}`);
+    }
+    last = bare(block);
+    yield scanBlock(chain, block, index, watch.claims);
+  }
+}
+
+/** Reads a whole block that must be there. */
+export async function blockAt(peer: Peer, height: number): Promise<CoinBlock> {
+  const blockHash = await hashAt(peer, height);
+  if (blockHash === null) {
+    throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
+  }
+  const block = await wholeBlock(peer, blockHash);
+  if (block.height === height) return block;
+  throw new ChainError("unavailable", `${peer.name} gave another block than ${height}`);
+}
+
+/** Lists what a transaction brought to watched addresses. */
+export function transfersOf(
+  chain: CoinChain,
+  transaction: CoinTransaction,
+  block: Block | null,
+  index: ReadonlyMap<string, string>,
+): Transfer[] {
+  const found: Transfer[] = [];
+  for (const output of transaction.outputs) {
+    const to = index.get(output.script);
+    if (to === undefined || output.amount === 0n) continue;
+    const maturesAt = transaction.coinbase && block ? block.height + chain.table.maturity : null;
+    found.push({
+      hash: transaction.hash,
+      index: output.index,
+      from: null,
+      to,
+      contract: null,
+      amount: output.amount,
+      block,
+      maturesAt,
+    });
+  }
+  return found;
+}
+
+/** Leaves of a block only what it says of itself. */
+export function bare({ height, hash, parentHash, time }: Block): Block {
+  return { height, hash, parentHash, time };
+}
+
+function scanBlock(
+  chain: CoinChain,
+  block: CoinBlock,
+  index: ReadonlyMap<string, string>,
+  claims: ReadonlySet<string>,
+): Scanned {
+  chain.spends.note(block, claims);
+  const place = bare(block);
+  const transfers: Transfer[] = [];
+  const consumed: Consumed[] = [];
+  for (const transaction of block.transactions) {
+    transfers.push(...transfersOf(chain, transaction, place, index));
+    for (const claim of transaction.spends) {
+      if (claims.has(claim)) consumed.push({ claim, hash: transaction.hash });
+    }
+  }
+  return { block: place, transfers, consumed };
+}

@@ -1,0 +1,167 @@
+/**
+ * Looks again at single transactions, coins and balances, with what a node without any index knows:
+ * its unspent outputs, its mempool, and whole blocks.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
+import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
+import type { CoinChain } from "./context.ts";
+import {
+  blockOf,
+  count,
+  hash,
+  hashAt,
+  headerOf,
+  isMissingMethod,
+  list,
+  readTransaction,
+  record,
+  satoshi,
+  type Unspent,
+  unspentOf,
+  wholeBlock,
+} from "./node.ts";
+import { bare, scanRange, transfersOf } from "./scan.ts";
+
+/** Outputs that are tried for an unspent one: few at first, then as many as big payers make. */
+const TRIED: readonly (readonly [number, number])[] = [[0, 20], [20, 500]];
+
+/**
+ * Finds what a transaction brought to watched addresses. Without an index a node finds it only
+ * while it waits, or while one of its outputs is unspent; else its block must be searched.
+ */
+export async function searchTransaction(
+  chain: CoinChain,
+  hash: string,
+  watch: Watch,
+): Promise<Transfer[]> {
+  if (!/^[0-9a-f]{64}$/.test(hash)) return [];
+  const index = await chain.scripts.index(watch);
+  return await chain.nodes.ask(async (peer) => {
+    const block = await minedIn(peer, hash);
+    if (block === null) return [];
+    const { transactions } = await wholeBlock(peer, block.hash);
+    const found = transactions.find((one) => one.hash === hash);
+    if (!found) throw new ChainError("unavailable", `${peer.name} is changing around ${hash}`);
+    return transfersOf(chain, found, block, index);
+  });
+}
+
+/** Finds what a block brought to watched addresses. */
+export async function searchBlock(
+  chain: CoinChain,
+  height: number,
+  watch: Watch,
+): Promise<Transfer[]> {
+  const found: Transfer[] = [];
+  for await (const { transfers } of scanRange(chain, height, height, watch)) {
+    found.push(...transfers);
+  }
+  return found;
+}
+
+/** Reads a transfer again: by its coin while that is unspent, else in the block it was seen in. */
+export async function recheck(chain: CoinChain, transfer: Transfer): Promise<Checked | null> {
+  const script = await chain.scripts.script(transfer.to);
+  return await chain.nodes.ask(async (peer) => {
+    const [coin] = await unspentOf(peer, [`${transfer.hash}:${transfer.index}`], false);
+    if (coin !== null) {
+      if (coin.script !== script || coin.amount === 0n) return null;
+      return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
+    }
+    const { block } = transfer;
+    if (block === null || await hashAt(peer, block.height) !== block.hash) return null;
+    const { transactions } = await wholeBlock(peer, block.hash);
+    const again = transactions.find((one) => one.hash === transfer.hash);
+    const output = again?.outputs.find((one) => one.index === transfer.index);
+    if (!again || !output || output.script !== script || output.amount === 0n) return null;
+    const wait = again.coinbase ? chain.table.maturity : null;
+    return checked(transfer, await headerOf(peer, block.hash), output.amount, wait);
+  });
+}
+
+/** Reads balances of the head: coin by coin where they are known, else by searching all coins. */
+export async function balancesAt(
+  chain: CoinChain,
+  holdings: readonly Holding[],
+): Promise<Balances> {
+  const scripts = await Promise.all(holdings.map(({ address, contract }) => {
+    if (contract !== null) throw new ChainError("unsupported", "coin chains have no tokens");
+    return chain.scripts.script(address);
+  }));
+  return await chain.nodes.ask(async (peer) => {
+    const known = holdings.flatMap(({ coins }) => coins ?? []);
+    const unspent = await unspentOf(peer, known, false);
+    const byClaim = new Map(known.map((claim, at) => [claim, unspent[at]]));
+    const unknown = scripts.filter((_, at) => holdings[at].coins === undefined);
+    const searched = await searchCoins(peer, unknown);
+    const amounts = holdings.map(({ coins }, at) => {
+      if (coins === undefined) return searched?.amounts.get(scripts[at]) ?? 0n;
+      return coins.map((claim) => byClaim.get(claim) ?? null)
+        .reduce((sum, coin) => sum + (coin?.script === scripts[at] ? coin.amount : 0n), 0n);
+    });
+    const best = searched?.best ?? unspent.find((coin) => coin !== null)?.bestHash ??
+      hash(await peer.call("getbestblockhash", []));
+    return { height: (await headerOf(peer, best)).height, amounts };
+  });
+}
+
+/** Finds the block of a transaction; null if it is in none, or in none that the node can tell. */
+export async function minedIn(peer: Peer, txid: string): Promise<Block | null> {
+  for (const [from, to] of TRIED) {
+    const claims = Array.from({ length: to - from }, (_, step) => `${txid}:${from + step}`);
+    const unspent = (await unspentOf(peer, claims, false)).find((one) => one !== null);
+    if (unspent) return await blockOf(peer, unspent);
+  }
+  return await indexed(peer, txid);
+}
+
+/** Asks a node that keeps an index of transactions, as some do. */
+async function indexed(peer: Peer, txid: string): Promise<Block | null> {
+  const [answer] = await peer.batch([{ method: "getrawtransaction", params: [txid, true] }]);
+  if (answer instanceof RpcError) return null;
+  const { blockhash } = record(answer, "a transaction");
+  if (readTransaction(answer).hash !== txid || typeof blockhash !== "string") return null;
+  const block = await headerOf(peer, hash(blockhash));
+  return await hashAt(peer, block.height) === block.hash ? block : null;
+}
+
+async function searchCoins(peer: Peer, scripts: readonly string[]) {
+  if (scripts.length === 0) return null;
+  const wanted = [...new Set(scripts)].map((script) => `raw(${script})`);
+  const [given] = await peer.batch([{ method: "scantxoutset", params: ["start", wanted] }]);
+  if (given instanceof RpcError && isMissingMethod(given)) {
+    throw new ChainError("unsupported", `${peer.name} cannot search its coins by address`);
+  }
+  const answer = record(allOf([given])[0], "a search of coins");
+  if (answer.success !== true) {
+    throw new ChainError("unavailable", `${peer.name} stopped searching`);
+  }
+  const amounts = new Map<string, bigint>();
+  for (const one of list(answer.unspents)) {
+    const { scriptPubKey, amount } = record(one, "a coin");
+    const script = String(scriptPubKey);
+    amounts.set(script, (amounts.get(script) ?? 0n) + satoshi(amount));
+  }
+  const best = hash(answer.bestblock);
+  count(answer.height, "a height");
+  return { amounts, best };
+}
+
+function checked(
+  transfer: Transfer,
+  block: Block,
+  amount: bigint,
+  wait: number | null,
+): Checked {
+  const maturesAt = wait === null ? null : block.height + wait;
+  const { parent: _, ...seen } = transfer;
+  const again = { ...seen, block: bare(block), amount, maturesAt };
+  return { transfer: again, received: amount, proven: true };
+}
+
+function maturity(chain: CoinChain, coin: Unspent): number | null {
+  return coin.coinbase ? chain.table.maturity : null;
+}

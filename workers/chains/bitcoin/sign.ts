@@ -1,0 +1,160 @@
+/**
+ * Signs plans, and reads what signed bytes do. Bytes are read again and compared with their plan
+ * before they leave here.
+ * @module
+ */
+import { writeBitcoin } from "../../../domain/bitcoin_addresses.ts";
+import { addressOfKey } from "../../../domain/derivation.ts";
+import { ChainError } from "../chain.ts";
+import type { Inspection, Keys, Plan, Signed } from "../order.ts";
+import type { CoinChain } from "./context.ts";
+import { coinOf } from "./node.ts";
+import type { Body } from "./payment.ts";
+import { fromHex, isOurKind, toHex } from "./scripts.ts";
+import {
+  digester,
+  type DigestTransaction,
+  scriptCode,
+  SIGHASH_ALL,
+  SIGHASH_ALL_FORKID,
+} from "./sighash.ts";
+
+/** Offers to be replaced (BIP-125), or does not. */
+const SEQUENCE = { replaceable: 0xfffffffd, final: 0xffffffff };
+
+/** Signs a plan and makes sure that the bytes do what it says and no more. */
+export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promise<Signed> {
+  const body: Body = JSON.parse(plan.body);
+  const [signer] = plan.signers;
+  const key = keys.get(signer);
+  if (!key) throw refused(`the key of ${signer} is missing`);
+  const point = chain.curve.pointFromScalar(key, true);
+  if (!point || await addressOfKey(chain.table.id, chain.network, point) !== signer) {
+    throw refused(`the key given is not that of ${signer}`);
+  }
+  if (await chain.scripts.script(signer) !== body.source || !isOurKind(chain.table, body.source)) {
+    throw refused(`the coins are not ${signer}'s`);
+  }
+  const raw = encode(chain, body, key, point);
+  const seen = await inspectRaw(chain, raw);
+  const fault = faultOf(plan, body, seen, decode(chain, raw).virtualSize());
+  if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
+  return { hash: seen.hash, raw, claims: plan.claims, expires: null, fee: plan.fee };
+}
+
+/**
+ * Reads what signed bytes do. Change is a payment like any other.
+ *
+ * @throws {ChainError} `refused` for bytes that are none of ours, or pay something unknown
+ */
+export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspection> {
+  const { id } = chain.table;
+  const transaction = decode(chain, raw);
+  const from = new Set<string>();
+  for (const input of transaction.ins) {
+    const [signature, point] = input.witness.length > 0
+      ? input.witness
+      : chain.bitcoin.script.decompile(input.script) ?? [];
+    if (!(signature instanceof Uint8Array) || !(point instanceof Uint8Array)) {
+      throw refused("an input is not signed by one key");
+    }
+    from.add(await addressOfKey(id, chain.network, point));
+  }
+  const payments = [];
+  for (const { script, value } of transaction.outs) {
+    const to = await writeBitcoin(id, chain.network, script);
+    if (to === null) throw refused("the transaction pays to an unknown script");
+    payments.push({ to, contract: null, amount: value });
+  }
+  return {
+    hash: transaction.getId(),
+    claims: transaction.ins.map(({ hash, index }) => `${toHex(hash.toReversed())}:${index}`),
+    from: [...from],
+    payments,
+    fee: null,
+    creates: null,
+  };
+}
+
+/** Counts the outputs of signed bytes. */
+export function outputsOf(chain: CoinChain, raw: string): number {
+  return decode(chain, raw).outs.length;
+}
+
+function decode({ bitcoin }: CoinChain, raw: string) {
+  try {
+    return bitcoin.Transaction.fromHex(raw);
+  } catch {
+    throw refused("these are not the bytes of a transaction");
+  }
+}
+
+function encode(chain: CoinChain, body: Body, key: Uint8Array, point: Uint8Array): string {
+  const { bitcoin, table } = chain;
+  const transaction = new bitcoin.Transaction();
+  transaction.version = table.version;
+  const sequence = table.replaceable ? SEQUENCE.replaceable : SEQUENCE.final;
+  const inputs = body.inputs.map(({ claim }) => ({ ...coinOf(claim), sequence }));
+  for (const { hash, index } of inputs) {
+    transaction.addInput(fromHex(hash).reverse(), index, sequence);
+  }
+  const outputs = body.outputs.map(({ script, amount }) => ({ script, amount: BigInt(amount) }));
+  for (const { script, amount } of outputs) transaction.addOutput(fromHex(script), amount);
+  const whole = { version: table.version, locktime: 0, inputs, outputs };
+  const digest = digestOf(chain, body, whole, transaction);
+  for (const at of inputs.keys()) {
+    const signature = derOf(chain, chain.curve.sign(digest(at), key));
+    if (table.witness) transaction.setWitness(at, [signature, point]);
+    else transaction.setInputScript(at, bitcoin.script.compile([signature, point]));
+  }
+  return transaction.toHex();
+}
+
+/** Chooses between the digest with amounts, and the old one. */
+function digestOf(
+  { bitcoin, table }: CoinChain,
+  body: Body,
+  whole: DigestTransaction,
+  transaction: InstanceType<CoinChain["bitcoin"]["Transaction"]>,
+): (at: number) => Uint8Array {
+  if (!table.witness && !table.forkId) {
+    const script = fromHex(body.source);
+    return (at) => transaction.hashForSignature(at, script, SIGHASH_ALL);
+  }
+  const sighash = table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL;
+  const digest = digester(whole, sighash, bitcoin.crypto.hash256);
+  const script = scriptCode(body.source);
+  return (at) => digest(at, { amount: BigInt(body.inputs[at].amount), script });
+}
+
+/** Writes a signature in DER with its sighash byte. */
+function derOf({ bitcoin, table }: CoinChain, signature: Uint8Array): Uint8Array {
+  const der = bitcoin.script.signature.encode(signature, SIGHASH_ALL);
+  // The library knows the sighash bytes of Bitcoin only.
+  if (table.forkId) der[der.length - 1] = SIGHASH_ALL_FORKID;
+  return der;
+}
+
+/** Tells in what signed bytes differ from their plan, or null. */
+function faultOf(plan: Plan, body: Body, seen: Inspection, vsize: number): string | null {
+  const { order } = plan;
+  if (plan.vsize === undefined || vsize > plan.vsize) return "size";
+  if (seen.claims.join() !== plan.claims.join()) return "coins";
+  if (seen.from.join() !== plan.signers.join()) return "sender";
+  const held = body.inputs.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  const gone = seen.payments.reduce((sum, { amount }) => sum + amount, 0n);
+  if (held !== gone + plan.fee) return "fee";
+  const meant = order.kind === "pay"
+    ? order.payments.map(({ to }, at) => ({ to, amount: plan.amounts[at] }))
+    : [];
+  if (plan.change) meant.splice(plan.change.index, 0, plan.change);
+  if (seen.payments.length !== meant.length) return "number of payments";
+  const wrong = seen.payments.some(({ to, amount }, at) =>
+    to !== meant[at].to || amount !== meant[at].amount
+  );
+  return wrong ? "payment" : null;
+}
+
+function refused(why: string): ChainError {
+  return new ChainError("refused", why);
+}

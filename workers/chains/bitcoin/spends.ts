@@ -1,0 +1,111 @@
+/**
+ * Who spent which coin: remembered as blocks go by, and looked up in blocks where it was not seen. A
+ * Bitcoin node tells that a coin is spent but not by whom.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import { type CoinBlock, hashAt, wholeBlock } from "./node.ts";
+
+/** A transaction of a block. */
+export interface Spender {
+  /** Transaction id. */
+  readonly hash: string;
+  /** The block it is in. */
+  readonly blockHash: string;
+  /** That block's height. */
+  readonly height: number;
+  /** Base units that it paid for its place; null where the node does not tell. */
+  readonly fee: bigint | null;
+}
+
+/** What was seen of spent coins. */
+export interface Spends {
+  /** Keeps what a block spends of the coins asked for. */
+  note(block: CoinBlock, claims: ReadonlySet<string>): void;
+  /**
+   * Finds the spenders of coins in the blocks from a height to the head. The search goes on where it
+   * ended the last time; null tells that blocks are left for the next.
+   */
+  find(
+    peer: Peer,
+    claims: readonly string[],
+    from: number,
+    head: number,
+  ): Promise<ReadonlyMap<string, Spender> | null>;
+}
+
+/** How far one search has come. */
+interface Progress {
+  readonly from: number;
+  readonly height: number;
+  readonly hash: string;
+}
+
+const NOTES_MAX = 20_000;
+const SEARCHES_MAX = 2_000;
+/** Blocks looked through in one go. */
+const BLOCKS_AT_ONCE = 200;
+
+/** Makes a memory of spent coins. */
+export function openSpends(): Spends {
+  const notes = new Map<string, Spender>();
+  const searches = new Map<string, Progress>();
+  function note(block: CoinBlock, claims: ReadonlySet<string>): void {
+    if (claims.size === 0) return;
+    for (const { hash, spends, fee } of block.transactions) {
+      for (const claim of spends) {
+        if (!claims.has(claim)) continue;
+        notes.delete(claim);
+        notes.set(claim, { hash, blockHash: block.hash, height: block.height, fee });
+        trim(notes, NOTES_MAX);
+      }
+    }
+  }
+  /** Where to go on; a reorganisation sends the search back to its start. */
+  async function resume(peer: Peer, key: string, from: number): Promise<number> {
+    const last = searches.get(key);
+    if (!last || last.from > from) return from;
+    return await hashAt(peer, last.height) === last.hash ? last.height + 1 : from;
+  }
+  async function known(peer: Peer, claims: readonly string[]): Promise<Map<string, Spender>> {
+    const found = new Map<string, Spender>();
+    for (const claim of claims) {
+      const spender = notes.get(claim);
+      if (!spender) continue;
+      if (await hashAt(peer, spender.height) === spender.blockHash) found.set(claim, spender);
+      else notes.delete(claim);
+    }
+    return found;
+  }
+  return {
+    note,
+    find: async (peer, claims, from, head) => {
+      const found = await known(peer, claims);
+      const missing = claims.filter((claim) => !found.has(claim));
+      if (missing.length === 0) return found;
+      const key = `${peer.name} ${missing.toSorted().join()}`;
+      const start = await resume(peer, key, from);
+      const end = Math.min(head, start + BLOCKS_AT_ONCE - 1);
+      const wanted = new Set(missing);
+      for (let height = start; height <= end; height++) {
+        const blockHash = await hashAt(peer, height);
+        if (blockHash === null) {
+          throw new ChainError("unavailable", `${peer.name} has no block ${height}`);
+        }
+        note(await wholeBlock(peer, blockHash), wanted);
+        searches.delete(key);
+        searches.set(key, { from, height, hash: blockHash });
+        trim(searches, SEARCHES_MAX);
+      }
+      return end < head ? null : await known(peer, claims);
+    },
+  };
+}
+
+/** Forgets what is oldest. */
+function trim<T>(kept: Map<string, T>, most: number): void {
+  if (kept.size <= most) return;
+  const [oldest] = kept.keys();
+  kept.delete(oldest);
+}
