@@ -1,0 +1,98 @@
+import { deepEqual, equal, throws } from "node:assert/strict";
+import { ConfigError, readConfig } from "../config.ts";
+
+const KEYS = {
+  DATABASE_URL: "postgres://purser:secret@db.example/purser",
+  PLATFORM_KEY: "0123456789abcdef",
+  MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+};
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env, false);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+Deno.test("readConfig() needs nothing", () => {
+  const config = readConfig({}, true);
+  equal(config.port, 8080);
+  equal(config.baseUrl, "http://127.0.0.1:8080");
+  equal(config.adminUrl, config.baseUrl);
+  equal(config.databaseUrl, null);
+  equal(config.logFormat, "pretty");
+  deepEqual(config.chains.ETHEREUM.main.rpcUrls, []);
+});
+
+Deno.test("readConfig() gives an object that nobody can change", () => {
+  const config = readConfig(KEYS, false);
+  throws(() => (config as { port: number }).port = 1, TypeError);
+  throws(() => (config.chains.TRON.main.rpcUrls as string[]).push("x"), TypeError);
+});
+
+Deno.test("readConfig() names every fault at once and shows no secret", () => {
+  const faults = faultsOf({
+    ...KEYS,
+    DATABASE_URL: "mysql://root:hunter2@db",
+    PLATFORM_KEY: "hunter2",
+    MASTER_KEY: "hunter2",
+    PORT: "99999",
+    WORKERS: "perhaps",
+    LOG_LEVEL: "loud",
+    TOKEN_TTL_SECONDS: "0",
+    ETHEREUM_RPC_URL: "ftp://user:hunter2@node",
+    BITCOIN_TESTNET_NETWORK: "moon",
+  });
+  const named = faults.map((fault) => fault.split(" ")[0]).sort();
+  deepEqual(named, [
+    "BITCOIN_TESTNET_NETWORK",
+    "DATABASE_URL",
+    "ETHEREUM_RPC_URL",
+    "LOG_LEVEL",
+    "MASTER_KEY",
+    "PLATFORM_KEY",
+    "PORT",
+    "TOKEN_TTL_SECONDS",
+    "WORKERS",
+  ]);
+  equal(faults.join().includes("hunter2"), false);
+});
+
+Deno.test("readConfig() refuses names that look like a chain's and are none", () => {
+  for (
+    const name of [
+      "CHAIN_RPC_URL",
+      "ETHERUM_RPC_URL",
+      "ETHEREUM_RCP_URL",
+      "BITCOINCASH_CONFIRMATIONS",
+    ]
+  ) {
+    deepEqual(faultsOf({ [name]: "1" }), [`${name} is not a known setting of a chain`]);
+  }
+});
+
+Deno.test("readConfig() reads chains with fallbacks, depths and networks", () => {
+  const { BITCOIN, BITCOIN_CASH } = readConfig({
+    BITCOIN_RPC_URL: "http://one.example, https://two.example",
+    BITCOIN_CONFIRMATIONS: "3",
+    BITCOIN_TESTNET_NETWORK: "regtest",
+    BITCOIN_CASH_TESTNET_RPC_URL: "http://three.example",
+    BITCOIN_CASH_TESTNET_CONFIRMATIONS: "0",
+  }, false).chains;
+  deepEqual(BITCOIN.main, {
+    rpcUrls: ["http://one.example", "https://two.example"],
+    confirmations: 3,
+  });
+  equal(BITCOIN.testnetNetwork, "regtest");
+  deepEqual(BITCOIN_CASH.testnet, { rpcUrls: ["http://three.example"], confirmations: 0 });
+});
+
+Deno.test("readConfig() requires keys with a database of one's own, but no master key to serve", () => {
+  const { DATABASE_URL, PLATFORM_KEY } = KEYS;
+  equal(faultsOf({ DATABASE_URL }).length, 2);
+  equal(faultsOf({ DATABASE_URL, WORKERS: "off" }).length, 1);
+  equal(faultsOf({ DATABASE_URL, PLATFORM_KEY, WORKERS: "off" }).length, 0);
+});
