@@ -20,7 +20,9 @@ import { createLog, type Log } from "./log.ts";
 import { createApp } from "./routes/app.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
+import { openChains } from "./workers/chains/registry.ts";
 import { type Runner, startRunner } from "./workers/runner.ts";
+import { openSigner } from "./workers/signer.ts";
 
 /** What every command begins with. */
 interface Base {
@@ -140,12 +142,20 @@ async function realm(base: Base, args: readonly string[]): Promise<void> {
 }
 
 function startWorkers(base: Base): Runner {
-  return startRunner({
+  const chains = openChains(base.config.chains);
+  const runner = startRunner({
     database: base.database,
     log: base.log,
+    chains,
+    signer: openSigner(base.masterKey!, Date.now),
     now: Date.now,
     pollMs: REALM_POLL_MS,
   });
+  const stop = () => {
+    chains.close();
+    return runner.stop();
+  };
+  return { ...runner, stop };
 }
 
 /** Reads the configuration and opens the database, starting it first where it is our own. */

@@ -59,18 +59,18 @@ const COLUMNS = [
 /** What a new account consists of; it starts empty. */
 export type NewAccountRow = Omit<
   AccountRow,
-  "total" | "blocked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system" | "ramp"
+  "total" | "blocked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system"
 >;
 
 /** Adds an account. */
 export async function insertAccount(tx: Tx, account: NewAccountRow): Promise<AccountRow> {
   const [row] = await tx<AccountRow[]>`
     insert into accounts (id, type, asset, testnet, decimals, active, enabled, is_default, currency,
-      currency_places, country, holder, owner, reference, data, created_at)
+      currency_places, country, holder, owner, ramp, reference, data, created_at)
     values (${account.id}, ${account.type}, ${account.asset}, ${account.testnet},
       ${account.decimals}, ${account.active}, ${account.enabled}, ${account.is_default},
       ${account.currency}, ${account.currency_places}, ${account.country}, ${account.holder},
-      ${account.owner}, ${account.reference}, ${tx.json(account.data as never)},
+      ${account.owner}, ${account.ramp}, ${account.reference}, ${tx.json(account.data as never)},
       ${account.created_at})
     returning ${tx(COLUMNS)}`;
   return row;

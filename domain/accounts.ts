@@ -22,6 +22,8 @@ import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import { DecimalText, subtract, trim } from "./money.ts";
 import { assertMay, assertMayAssign, notFound } from "./permissions.ts";
+import { type ChainSettings, placeFor } from "./places.ts";
+import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
 /** What is asked for when an account is made. */
 export const NewAccount = z.strictObject({
@@ -36,6 +38,7 @@ export const NewAccount = z.strictObject({
   owner: Id.optional(),
   testnet: Flag.default(false),
   reference: text(200).optional(),
+  ramp: Id.optional().meta({ description: "The ramp account of a virtual or deposit account." }),
 }).meta({ id: "NewAccount" });
 /** What is asked for when an account is made. */
 export type NewAccount = z.infer<typeof NewAccount>;
@@ -51,7 +54,13 @@ export const AccountView = z.object({
   testnet: z.boolean(),
   default: z.boolean(),
   reference: z.string().nullable(),
-  balance: z.object({ total: DecimalText, available: DecimalText }),
+  ramp: z.union([z.string(), z.object({ address: z.string().nullable() })]).nullable(),
+  balance: z.object({
+    total: DecimalText,
+    available: DecimalText,
+    assets: DecimalText.optional(),
+    gas: DecimalText.optional(),
+  }),
   active: z.boolean(),
   frozen: z.boolean(),
   enabled: z.boolean(),
@@ -67,20 +76,28 @@ export interface LedgerAsset {
 }
 
 /**
- * Makes an account. It is ready a moment later: a job enables it.
+ * Makes a virtual or a ramp account. It is ready a moment later: a job enables it. Deposit accounts
+ * are made where addresses are.
  *
- * @throws {DomainError} asset.unknown, asset.no_testnet, identity.not_found, user.not_found,
- *   permission.role, permission.scope, chain.not_configured
+ * @throws {DomainError} asset.unknown, asset.no_testnet, asset.suspended, identity.not_found,
+ *   user.not_found, ramp.not_found, account.asset_mismatch, permission.role, permission.scope,
+ *   chain.not_configured
  */
 export async function createAccount(
   tx: Tx,
   actor: Actor,
-  input: NewAccount,
+  input: NewAccount & { chains: ChainSettings },
 ): Promise<AccountRow> {
   const asset = await resolveAsset(tx, input.asset, input.testnet);
-  if (input.type !== "virtual") {
-    throw new DomainError("chain.not_configured", `no node is configured for ${asset.code}`);
+  if (input.type === "ramp") {
+    assertReceivable(asset.registered);
+    const place = placeFor(input.chains, asset.registered.chain, input.testnet);
+    const row = await openAccount(tx, actor, { ...input, ramp: undefined, asset, enabled: false });
+    await registerRamp(tx, actor, row, place);
+    return row;
   }
+  const of = { asset: asset.code, testnet: input.testnet };
+  if (input.ramp !== undefined) await resolveRamp(tx, actor, input.ramp, of);
   const row = await openAccount(tx, actor, { ...input, asset, enabled: false });
   await enqueue(tx, actor, "account.enable", { account: row.id });
   return row;
@@ -90,9 +107,16 @@ export async function createAccount(
 export async function openAccount(
   tx: Tx,
   actor: Actor,
-  input: Omit<NewAccount, "asset"> & { asset: LedgerAsset; enabled: boolean },
+  input: Omit<NewAccount, "asset"> & {
+    asset: LedgerAsset;
+    enabled: boolean;
+    /** The holder comes from another account, and was not chosen by the actor. */
+    trusted?: boolean;
+  },
 ): Promise<AccountRow> {
-  const holder = await resolveHolder(tx, actor, input.holder);
+  const holder = input.trusted
+    ? (await selectIdentity(tx, input.holder!))!
+    : await resolveHolder(tx, actor, input.holder);
   const owner = await resolveOwner(tx, actor, input.owner);
   if (input.default) {
     const of = { holder: holder.id, asset: input.asset.code, testnet: input.testnet };
@@ -112,6 +136,7 @@ export async function openAccount(
     country: holder.country,
     holder: holder.id,
     owner,
+    ramp: input.ramp ?? null,
     reference: input.reference ?? null,
     data: input.data,
     created_at: actor.at,
@@ -180,8 +205,19 @@ export function availableOf(account: Pick<AccountRow, "total" | "blocked" | "fro
   return account.frozen ? "0" : subtract(account.total, account.blocked);
 }
 
-/** Shows an account. */
-export function viewAccount(row: AccountRow): EntityView & Record<string, unknown> {
+/** What an account shows of the chain: its address, and what it holds there in whole units. */
+export interface ChainPart {
+  address: string | null;
+  assets: string;
+  /** Only where another coin pays the fees. */
+  gas?: string;
+}
+
+/** Shows an account; `chain` for ramp and deposit accounts. */
+export function viewAccount(
+  row: AccountRow,
+  chain?: ChainPart,
+): EntityView & Record<string, unknown> {
   return {
     id: row.id,
     type: row.type,
@@ -192,7 +228,13 @@ export function viewAccount(row: AccountRow): EntityView & Record<string, unknow
     testnet: row.testnet,
     default: row.is_default,
     reference: row.reference,
-    balance: { total: trim(row.total), available: availableOf(row) },
+    ramp: row.type === "ramp" ? { address: chain?.address ?? null } : row.ramp,
+    balance: {
+      total: trim(row.total),
+      available: availableOf(row),
+      ...(chain === undefined ? {} : { assets: chain.assets }),
+      ...(chain?.gas === undefined ? {} : { gas: chain.gas }),
+    },
     active: row.active,
     frozen: row.frozen,
     enabled: row.enabled,

@@ -6,6 +6,7 @@ import { newId } from "./ids.ts";
 /** Every job and what it is given. */
 export interface JobPayloads {
   "account.enable": { account: string };
+  "ramp.open": { account: string };
 }
 
 /** The name of a job. */

@@ -1,16 +1,12 @@
 /** HTTP face of accounts. @module */
 import { z } from "zod";
-import {
-  AccountView,
-  createAccount,
-  findAccount,
-  findEnabled,
-  NewAccount,
-  viewAccount,
-} from "../domain/accounts.ts";
+import { AccountView, createAccount, findAccount, NewAccount } from "../domain/accounts.ts";
+import { findWholeEnabled, viewWholeAccount } from "../domain/account_views.ts";
+import { createNamedDepositAccount } from "../domain/deposit_accounts.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
+const Populate = z.strictObject({ populate: z.string().optional() });
 const ById = z.strictObject({ id: z.string() });
 
 /** The routes of accounts. */
@@ -34,12 +30,24 @@ export const accountRoutes: readonly AnyRoute[] = [
       "permission.role",
       "permission.scope",
       "chain.not_configured",
+      "asset.suspended",
+      "ramp.not_found",
+      "account.no_ramp",
+      "account.not_enabled",
+      "account.inactive",
+      "account.asset_mismatch",
     ],
     handle: (call) =>
       command(
         call,
-        async (tx) => viewAccount(await createAccount(tx, call.actor, call.body)),
-        { gate: true, ready: findEnabled },
+        async (tx) => {
+          const { chains } = call.services.config;
+          const row = call.body.type === "deposit"
+            ? await createNamedDepositAccount(tx, call.actor, call.body)
+            : await createAccount(tx, call.actor, { ...call.body, chains });
+          return await viewWholeAccount(tx, row);
+        },
+        { gate: true, ready: findWholeEnabled },
       ),
   }),
   route({
@@ -49,13 +57,17 @@ export const accountRoutes: readonly AnyRoute[] = [
     summary: "Read an account",
     access: "user",
     params: ById,
+    query: Populate,
     status: 200,
     answer: AccountView,
     errors: ["account.not_found"],
     handle: (call) =>
       query(
         call,
-        async (db) => viewAccount(await findAccount(db, call.actor, call.params.id)),
+        async (db) =>
+          await viewWholeAccount(db, await findAccount(db, call.actor, call.params.id), {
+            address: call.query.populate?.includes("address"),
+          }),
       ),
   }),
 ];

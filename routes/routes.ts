@@ -1,6 +1,8 @@
 /** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
 import { accountRoutes } from "./accounts.ts";
+import { addressRoutes } from "./addresses.ts";
 import { blockRoutes } from "./blocks.ts";
+import { chainRoutes } from "./chains.ts";
 import { currencyRoutes } from "./currencies.ts";
 import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "./entries.ts";
@@ -20,7 +22,9 @@ export function allRoutes(): AnyRoute[] {
     ...realmRoutes,
     ...userRoutes,
     ...identityRoutes,
+    ...addressRoutes,
     ...accountRoutes,
+    ...chainRoutes,
     ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,

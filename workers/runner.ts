@@ -21,6 +21,8 @@ import type { Actor } from "../domain/actor.ts";
 import type { JobName } from "../domain/jobs.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
+import type { Chains } from "./chains/registry.ts";
+import type { Signer } from "./signer.ts";
 import { TASKS } from "./tasks.ts";
 
 /** What a task works at. */
@@ -29,6 +31,8 @@ export interface Bench {
   pool: Pool;
   actor: Actor;
   log: Log;
+  chains: Chains;
+  signer: Signer;
   /** Aborted when the process is leaving. */
   signal: AbortSignal;
   /** One serializable transaction. No network inside, ever. */
@@ -49,6 +53,8 @@ export interface Runner {
 export interface RunnerOptions {
   database: Database;
   log: Log;
+  chains: Chains;
+  signer: Signer;
   now: () => number;
   /** How often every realm is looked at without being woken. */
   pollMs: number;
@@ -181,6 +187,8 @@ async function runJob(
       realm,
       pool,
       log: options.log,
+      chains: options.chains,
+      signer: options.signer,
       signal,
       actor: workerActor(realm, job.id, start),
       step: (work, how) => serializable(pool, work, how),

@@ -1,6 +1,7 @@
 /** Every job's handler; a job without one does not compile. @module */
 import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
+import { openRampJob } from "./ramps.ts";
 import type { Bench } from "./runner.ts";
 
 /** Does one job. It may run more than once, and two may run at once: only steps change things. */
@@ -11,4 +12,5 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "account.enable": async (bench, { account }) => {
     await bench.step((tx) => enableAccount(tx, bench.actor, account), { gate: true });
   },
+  "ramp.open": openRampJob,
 };

@@ -19,7 +19,9 @@ import { claimsOf } from "../../domain/sessions.ts";
 import { createLog } from "../../log.ts";
 import { type App, createApp } from "../../routes/app.ts";
 import type { Services } from "../../routes/services.ts";
+import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/runner.ts";
+import { openSigner } from "../../workers/signer.ts";
 
 /** An answer, read. */
 export interface Answer {
@@ -174,8 +176,10 @@ async function furnish(
   const send = sender(createApp(services, PLATFORM_KEY));
   const { pool } = (await services.realms.find(made.realm.id))!;
   const admin = await asUser(services, made.realm.id, made.admin, send);
+  const chains = openChains(services.config.chains);
+  const signer = openSigner(services.config.masterKey!, Date.now);
   const drain = async () => {
-    const options = { database, log: services.log, now: Date.now, pollMs: 1000 };
+    const options = { database, log: services.log, chains, signer, now: Date.now, pollMs: 1000 };
     await startRunner(options, { loop: false, only: made.realm.id }).drain(30_000);
   };
   return {
@@ -222,6 +226,7 @@ async function furnish(
     },
     drain,
     async [Symbol.asyncDispose]() {
+      chains.close();
       await database.close();
     },
   };

@@ -1,0 +1,158 @@
+/** Statements on ramps and the addresses below them. @module */
+import type { Db, Tx } from "./database.ts";
+
+/** A ramp: where an account's keys and addresses come from. */
+export interface RampRow {
+  account: string;
+  chain: string;
+  network: string;
+  /** The account step of the derivation path. */
+  number: number;
+  /** Null until derived. */
+  xpub: string | null;
+  next_index: number;
+  created_at: number;
+}
+
+/** An address of ours. It is handed out once and kept for ever. */
+export interface AddressRow {
+  id: string;
+  /** The ramp account, or the deposit account that it was made for. */
+  account: string;
+  ramp: string;
+  /** The virtual account that deposits go on to. */
+  serves: string | null;
+  chain: string;
+  network: string;
+  address: string;
+  derivation_key: number;
+  xpub: string | null;
+  asset: string;
+  data: Record<string, unknown>;
+  owner: string | null;
+  created_at: number;
+}
+
+const RAMP = ["account", "chain", "network", "number", "xpub", "next_index", "created_at"] as const;
+const ADDRESS = [
+  "id",
+  "account",
+  "ramp",
+  "serves",
+  "chain",
+  "network",
+  "address",
+  "derivation_key",
+  "xpub",
+  "asset",
+  "data",
+  "owner",
+  "created_at",
+] as const;
+
+/** Adds a ramp under the next free number of its chain and network. */
+export async function insertRamp(
+  tx: Tx,
+  ramp: Pick<RampRow, "account" | "chain" | "network" | "created_at">,
+): Promise<void> {
+  await tx`
+    insert into ramps (account, chain, network, number, created_at)
+    select ${ramp.account}, ${ramp.chain}, ${ramp.network}, coalesce(max(number) + 1, 0),
+      ${ramp.created_at}
+    from ramps where chain = ${ramp.chain} and network = ${ramp.network}`;
+}
+
+/** Reads a ramp. */
+export async function selectRamp(db: Db, account: string): Promise<RampRow | null> {
+  const [row] = await db<RampRow[]>`select ${db(RAMP)} from ramps where account = ${account}`;
+  return row ?? null;
+}
+
+/** Reads the ramps of a place that have no address yet. */
+export async function selectUnopenedRamps(
+  db: Db,
+  place: { chain: string; network: string },
+): Promise<RampRow[]> {
+  return await db<RampRow[]>`
+    select ${db(RAMP)} from ramps r
+    where chain = ${place.chain} and network = ${place.network} and next_index = 0
+    order by number`;
+}
+
+/** Lists the chains and networks that the realm has ramps or watched addresses on. */
+export async function selectPlaces(db: Db): Promise<{ chain: string; network: string }[]> {
+  return await db<{ chain: string; network: string }[]>`
+    select chain, network from ramps union select chain, network from external_addresses
+    where deleted_at is null order by chain, network`;
+}
+
+/** Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub. */
+export async function takeIndex(
+  tx: Tx,
+  account: string,
+): Promise<(RampRow & { taken: number; xpub: string }) | null> {
+  const [row] = await tx<(RampRow & { taken: number; xpub: string })[]>`
+    update ramps set next_index = next_index + 1
+    where account = ${account} and xpub is not null and next_index > 0
+    returning ${tx(RAMP)}, next_index - 1 as taken`;
+  return row ?? null;
+}
+
+/** Keeps a ramp's xpub and its first index; tells whether it had none before. */
+export async function markOpened(tx: Tx, account: string, xpub: string): Promise<boolean> {
+  const rows = await tx`
+    update ramps set xpub = ${xpub}, next_index = 1
+    where account = ${account} and next_index = 0 returning account`;
+  return rows.length > 0;
+}
+
+/** Adds an address. */
+export async function insertAddress(tx: Tx, address: AddressRow): Promise<void> {
+  await tx`insert into addresses ${tx({ ...address, data: tx.json(address.data as never) })}`;
+}
+
+/** Reads the address of a ramp or deposit account. */
+export async function selectAddressOf(db: Db, account: string): Promise<AddressRow | null> {
+  const [row] = await db<AddressRow[]>`
+    select ${db(ADDRESS)} from addresses where account = ${account}`;
+  return row ?? null;
+}
+
+/** Reads the addresses of several accounts: their own, and those that serve them. */
+export async function selectAddressesFor(
+  db: Db,
+  accounts: readonly string[],
+): Promise<AddressRow[]> {
+  return await db<AddressRow[]>`
+    select ${db(ADDRESS)} from addresses
+    where account = any (${`{${accounts.join(",")}}`}::text::uuid[])
+      or serves = any (${`{${accounts.join(",")}}`}::text::uuid[])
+    order by id`;
+}
+
+/** Reads the addresses that deposits for an account can be sent to, oldest first. */
+export async function selectAddresses(db: Db, account: string): Promise<AddressRow[]> {
+  return await db<AddressRow[]>`
+    select ${db(ADDRESS)} from addresses
+    where account = ${account} or serves = ${account} or (ramp = ${account} and serves is null)
+    order by id`;
+}
+
+/** A balance as last seen on the chain, in base units. */
+export interface HoldingRow {
+  account: string;
+  contract: string;
+  amount: string;
+}
+
+/** Reads what the addresses of ramp and deposit accounts hold, as last seen. */
+export async function selectHoldings(
+  db: Db,
+  accounts: readonly string[],
+): Promise<HoldingRow[]> {
+  return await db<HoldingRow[]>`
+    select a.account, h.contract, h.amount
+    from addresses a join holdings h
+      on h.chain = a.chain and h.network = a.network and h.address = a.address
+    where a.account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
+}

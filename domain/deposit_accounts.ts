@@ -1,0 +1,204 @@
+/**
+ * Deposit accounts: each is one more address of a ramp, so that deposits can be told apart. The
+ * address comes from the ramp's xpub; no key is needed.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import type { Db, Tx } from "../db/database.ts";
+import {
+  type AddressRow,
+  insertAddress,
+  type RampRow,
+  selectAddresses,
+  takeIndex,
+} from "../db/ramps.ts";
+import { viewAddress } from "./account_views.ts";
+import {
+  assertAccount,
+  findAccount,
+  type NewAccount,
+  openAccount,
+  viewAccount,
+} from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import type { Network } from "./addresses.ts";
+import { type ChainId, findAsset } from "./assets.ts";
+import { deriveAddress } from "./derivation.ts";
+import { FreeForm } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { emit } from "./events.ts";
+import { isId, newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import { assertReceivable, openRamp, resolveRamp } from "./ramps.ts";
+
+/** What is asked for when an address is made. */
+export const NewAddress = z.strictObject({
+  data: FreeForm.default({}).meta({ description: "Copied into the deposits that arrive there." }),
+}).meta({ id: "NewAddress" });
+/** What is asked for when an address is made. */
+export type NewAddress = z.infer<typeof NewAddress>;
+
+/** An address as shown. */
+export const AddressView = z.object({
+  id: z.string(),
+  account: z.string(),
+  asset: z.string(),
+  address: z.string(),
+  derivation_key: z.string(),
+  xpub: z.string().nullable(),
+  destination_tag: z.string().nullable(),
+  memo: z.string().nullable(),
+  message: z.string().nullable(),
+  notification: z.string().nullable(),
+  owner: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+  created_at: z.number().int(),
+  error: z.unknown(),
+}).meta({ id: "Address" });
+
+/** What a deposit account is made of. */
+interface Wanted {
+  /** The ramp account. */
+  ramp: AccountRow;
+  /** The virtual account that its deposits go on to. */
+  serves: AccountRow | null;
+  data: Record<string, unknown>;
+  /** What else was asked for; the holder only if the actor chose it. */
+  rest?: Partial<NewAccount>;
+}
+
+/**
+ * Makes a deposit account on a ramp account, or on a virtual account one of its ramp that serves it.
+ *
+ * @throws {DomainError} account.not_found, account.no_ramp, account.not_enabled, asset.suspended,
+ *   permission.role, permission.owner
+ */
+export async function addAddress(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; data: Record<string, unknown> },
+): Promise<AccountRow> {
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  if (account.type === "ramp") {
+    return await createDepositAccount(tx, actor, { ramp: account, serves: null, data: input.data });
+  }
+  return await serveAccount(tx, actor, { account, data: input.data });
+}
+
+/**
+ * Makes a deposit account whose deposits go on to a virtual account; rights were checked.
+ *
+ * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
+ */
+export async function serveAccount(
+  tx: Tx,
+  actor: Actor,
+  input: { account: AccountRow; data: Record<string, unknown> },
+): Promise<AccountRow> {
+  const { account } = input;
+  const ramp = account.ramp === null ? null : await selectAccount(tx, account.ramp);
+  if (account.type !== "virtual" || ramp === null || ramp.deleted_at !== null) {
+    throw new DomainError("account.no_ramp", "the account has no ramp");
+  }
+  return await createDepositAccount(tx, actor, { ramp, serves: account, data: input.data });
+}
+
+/**
+ * Makes a deposit account as accounts are made, by naming its ramp.
+ *
+ * @throws {DomainError} ramp.not_found, account.no_ramp and those of {@link addAddress}
+ */
+export async function createNamedDepositAccount(
+  tx: Tx,
+  actor: Actor,
+  input: NewAccount,
+): Promise<AccountRow> {
+  if (input.ramp === undefined) {
+    throw new DomainError("account.no_ramp", "a deposit account is made on a ramp");
+  }
+  const ramp = await resolveRamp(tx, actor, input.ramp, input);
+  assertAccount(actor, "write", ramp);
+  return await createDepositAccount(tx, actor, {
+    ramp,
+    serves: null,
+    data: input.data,
+    rest: input,
+  });
+}
+
+async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promise<AccountRow> {
+  const { ramp, serves } = wanted;
+  const asset = findAsset(ramp.asset)!;
+  assertReceivable(asset);
+  if (!ramp.enabled) throw new DomainError("account.not_enabled", "the ramp has no address yet");
+  if (!ramp.active) throw new DomainError("account.inactive", "the ramp is deactivated");
+  const row = await openAccount(tx, actor, {
+    default: false,
+    holder: (serves ?? ramp).holder!,
+    data: wanted.data,
+    ...wanted.rest,
+    type: "deposit",
+    testnet: ramp.testnet,
+    asset: { code: asset.code, decimals: ramp.decimals, registered: asset },
+    ramp: ramp.id,
+    trusted: wanted.rest?.holder === undefined,
+    enabled: false,
+  });
+  await addAddressRow(tx, actor, { ...wanted, account: row });
+  await enqueue(tx, actor, "account.enable", { account: row.id });
+  return row;
+}
+
+async function addAddressRow(
+  tx: Tx,
+  actor: Actor,
+  of: Wanted & { account: AccountRow },
+): Promise<void> {
+  const branch = await takeIndex(tx, of.ramp.id);
+  if (branch === null) throw new DomainError("account.not_enabled", "the ramp has no address yet");
+  const { chain, network, xpub, taken } = branch;
+  await insertAddress(tx, {
+    id: newId(actor.at),
+    account: of.account.id,
+    ramp: of.ramp.id,
+    serves: of.serves?.id ?? null,
+    chain,
+    network,
+    address: await deriveAddress(chain as ChainId, network as Network, xpub, taken),
+    derivation_key: taken,
+    xpub,
+    asset: of.ramp.asset,
+    data: of.data,
+    owner: of.account.owner,
+    created_at: actor.at,
+  });
+}
+
+/** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */
+export async function openRampAccount(
+  tx: Tx,
+  actor: Actor,
+  ramp: RampRow,
+  derived: { xpub: string; address: string },
+): Promise<void> {
+  const row = await openRamp(tx, actor, ramp, derived);
+  if (row === null) return;
+  const view = viewAccount(row, { address: derived.address, assets: "0" });
+  await emit(tx, actor, "account.enabled", { id: row.id, owner: row.owner, view });
+}
+
+/**
+ * Lists the addresses that deposits for an account can be sent to.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function listAddresses(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>[]> {
+  const account = await findAccount(db, actor, id);
+  return (await selectAddresses(db, account.id)).map((row: AddressRow) => viewAddress(row));
+}

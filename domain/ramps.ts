@@ -1,0 +1,93 @@
+/**
+ * Ramps: the accounts that connect the ledger to a chain. A ramp has a number on its chain, an xpub
+ * below which its addresses lie, and an address of its own (index 0). No key is known here.
+ * @module
+ */
+import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
+import type { Tx } from "../db/database.ts";
+import { insertAddress, insertRamp, markOpened, type RampRow } from "../db/ramps.ts";
+import type { Actor } from "./actor.ts";
+import type { Asset } from "./assets.ts";
+import { DomainError } from "./errors.ts";
+import { isId, newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import { assertMay, notFound } from "./permissions.ts";
+import type { ChainPlace } from "./places.ts";
+
+/**
+ * Refuses assets that cannot be received from a chain.
+ *
+ * @throws {DomainError} asset.unknown for a virtual currency, asset.suspended
+ */
+export function assertReceivable(asset: Asset | null): asserts asset is Asset {
+  if (asset === null) {
+    throw new DomainError("asset.unknown", "a virtual currency lives on no chain");
+  }
+  if (asset.state === "suspended" || asset.state === "withdraw-only") {
+    throw new DomainError("asset.suspended", asset.reason ?? `${asset.code} takes no deposits`);
+  }
+}
+
+/** Gives a new ramp account its number; a worker derives its xpub and address, then enables it. */
+export async function registerRamp(
+  tx: Tx,
+  actor: Actor,
+  account: AccountRow,
+  place: ChainPlace,
+): Promise<void> {
+  await insertRamp(tx, { account: account.id, ...place, created_at: actor.at });
+  await enqueue(tx, actor, "ramp.open", { account: account.id });
+}
+
+/**
+ * Keeps what the worker derived for a ramp. Once is enough.
+ *
+ * @returns the account that is ready now; null if it was before
+ */
+export async function openRamp(
+  tx: Tx,
+  actor: Actor,
+  ramp: RampRow,
+  derived: { xpub: string; address: string },
+): Promise<AccountRow | null> {
+  if (!await markOpened(tx, ramp.account, derived.xpub)) return null;
+  const account = (await selectAccount(tx, ramp.account))!;
+  await insertAddress(tx, {
+    id: newId(actor.at),
+    account: account.id,
+    ramp: account.id,
+    serves: null,
+    chain: ramp.chain,
+    network: ramp.network,
+    address: derived.address,
+    derivation_key: 0,
+    xpub: derived.xpub,
+    asset: account.asset,
+    data: {},
+    owner: account.owner,
+    created_at: actor.at,
+  });
+  return await markEnabled(tx, account.id);
+}
+
+/**
+ * Finds the ramp that a virtual account shall use.
+ *
+ * @throws {DomainError} ramp.not_found, account.asset_mismatch
+ */
+export async function resolveRamp(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  of: { asset: string; testnet: boolean },
+): Promise<AccountRow> {
+  const ramp = isId(id) ? await selectAccount(tx, id) : null;
+  if (ramp === null || ramp.deleted_at !== null || ramp.type !== "ramp") {
+    throw notFound("ramp.not_found");
+  }
+  assertMay(actor, "read", { owner: ramp.owner, what: "ramp.not_found" });
+  if (ramp.asset !== of.asset || ramp.testnet !== of.testnet) {
+    throw new DomainError("account.asset_mismatch", "the ramp is of another asset or network");
+  }
+  return ramp;
+}

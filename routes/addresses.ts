@@ -1,0 +1,54 @@
+/** HTTP face of deposit addresses. @module */
+import { z } from "zod";
+import { findWholeEnabled, viewWholeAccount } from "../domain/account_views.ts";
+import { AccountView } from "../domain/accounts.ts";
+import { addAddress, AddressView, listAddresses, NewAddress } from "../domain/deposit_accounts.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+
+/** The routes of deposit addresses, in the singular and in the plural. */
+export const addressRoutes: readonly AnyRoute[] = ["account", "accounts"].flatMap((noun) => [
+  route({
+    method: "GET",
+    path: `/v1/${noun}/{id}/address`,
+    tag: "Accounts",
+    summary: "List the addresses that deposits for an account can be sent to",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: z.array(AddressView),
+    errors: ["account.not_found"],
+    handle: (call) => query(call, (db) => listAddresses(db, call.actor, call.params.id)),
+  }),
+  route({
+    method: "POST",
+    path: `/v1/${noun}/{id}/address`,
+    tag: "Accounts",
+    summary: "Make a new deposit account with an address of its own",
+    description: "On a ramp account, deposits stay on the ramp; on a virtual account, a deposit " +
+      "account of its ramp is made whose deposits go on to it.",
+    access: "user",
+    params: ById,
+    body: NewAddress,
+    status: 201,
+    answer: AccountView,
+    errors: [
+      "account.not_found",
+      "account.no_ramp",
+      "account.not_enabled",
+      "account.inactive",
+      "asset.suspended",
+      "permission.role",
+      "permission.owner",
+    ],
+    handle: (call) =>
+      command(call, async (tx) => {
+        const input = { account: call.params.id, data: call.body.data };
+        return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
+          address: true,
+        });
+      }, { gate: true, ready: findWholeEnabled }),
+  }),
+]);

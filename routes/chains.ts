@@ -1,0 +1,31 @@
+/** HTTP face of assets and chains. @module */
+import { z } from "zod";
+import { AssetView, ChainView, listAssets, listChains } from "../domain/chain_status.ts";
+import { query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+/** The routes of assets and chains. */
+export const chainRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/assets",
+    tag: "Chains",
+    summary: "List every asset",
+    access: "user",
+    status: 200,
+    answer: z.array(AssetView),
+    errors: [],
+    handle: (call) => query(call, () => Promise.resolve(listAssets(call.services.config.chains))),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/chains",
+    tag: "Chains",
+    summary: "List the configured chains and how far they were looked at",
+    access: "user",
+    status: 200,
+    answer: z.array(ChainView),
+    errors: [],
+    handle: (call) => query(call, (db) => listChains(db, call.services.config.chains)),
+  }),
+];

@@ -1,0 +1,96 @@
+import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { startAnvil } from "../support/anvil.ts";
+import { testRealm } from "../support/realm.ts";
+
+Deno.test("ramps get an address each, from xpubs that share nothing", async () => {
+  await using anvil = await startAnvil(31337);
+  await using realm = await testRealm({ env: { ETHEREUM_TESTNET_RPC_URL: anvil.url } });
+  const { send } = realm.admin;
+  const wanted = { type: "ramp", asset: "ETH", testnet: true };
+  const made = await send("POST", "/v1/accounts", wanted);
+  equal(made.status, 201, made.text);
+  deepEqual(made.body.ramp, { address: null });
+  equal(made.body.enabled, false);
+  const second = await send("POST", "/v1/accounts", wanted);
+  await realm.drain();
+  const ramp = (await send("GET", `/v1/accounts/${made.body.id}?populate=address`)).body;
+  equal(ramp.enabled, true);
+  equal(ramp.active, true);
+  match(ramp.ramp.address, /^0x[0-9a-fA-F]{40}$/);
+  equal(ramp.address.address, ramp.ramp.address);
+  equal(ramp.address.derivation_key, "0");
+  match(ramp.address.xpub, /^tpub/);
+  equal(ramp.chain, "ETHEREUM");
+  deepEqual(ramp.balance, { total: "0", available: "0", assets: "0" });
+  const other = (await send("GET", `/v1/accounts/${second.body.id}?populate=address`)).body;
+  notEqual(other.ramp.address, ramp.ramp.address);
+  notEqual(other.address.xpub, ramp.address.xpub);
+});
+
+Deno.test("POST /v1/account/<id>/address makes deposit accounts on ramps and on virtual accounts", async () => {
+  await using anvil = await startAnvil(31337);
+  await using realm = await testRealm({ env: { ETHEREUM_TESTNET_RPC_URL: anvil.url } });
+  const { send } = realm.admin;
+  const at = { asset: "ETH", testnet: true };
+  const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).body.id;
+  const early = await send("POST", `/v1/account/${ramp}/address`, {});
+  deepEqual([early.status, early.body.code], [409, "account.not_enabled"]);
+  await realm.drain();
+  const given = await send("POST", `/v1/account/${ramp}/address`, { data: { order: "7" } });
+  equal(given.status, 201, given.text);
+  deepEqual([given.body.type, given.body.ramp, given.body.asset], ["deposit", ramp, "ETH"]);
+  deepEqual(given.body.address.data, { order: "7" });
+  const virtual = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).body;
+  equal(virtual.ramp, ramp);
+  const serving = await send("POST", `/v1/accounts/${virtual.id}/address`, {});
+  equal(serving.status, 201, serving.text);
+  await realm.drain();
+  const ready = await send("GET", `/v1/accounts/${serving.body.id}`);
+  deepEqual([ready.body.enabled, ready.body.balance.assets], [true, "0"]);
+  const ofRamp = (await send("GET", `/v1/account/${ramp}/address`)).body;
+  deepEqual(ofRamp.map((one: { derivation_key: string }) => one.derivation_key), ["0", "1"]);
+  const ofVirtual = (await send("GET", `/v1/account/${virtual.id}/address`)).body;
+  deepEqual(ofVirtual.map((one: { derivation_key: string }) => one.derivation_key), ["2"]);
+  equal(ofVirtual[0].account, virtual.id);
+});
+
+Deno.test("ramps and addresses are refused where they cannot work", async () => {
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: "http://127.0.0.1:9" } });
+  const { send } = realm.admin;
+  const tried = async (body: Record<string, unknown>) => {
+    const { status, body: { code } } = await send("POST", "/v1/accounts", body);
+    return [status, code];
+  };
+  deepEqual(await tried({ type: "ramp", asset: "BTC" }), [503, "chain.not_configured"]);
+  deepEqual(await tried({ type: "ramp", asset: "ETH", testnet: true }), [
+    503,
+    "chain.not_configured",
+  ]);
+  deepEqual(await tried({ type: "ramp", asset: "USDC", testnet: true }), [422, "asset.no_testnet"]);
+  deepEqual(await tried({ type: "ramp", asset: "GMC" }), [409, "asset.suspended"]);
+  deepEqual(await tried({ type: "deposit", asset: "ETH" }), [409, "account.no_ramp"]);
+  const virtual = await send("POST", "/v1/accounts", { type: "virtual", asset: "ETH" });
+  const none = await send("POST", `/v1/account/${virtual.body.id}/address`, {});
+  deepEqual([none.status, none.body.code], [409, "account.no_ramp"]);
+  const usdc = (await send("POST", "/v1/accounts", { type: "ramp", asset: "USDC" })).body;
+  const mixed = { type: "virtual", asset: "ETH", ramp: usdc.id };
+  deepEqual(await tried(mixed), [409, "account.asset_mismatch"]);
+  const stranger = await realm.user();
+  const unseen = await stranger.send("POST", `/v1/account/${usdc.id}/address`, {});
+  deepEqual([unseen.status, unseen.body.code], [404, "account.not_found"]);
+});
+
+Deno.test("GET /v1/assets lists the registry, GET /v1/chains the configured chains", async () => {
+  await using realm = await testRealm({ env: { BSC_RPC_URL: "http://127.0.0.1:9" } });
+  const { send } = realm.admin;
+  const assets = (await send("GET", "/v1/assets")).body;
+  const find = (code: string) => assets.find((one: { code: string }) => one.code === code);
+  deepEqual([find("BSC").configured, find("ETH").configured], [true, false]);
+  deepEqual([find("USDC").decimals, find("USDC_BSC").decimals], [6, 18]);
+  equal(find("GMC").state, "suspended");
+  equal(find("PYUSD_SOL").class.includes("SPL"), true);
+  const chains = (await send("GET", "/v1/chains")).body;
+  deepEqual(chains.map((one: { chain: string; height: null }) => [one.chain, one.height]), [
+    ["BSC", null],
+  ]);
+});

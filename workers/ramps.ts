@@ -1,0 +1,39 @@
+/** Opens ramps: derives what a ramp account needs before anybody may pay to it. @module */
+import { insertCursor, selectCursor } from "../db/chains.ts";
+import { type RampRow, selectRamp } from "../db/ramps.ts";
+import { reading } from "../db/transaction.ts";
+import type { Network } from "../domain/addresses.ts";
+import type { ChainId } from "../domain/assets.ts";
+import { openRampAccount } from "../domain/deposit_accounts.ts";
+import { deriveAddress } from "../domain/derivation.ts";
+import type { Bench } from "./runner.ts";
+
+/**
+ * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
+ * anybody, so no payment can be missed; without a node, the ramp waits.
+ */
+export async function openRampJob(bench: Bench, { account }: { account: string }): Promise<void> {
+  const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
+  if (ramp === null || ramp.next_index > 0) return;
+  await beginCursor(bench, ramp);
+  const chain = ramp.chain as ChainId;
+  const network = ramp.network as Network;
+  const vault = { realm: bench.realm.id, pool: bench.pool };
+  const xpub = await bench.signer.xpub(vault, { chain, network, number: ramp.number });
+  if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
+  const derived = { xpub, address: await deriveAddress(chain, network, xpub, 0) };
+  await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
+}
+
+/** Begins the cursor of a place at its head, unless it has begun. */
+export async function beginCursor(
+  bench: Bench,
+  place: Pick<RampRow, "chain" | "network">,
+): Promise<void> {
+  if (await reading(bench.pool, (db) => selectCursor(db, place)) !== null) return;
+  const at = { chain: place.chain as ChainId, testnet: place.network !== "main" };
+  const head = await (await bench.chains.open(at)).head();
+  const { chain, network } = place;
+  const cursor = { chain, network, height: head.height, hash: head.hash, at: bench.actor.at };
+  await bench.step((tx) => insertCursor(tx, cursor));
+}

@@ -1,0 +1,128 @@
+/**
+ * The only opener of seeds. It derives xpubs, lends private keys for one call, and forgets what it
+ * opened. Nothing it throws or logs holds key material.
+ * @module
+ */
+import type { Pool } from "../db/database.ts";
+import { insertSecret, type SecretRow, selectSecretOfKind } from "../db/secrets.ts";
+import { reading, serializable } from "../db/transaction.ts";
+import type { Network } from "../domain/addresses.ts";
+import type { ChainId } from "../domain/assets.ts";
+import { newId } from "../domain/ids.ts";
+import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain/secrets.ts";
+import { accountXpub, addressKey, seedOf, wipe } from "./chains/keys.ts";
+import type { Keys } from "./chains/order.ts";
+
+/** A realm's own secrets: where they are, and whose. */
+export interface Vault {
+  /** Realm id. */
+  readonly realm: string;
+  /** The realm's pool. */
+  readonly pool: Pool;
+}
+
+/** Where in the tree of keys an account of a ramp is. */
+export interface Branch {
+  /** Which chain. */
+  readonly chain: ChainId;
+  /** Which network. */
+  readonly network: Network;
+  /** The ramp's number. */
+  readonly number: number;
+}
+
+/** One key of a branch. */
+export interface Leaf extends Branch {
+  /** The address's number. */
+  readonly index: number;
+  /** The address that the key must be of. */
+  readonly address: string;
+}
+
+/** What may be asked of whoever holds the seeds. */
+export interface Signer {
+  /** Makes the realm's seed, once and for all. */
+  plant(vault: Vault): Promise<void>;
+  /** Derives the xpub of a ramp; null on Solana. */
+  xpub(vault: Vault, branch: Branch): Promise<string | null>;
+  /**
+   * Lends the keys of addresses for one call and wipes them after it.
+   *
+   * @throws {TypeError} if a derived key is not its address's
+   */
+  lend<T>(vault: Vault, leaves: readonly Leaf[], use: (keys: Keys) => Promise<T>): Promise<T>;
+}
+
+const KIND = "seed";
+
+/**
+ * Makes the signer.
+ *
+ * @param masterKey base64 of 32 bytes
+ */
+export function openSigner(masterKey: string, now: () => number): Signer {
+  let master: Promise<MasterKey> | null = null;
+  const key = () => master ??= readMasterKey(masterKey);
+  async function withSeed<T>(
+    vault: Vault,
+    use: (seed: Uint8Array<ArrayBuffer>) => Promise<T>,
+  ): Promise<T> {
+    const row = await seedRow(vault, await key(), now());
+    const entropy = await openSecret(
+      await key(),
+      { realm: vault.realm, kind: KIND, id: row.id },
+      row,
+    );
+    const seed = await stretch(entropy).finally(() => wipe(entropy));
+    return await use(seed).finally(() => wipe(seed));
+  }
+  return {
+    async plant(vault) {
+      await seedRow(vault, await key(), now());
+    },
+    xpub: (vault, { chain, network, number }) =>
+      withSeed(vault, (seed) => accountXpub(seed, chain, network, number)),
+    lend: (vault, leaves, use) => withSeed(vault, (seed) => lendFrom(seed, leaves, use)),
+  };
+}
+
+async function lendFrom<T>(
+  seed: Uint8Array,
+  leaves: readonly Leaf[],
+  use: (keys: Keys) => Promise<T>,
+): Promise<T> {
+  const keys = new Map<string, Uint8Array>();
+  try {
+    for (const { chain, network, number, index, address } of leaves) {
+      const made = await addressKey(seed, chain, network, number, index);
+      keys.set(made.address, made.key);
+      if (made.address !== address) throw new TypeError(`the seed has no key of ${address}`);
+    }
+    return await use(keys);
+  } finally {
+    for (const one of keys.values()) wipe(one);
+  }
+}
+
+/** Finds the realm's seed, or makes it; of two who make one at once, the first wins. */
+async function seedRow(vault: Vault, master: MasterKey, at: number): Promise<SecretRow> {
+  const read = () => reading(vault.pool, (db) => selectSecretOfKind(db, KIND));
+  const found = await read();
+  if (found !== null) return found;
+  const id = newId(at);
+  const entropy = crypto.getRandomValues(new Uint8Array(32));
+  try {
+    const sealed = await sealSecret(master, { realm: vault.realm, kind: KIND, id }, entropy);
+    const row = { id, kind: KIND, created_at: at, ...sealed };
+    await serializable(vault.pool, (tx) => insertSecret(tx, row));
+  } finally {
+    wipe(entropy);
+  }
+  return (await read())!;
+}
+
+/** From the stored entropy to the seed, over the phrase that a person would write down. */
+async function stretch(entropy: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { Mnemonic } = await import("ethers/wallet");
+  return await seedOf(Mnemonic.fromEntropy(entropy).phrase);
+}
