@@ -36,7 +36,13 @@ export async function run(args: readonly string[]): Promise<number> {
     const command = new Deno.Command(Deno.execPath(), {
       args: ["test", "--parallel", "--frozen", ...PERMISSIONS, ...args, ...paths],
       cwd: ROOT,
-      env: { NO_COLOR: "1", TEST_DATABASE_URL: given ?? server!.url, LOG_LEVEL: "error" },
+      env: {
+        NO_COLOR: "1",
+        TEST_DATABASE_URL: given ?? server!.url,
+        // With a server of one's own, its role must be allowed to do what a superuser does here.
+        TEST_SUPERUSER_URL: given ?? server!.superuserUrl,
+        LOG_LEVEL: "error",
+      },
       stdout: "piped",
       stderr: "inherit",
     });
