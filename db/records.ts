@@ -77,6 +77,19 @@ export async function insertEvent(
       ${tx.json(event.payload as never)}, ${event.created_at})`;
 }
 
+/** Adds several outgoing events, in their order. */
+export async function insertEvents(
+  tx: Tx,
+  events: readonly Parameters<typeof insertEvent>[1][],
+): Promise<void> {
+  const text = JSON.stringify(events);
+  await tx`
+    insert into events (id, type, entity, owner, payload, created_at)
+    select e.id, e.type, e.entity, e.owner, e.payload, to_timestamp(e.created_at / 1000.0)
+    from jsonb_to_recordset(${text}::text::jsonb)
+      e(id uuid, type text, entity uuid, owner uuid, payload jsonb, created_at bigint)`;
+}
+
 /** Adds a line to the audit trail. */
 export async function insertAudit(
   tx: Tx,

@@ -72,6 +72,14 @@ export async function trial<T>(
   }
 }
 
+/** Runs `work` at isolation level read committed: for what one row lock keeps apart. */
+export async function locking<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return await pool.sql.begin(async (tx) => {
+    if (pool.settings !== "") await tx.unsafe(pool.settings);
+    return await work(tx);
+  }) as T;
+}
+
 /** Runs reads: plain statements on the pool, or one transaction where settings must be said. */
 export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
   if (pool.settings === "") return await work(pool.sql);

@@ -9,6 +9,7 @@ import { entryRoutes } from "./entries.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { openapiRoutes } from "./openapi.ts";
+import { postingRoutes } from "./postings.ts";
 import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -28,6 +29,7 @@ export function allRoutes(): AnyRoute[] {
     ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,
+    ...postingRoutes,
     ...transactionRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,

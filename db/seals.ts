@@ -1,0 +1,121 @@
+/**
+ * Statements of the chain of hashes: what is posted and not sealed yet, the seals, and their head.
+ * Whoever seals holds the head's row; posting never touches it, and so never waits.
+ * @module
+ */
+import type { Db, Tx } from "./database.ts";
+
+/** The end of the chain. */
+export interface HeadRow {
+  seq: string;
+  hash: Uint8Array;
+}
+
+/** What a transaction's sealed form is made of. */
+export interface SealableRow {
+  id: string;
+  type: string;
+  source: string;
+  destination: string;
+  asset: string;
+  amount: string;
+  fiat_currency: string | null;
+  fiat_rate: string | null;
+  fiat_value: string | null;
+  reference: string | null;
+  reverts: string | null;
+  seal: Record<string, unknown> | null;
+  address_data: Record<string, unknown> | null;
+  owner: string | null;
+  created_at: number;
+}
+
+/** A sealed transaction; its facts are null where the transaction itself is missing. */
+export type SealedRow =
+  & { seq: string; hash: Uint8Array; sealed: string }
+  & (SealableRow | { id: null });
+
+const FACTS = "t.id, t.type, t.source, t.destination, t.asset, t.amount, t.fiat_currency, " +
+  "t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.seal, t.address_data, t.owner, t.created_at";
+
+/** Locks the head of the chain; null while another process seals. */
+export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
+  const [row] = await tx<(HeadRow & { heard: boolean })[]>`
+    select seq, hash, exists (select 1 from event_listeners
+      where type = 'transaction.created' and until > now()) as heard
+    from seal_head for update of seal_head skip locked`;
+  return row ?? null;
+}
+
+/** Reads the next commits to seal, of about `limit` transactions, in the order of commit. */
+export async function selectUnsealed(
+  tx: Tx,
+  limit: number,
+): Promise<{ commits: string[]; rows: SealableRow[] }> {
+  const commits = await tx<{ id: string; transactions: string }[]>`
+    select c.id, c.transactions::text as transactions from (
+      select q.id, q.transactions, sum(cardinality(q.transactions)) over (order by q.id) as upto
+      from (select id, transactions from ledger_commits order by id limit ${limit}) q) c
+    where c.upto - cardinality(c.transactions) < ${limit} order by c.id`;
+  if (commits.length === 0) return { commits: [], rows: [] };
+  const ids = commits.map((commit) => commit.transactions.slice(1, -1)).join(",");
+  const rows = await tx.unsafe<SealableRow[]>(
+    `select ${FACTS} from unnest($1::uuid[]) with ordinality u(id, ord)
+      join transactions t on t.id = u.id order by u.ord`,
+    [`{${ids}}`],
+    { prepare: true },
+  );
+  if (rows.length !== ids.split(",").length) {
+    throw new TypeError("a commit names a transaction that is not there");
+  }
+  return { commits: commits.map((commit) => commit.id), rows };
+}
+
+/** Appends seals after `from`, forgets the commits that they cover, and moves the head. */
+export async function insertSeals(
+  tx: Tx,
+  seals: { from: bigint; transactions: readonly string[]; hashes: Uint8Array; commits: string[] },
+): Promise<void> {
+  await tx`
+    with gone as (delete from ledger_commits where id = any (${`{${
+    seals.commits.join(",")
+  }}`}::text::bigint[])),
+    moved as (update seal_head set seq = ${`${seals.from + BigInt(seals.transactions.length)}`},
+      hash = ${seals.hashes.subarray(-32)})
+    insert into seals (seq, transaction, hash)
+    select ${`${seals.from}`}::bigint + u.ord, u.id, substr(${seals.hashes}::bytea, u.ord::int * 32 - 31, 32)
+    from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[]) with ordinality u(id, ord)`;
+}
+
+/** Reads the head of the chain and how many transactions wait behind it. */
+export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }> {
+  const [row] = await db<(HeadRow & { unsealed: string })[]>`
+    select seq, hash,
+      (select coalesce(sum(cardinality(transactions)), 0) from ledger_commits) as unsealed
+    from seal_head`;
+  return row;
+}
+
+/** Reads one seal's hash; null where there is none. */
+export async function selectHash(db: Db, seq: bigint): Promise<Uint8Array | null> {
+  const [row] = await db<{ hash: Uint8Array }[]>`select hash from seals where seq = ${`${seq}`}`;
+  return row?.hash ?? null;
+}
+
+/** Reads seals with what they seal, from a number on. */
+export async function selectSealed(db: Db, first: bigint, limit: number): Promise<SealedRow[]> {
+  return await db.unsafe<SealedRow[]>(
+    `select s.seq, s.hash, s.transaction as sealed, ${FACTS}
+      from seals s left join transactions t on t.id = s.transaction
+      where s.seq >= $1 order by s.seq limit $2`,
+    [`${first}`, limit],
+    { prepare: true },
+  );
+}
+
+/** Reads the ids of sealed transactions, from a number on. */
+export async function selectSealedIds(db: Db, first: bigint, limit: number): Promise<string[]> {
+  const rows = await db<{ transaction: string }[]>`
+    select transaction from seals where seq >= ${`${first}`} order by seq limit ${limit}`;
+  return rows.map((row) => row.transaction);
+}

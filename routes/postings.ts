@@ -1,0 +1,121 @@
+/**
+ * HTTP face of what comes after posting: the chain of hashes, reverts, and the data beside a
+ * transaction. These paths are tried before the ones with an id in the same place.
+ * @module
+ */
+import { z } from "zod";
+import { DryRun } from "../domain/entity.ts";
+import { TransactionView } from "../domain/ledger.ts";
+import {
+  changeTransaction,
+  Revert,
+  revertTransaction,
+  TransactionChange,
+} from "../domain/postings.ts";
+import {
+  ChainPage,
+  HeadView,
+  readChain,
+  showHead,
+  verifyChain,
+  VerifyRange,
+  VerifyView,
+} from "../domain/seals.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const TAG = "Transactions";
+
+/** The routes of posted transactions. */
+export const postingRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/transactions/head",
+    tag: TAG,
+    summary: "Read the head of the chain of hashes",
+    description: "Kept elsewhere, it proves later that nothing before it was changed.",
+    access: "user",
+    status: 200,
+    answer: HeadView,
+    errors: [],
+    handle: (call) => query(call, showHead),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/transactions/verify",
+    tag: TAG,
+    summary: "Recompute the chain of hashes",
+    description: "`from` and `to` are numbers in the chain, both included. At most 100 000 are " +
+      "recomputed at once; `next` tells where to go on.",
+    access: "user",
+    query: VerifyRange,
+    status: 200,
+    answer: VerifyView,
+    errors: ["permission.scope"],
+    handle: (call) => query(call, (db) => verifyChain(db, call.actor, call.query)),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/transactions/chain",
+    tag: TAG,
+    summary: "Read transactions in the order of the chain",
+    description: "For those who recompute it themselves: `after` is a number in the chain, 0 for " +
+      "the beginning; `limit` is at most 1000.",
+    access: "user",
+    query: ChainPage,
+    status: 200,
+    answer: z.array(TransactionView),
+    errors: ["permission.scope"],
+    handle: (call) => query(call, (db) => readChain(db, call.actor, call.query)),
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/transactions/{id}",
+    tag: TAG,
+    summary: "Replace the data beside a transaction",
+    description: "Nothing else of a transaction ever changes.",
+    access: "user",
+    params: ById,
+    body: TransactionChange,
+    status: 200,
+    answer: TransactionView,
+    errors: ["transaction.not_found", "permission.owner"],
+    handle: (call) =>
+      command(
+        call,
+        (tx) => changeTransaction(tx, call.actor, { ...call.body, ...call.params }),
+      ),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/transactions/{id}/revert",
+    tag: TAG,
+    summary: "Revert a transaction, once",
+    description: "Posts a counter-move under the same rules of balance.",
+    access: "user",
+    params: ById,
+    query: DryRun,
+    body: Revert,
+    status: 201,
+    answer: TransactionView,
+    errors: [
+      "transaction.not_found",
+      "transaction.reverted",
+      "permission.owner",
+      "permission.role",
+      "currency.not_found",
+      "account.not_found",
+      "account.not_enabled",
+      "account.inactive",
+      "account.frozen",
+      "balance.insufficient",
+    ],
+    handle: (call) =>
+      command(
+        call,
+        (tx) => revertTransaction(tx, call.actor, { ...call.body, ...call.params }),
+        { gate: true, dryRun: call.query.dry_run },
+      ),
+  }),
+];

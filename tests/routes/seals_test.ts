@@ -1,0 +1,217 @@
+import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { canonical } from "../../domain/canonical.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { createLinker } from "../../domain/seals.ts";
+import { sealRealm } from "../../workers/seals.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { tamper } from "../support/tamper.ts";
+
+const seal = (realm: TestRealm) => sealRealm(realm.pool, Date.now);
+
+/** A currency, two accounts and a number of transfers between them. */
+async function stage(realm: TestRealm, count: number) {
+  const { name, account } = await realm.currency("1000");
+  const other = await realm.account({ asset: name });
+  const move = (extra: Record<string, unknown> = {}) =>
+    realm.admin.send("POST", "/v1/transactions", {
+      source: { account },
+      destination: { account: other },
+      value: "1",
+      ...extra,
+    });
+  for (let i = 0; i < count; i++) equal((await move()).status, 201);
+  return { account, other, move };
+}
+
+Deno.test("transactions are sealed in the order of commit, numbered without gaps", async () => {
+  await using realm = await testRealm();
+  const { move } = await stage(realm, 3);
+  const last = (await move({ seal: { z: 1.10, a: "é" }, reference: "r" })).body;
+  deepEqual([last.seq, last.hash], [null, null]);
+  const before = (await realm.admin.send("GET", "/v1/transactions/head")).body;
+  deepEqual(before, { seq: 0, hash: null, unsealed: 5 });
+  equal(await seal(realm), 5);
+  equal(await seal(realm), 0);
+  const head = (await realm.admin.send("GET", "/v1/transactions/head")).body;
+  const shown = (await realm.admin.send("GET", `/v1/transactions/${last.id}`)).body;
+  deepEqual([shown.seq, shown.hash], [5, head.hash]);
+  deepEqual([head.seq, head.unsealed], [5, 0]);
+  const order = await rowsOf<{ same: boolean }>(
+    realm,
+    `select array_agg(s.transaction order by s.seq) = array_agg(t.id order by t.id) as same
+      from seals s join transactions t on t.id = s.transaction`,
+  );
+  equal(order[0].same, true);
+  deepEqual((await realm.admin.send("GET", "/v1/transactions/verify")).body, {
+    valid: true,
+    checked: 5,
+    head: { seq: 5, hash: head.hash },
+    break: null,
+    next: null,
+  });
+});
+
+Deno.test("the chain can be recomputed from what the API shows", async () => {
+  await using realm = await testRealm();
+  const { move } = await stage(realm, 2);
+  const seal_ = `{"z":1.000000000000000001,"a":[1.50,"\\u00e9"]}`;
+  const text = (await move()).text;
+  equal(text.includes('"seq":null'), true);
+  const { account, other } = await stage(realm, 1);
+  const body = `{"source":{"account":"${account}"},"destination":{"account":"${other}"},` +
+    `"value":"2.50","reference":"x \\"y\\"","seal":${seal_}}`;
+  equal((await realm.admin.send("POST", "/v1/transactions", body)).status, 201);
+  await seal(realm);
+  const answer = await realm.admin.send("GET", "/v1/transactions/chain?after=0");
+  const link = createLinker(new Uint8Array(32));
+  let seq = 0;
+  for (const shown of parseStoredJson(answer.text) as Record<string, never>[]) {
+    equal(shown.seq, ++seq);
+    const { status: _1, data: _2, balances: _3, error: _4, hash, source, destination, ...rest } =
+      shown;
+    const form = canonical({
+      ...rest as Record<string, unknown>,
+      source: (source as { account: string }).account,
+      destination: (destination as { account: string }).account,
+    });
+    equal(link(form).toHex(), hash);
+  }
+  equal(seq, 7);
+  const part = await realm.admin.send("GET", "/v1/transactions/chain?after=2&limit=2");
+  deepEqual(part.body.map((each: { seq: number }) => each.seq), [3, 4]);
+});
+
+Deno.test("verify names the first break: a change, a gap, a missing line, another head", async () => {
+  await using realm = await testRealm();
+  await stage(realm, 6);
+  await seal(realm);
+  const verify = async (query = "") =>
+    (await realm.admin.send("GET", `/v1/transactions/verify${query}`)).body;
+  const broken = async (query = "") => {
+    const { valid, break: found, checked } = await verify(query);
+    equal(valid, false);
+    return [found.seq, found.reason, checked];
+  };
+  const at = (seq: number) => `(select transaction from seals where seq = ${seq})`;
+  await tamper(realm, `update transactions set amount = amount + 1 where id = ${at(4)}`);
+  deepEqual(await broken(), [4, "hash_mismatch", 3]);
+  deepEqual(await broken("?from=4"), [4, "hash_mismatch", 0]);
+  equal((await verify("?to=3")).valid, true);
+  equal((await verify("?from=5")).valid, true);
+  await tamper(realm, `update transactions set amount = amount - 1 where id = ${at(4)}`);
+  equal((await verify()).valid, true);
+  await tamper(realm, "update seal_head set hash = decode(repeat('01', 32), 'hex')");
+  deepEqual(await broken(), [7, "head_mismatch", 7]);
+  await tamper(realm, "update seal_head set hash = (select hash from seals where seq = 7)");
+  await tamper(realm, `delete from transactions where id = ${at(5)}`);
+  deepEqual(await broken(), [5, "transaction_missing", 4]);
+  await tamper(realm, "delete from seals where seq = 3");
+  deepEqual(await broken(), [3, "seq_missing", 2]);
+  deepEqual(await broken("?from=4&to=4"), [3, "seq_missing", 0]);
+});
+
+Deno.test("verify and chain are for those who see the realm; head is for everyone in it", async () => {
+  await using realm = await testRealm();
+  const own = await realm.user();
+  const reader = await realm.user({ scope: "realm" });
+  for (const path of ["/v1/transactions/verify", "/v1/transactions/chain"]) {
+    const refused = await own.send("GET", path);
+    deepEqual([refused.status, refused.body.code], [403, "permission.scope"]);
+    equal((await reader.send("GET", path)).status, 200);
+    equal((await realm.nobody("GET", path)).status, 401);
+  }
+  deepEqual((await own.send("GET", "/v1/transactions/head")).body, {
+    seq: 0,
+    hash: null,
+    unsealed: 0,
+  });
+  deepEqual((await reader.send("GET", "/v1/transactions/verify")).body.valid, true);
+  for (const query of ["from=0", "to=x", "from=-1", "color=red"]) {
+    const { status, body } = await reader.send("GET", `/v1/transactions/verify?${query}`);
+    deepEqual([status, body.code], [400, "query.invalid"], query);
+  }
+});
+
+Deno.test("several processes seal beside traffic without gaps, forks or waiting", async () => {
+  await using realm = await testRealm();
+  const { move } = await stage(realm, 0);
+  let posting = true;
+  const sealers = [1, 2, 3].map(async () => {
+    let count = 0;
+    while (posting) {
+      count += await seal(realm);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    return count;
+  });
+  for (let round = 0; round < 10; round++) {
+    const answers = await Promise.all(Array.from({ length: 40 }, () => move()));
+    equal(answers.every((answer) => answer.status === 201), true);
+  }
+  posting = false;
+  const sealed = (await Promise.all(sealers)).reduce((a, b) => a + b) + await seal(realm);
+  equal(sealed, 401);
+  const { body } = await realm.admin.send("GET", "/v1/transactions/verify");
+  deepEqual([body.valid, body.checked], [true, 401]);
+});
+
+Deno.test("a sealer that dies in the middle leaves nothing behind", async () => {
+  await using realm = await testRealm();
+  await stage(realm, 2);
+  const { sealNext } = await import("../../domain/seals.ts");
+  await realm.database.realm((await realm.services.realms.find(realm.id))!.place).sql
+    .begin(async (tx) => {
+      equal(await sealNext(tx, { at: Date.now() }, 10), 3);
+      throw new Error("killed");
+    }).catch((error) => equal(error.message, "killed"));
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed, 3);
+  equal(await seal(realm), 3);
+});
+
+Deno.test("transaction.created is told in order, and only while somebody listens", async () => {
+  await using realm = await testRealm();
+  const { move } = await stage(realm, 1);
+  await seal(realm);
+  const told = () =>
+    rowsOf<{ entity: string; owner: string; payload: { id: string; seq: number; hash: string } }>(
+      realm,
+      "select entity, owner, payload from events where type = 'transaction.created' order by id",
+    );
+  equal((await told()).length, 0);
+  await rowsOf(realm, "insert into event_listeners values ('transaction.created', 'infinity')");
+  const ids = [(await move()).body.id, (await move()).body.id];
+  await seal(realm);
+  const events = await told();
+  deepEqual(events.map((event) => event.entity), ids);
+  deepEqual(events.map((event) => event.owner), [realm.admin.id, realm.admin.id]);
+  deepEqual(events.map((event) => event.payload.seq), [3, 4]);
+  notEqual(events[1].payload.hash, null);
+});
+
+Deno.test("the ledger is append-only, for the realm's role and for the owner of the tables", async () => {
+  await using realm = await testRealm();
+  await stage(realm, 1);
+  await seal(realm);
+  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  for (const table of ["transactions", "entries", "seals", "account_states", "currency_issues"]) {
+    const [column] = await rowsOf<{ name: string }>(
+      realm,
+      `select attname as name from pg_attribute where attrelid = '${table}'::regclass and attnum = 1`,
+    );
+    for (
+      const change of [
+        `update ${table} set ${column.name} = ${column.name}`,
+        `delete from ${table}`,
+        `truncate ${table}`,
+      ]
+    ) {
+      const byRole = await rowsOf(realm, change).then(() => "done", (error) => error.code);
+      equal(byRole, "42501", `role: ${change}`);
+      const byOwner = await realm.database.platform.sql.begin(async (tx) => {
+        await tx`set local search_path to ${tx(schema)}`;
+        await tx.unsafe(change);
+      }).then(() => "done", (error) => error.code);
+      equal(byOwner, "23001", `owner: ${change}`);
+    }
+  }
+});
