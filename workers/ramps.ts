@@ -6,7 +6,7 @@ import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { openRampAccount } from "../domain/deposit_accounts.ts";
 import { deriveAddress } from "../domain/derivation.ts";
-import type { Bench } from "./runner.ts";
+import type { Bench } from "./bench.ts";
 
 /**
  * Opens a ramp. Its place is scanned from a block on that was there before the address was known to

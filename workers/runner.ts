@@ -4,7 +4,7 @@
  * looks by itself from time to time. On an edge platform, a tick drains what is due and returns.
  * @module
  */
-import type { Database, Pool, Tx } from "../db/database.ts";
+import type { Database, Pool } from "../db/database.ts";
 import {
   claimJobs,
   deleteOldJobs,
@@ -21,23 +21,10 @@ import type { Actor } from "../domain/actor.ts";
 import type { JobName } from "../domain/jobs.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
+import type { Bench } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
 import type { Signer } from "./signer.ts";
 import { TASKS } from "./tasks.ts";
-
-/** What a task works at. */
-export interface Bench {
-  realm: RealmRow;
-  pool: Pool;
-  actor: Actor;
-  log: Log;
-  chains: Chains;
-  signer: Signer;
-  /** Aborted when the process is leaving. */
-  signal: AbortSignal;
-  /** One serializable transaction. No network inside, ever. */
-  step<T>(work: (tx: Tx) => Promise<T>, options?: { gate?: boolean }): Promise<T>;
-}
 
 /** The running workers of a process. */
 export interface Runner {

@@ -2,7 +2,7 @@
 import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import { openRampJob } from "./ramps.ts";
-import type { Bench } from "./runner.ts";
+import type { Bench } from "./bench.ts";
 
 /** Does one job. It may run more than once, and two may run at once: only steps change things. */
 export type Task<N extends JobName> = (bench: Bench, payload: JobPayloads[N]) => Promise<void>;

@@ -1,0 +1,21 @@
+/** The bench: what every task in a worker is given. @module */
+import type { Pool, Tx } from "../db/database.ts";
+import type { RealmRow } from "../db/realms.ts";
+import type { Actor } from "../domain/actor.ts";
+import type { Log } from "../log.ts";
+import type { Chains } from "./chains/registry.ts";
+import type { Signer } from "./signer.ts";
+
+/** What a task works at. */
+export interface Bench {
+  realm: RealmRow;
+  pool: Pool;
+  actor: Actor;
+  log: Log;
+  chains: Chains;
+  signer: Signer;
+  /** Aborted when the process is leaving. */
+  signal: AbortSignal;
+  /** One serializable transaction. No network inside, ever. */
+  step<T>(work: (tx: Tx) => Promise<T>, options?: { gate?: boolean }): Promise<T>;
+}
