@@ -57,7 +57,7 @@ export type NewTransaction = z.infer<typeof NewTransaction>;
 /** What a transfer needs of its realm. */
 export interface Road {
   pool: Pool;
-  lane: Lane;
+  lane: Pick<Lane, "post" | "postBulk">;
   memory: FactsMemory;
 }
 

@@ -24,6 +24,7 @@ import {
   transfer,
   type TransferResult,
 } from "../domain/transactions.ts";
+import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
 
@@ -77,7 +78,8 @@ export async function query<P, Q, B>(
 }
 
 /** Sends a transfer down the realm's lane. */
-export async function move<P, Q>(call: Call<P, Q, NewTransaction>): Promise<Reply> {
+export async function move<P>(given: Call<P, Trial, NewTransaction>): Promise<Reply> {
+  const call = keyless(given);
   const { actor, body, idempotency } = call;
   const road = roadOf(call);
   const result = await transfer(road, actor, body, idempotency);
@@ -89,7 +91,8 @@ export async function move<P, Q>(call: Call<P, Q, NewTransaction>): Promise<Repl
 }
 
 /** Sends the transfers of one request down the realm's lane, as a batch of their own. */
-export async function moveMany<P, Q>(call: Call<P, Q, NewBatch>): Promise<Reply> {
+export async function moveMany<P>(given: Call<P, Trial, NewBatch>): Promise<Reply> {
+  const call = keyless(given);
   const { baseUrl } = call.services.config;
   const result = await transferMany(roadOf(call), call.actor, call.body, {
     id: call.requestId,
@@ -100,9 +103,20 @@ export async function moveMany<P, Q>(call: Call<P, Q, NewBatch>): Promise<Reply>
   return "text" in result && !call.body.atomic ? { ...reply, status: 200 } : reply;
 }
 
-function roadOf<P, Q, B>(call: Call<P, Q, B>): Road {
+/** What the query of a request that may be tried says. */
+interface Trial {
+  dry_run: boolean;
+}
+
+function roadOf<P, B>(call: Call<P, Trial, B>): Road {
   const realm = call.realm!;
-  return { pool: realm.pool, lane: realm.lane(), memory: realm.memory };
+  const lane = call.query.dry_run ? trialLane(realm.pool, call.at) : realm.lane();
+  return { pool: realm.pool, lane, memory: realm.memory };
+}
+
+/** A trial claims no key: what it answers is not what happened. */
+function keyless<P, B>(call: Call<P, Trial, B>): Call<P, Trial, B> {
+  return call.query.dry_run ? { ...call, idempotency: null } : call;
 }
 
 /** Answers with what the lane gave; a refusal is kept under the request's key before it is told. */

@@ -1,6 +1,7 @@
 /** HTTP face of transactions. @module */
 import { z } from "zod";
 import { BATCH_BODY_MAX, BatchView, NewBatch } from "../domain/batches.ts";
+import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { findTransaction, NewTransaction } from "../domain/transactions.ts";
 import { move, moveMany, query } from "./door.ts";
@@ -31,6 +32,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     summary: "Move value between two accounts",
     description: "Instant and without a fee. Amounts are exact decimals.",
     access: "user",
+    query: DryRun,
     body: NewTransaction,
     status: 201,
     answer: TransactionView,
@@ -46,6 +48,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
       "One idempotency key stands for the whole request.",
     access: "user",
+    query: DryRun,
     body: NewBatch,
     bodyMax: BATCH_BODY_MAX,
     status: 201,
