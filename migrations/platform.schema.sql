@@ -36,6 +36,14 @@ table idempotency (
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
 
+table leases (
+  name text not null
+  holder uuid not null
+  until timestamp with time zone not null
+  next_at timestamp with time zone not null
+)
+constraint leases_pkey PRIMARY KEY (name)
+
 table migrations (
   number integer not null
   name text not null
@@ -43,6 +51,18 @@ table migrations (
   applied_at timestamp with time zone not null default now()
 )
 constraint migrations_pkey PRIMARY KEY (number)
+
+table rates (
+  base text not null
+  currency text not null
+  rate numeric not null
+  source text not null
+  owner uuid
+  updated_at timestamp with time zone not null
+)
+constraint rates_pkey PRIMARY KEY (base, currency)
+constraint rates_rate_check CHECK ((rate > (0)::numeric))
+CREATE INDEX rates_updated ON rates USING btree (updated_at)
 
 table realms (
   id uuid not null
