@@ -44,10 +44,14 @@ export interface LaneStats {
 
 /** A realm's lane in this process. */
 export interface Lane {
-  /** Posts a move. @throws {Contention} when too many wait, or the database stays away */
-  post(move: WaitingMove): Promise<Outcome>;
+  /**
+   * Posts a move. It gets its id when its batch departs, so that ids ascend; so do those of a bulk.
+   *
+   * @throws {Contention} when too many wait, or the database stays away
+   */
+  post(move: KeyedMove): Promise<Outcome>;
   /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} */
-  postBulk(bulk: WaitingBulk): Promise<BulkOutcome>;
+  postBulk(bulk: Bulk): Promise<BulkOutcome>;
   stats(): LaneStats;
   /** Moves waiting or in flight. */
   depth(): number;
@@ -63,17 +67,19 @@ export interface LaneOptions {
   waitingMax?: number;
 }
 
-interface Item {
-  move: KeyedMove;
-  at: number;
-  resolve: (outcome: Outcome) => void;
+/** Somebody who waits. */
+interface Wait<T> {
+  resolve: (outcome: T) => void;
   reject: (error: unknown) => void;
 }
 
-interface BulkItem {
-  bulk: WaitingBulk;
-  resolve: (outcome: BulkOutcome) => void;
-  reject: (error: unknown) => void;
+interface Item extends Wait<Outcome> {
+  move: KeyedMove;
+  at: number;
+}
+
+interface BulkItem extends Wait<BulkOutcome> {
+  bulk: Bulk;
 }
 
 const BATCH_MAX = 1000;
@@ -115,55 +121,54 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
         }
         await run(pool, batch, stats);
         depth -= batch.length;
+        for (const { move } of batch) if (move.key !== null) ahead.delete(move.key);
       }
       const next = bulks.shift();
       if (next !== undefined) {
         await runBulk(pool, next, options.newIds(next.bulk.moves.length), stats);
         depth -= next.bulk.moves.length;
+        ahead.delete(next.bulk.key);
       }
     }
     flying = false;
   }
 
-  function admit(count: number): void {
+  function enter<T>(key: string | null, count: number, wait: (item: Wait<T>) => void): Promise<T> {
     if (depth > 0 && depth + count > waitingMax) {
-      throw new Contention("too many moves are waiting in this realm");
+      return Promise.reject(new Contention("too many moves are waiting in this realm"));
     }
     depth += count;
     arm();
+    const entered = new Promise<T>((resolve, reject) => wait({ resolve, reject }));
+    if (key !== null) ahead.set(key, entered);
+    return entered;
   }
 
   // The same key twice at once: the second waits for the first, then finds its answer kept.
-  async function alone<T>(key: string | null, enter: () => Promise<T>): Promise<T> {
-    if (key === null) return await enter();
+  async function afterFirst<T>(key: string, retry: () => Promise<T>): Promise<T> {
     for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
       await first.catch(() => {});
     }
-    const entered = enter();
-    ahead.set(key, entered);
-    try {
-      return await entered;
-    } finally {
-      ahead.delete(key);
-    }
+    return await retry();
   }
 
-  return {
-    post: (move) =>
-      alone(move.key, () =>
-        new Promise<Outcome>((resolve, reject) => {
-          admit(1);
-          waiting.push({ move: Object.assign(move, { id: "" }), at: 0, resolve, reject });
-        })),
-    postBulk: (bulk) =>
-      alone(bulk.key, () =>
-        new Promise<BulkOutcome>((resolve, reject) => {
-          admit(bulk.moves.length);
-          bulks.push({ bulk, resolve, reject });
-        })),
-    stats: () => ({ ...stats }),
-    depth: () => depth,
-  };
+  function post(move: KeyedMove): Promise<Outcome> {
+    const { key } = move;
+    if (key !== null && ahead.has(key)) return afterFirst(key, () => post(move));
+    return enter<Outcome>(key, 1, ({ resolve, reject }) => {
+      waiting.push({ move, at: 0, resolve, reject });
+    });
+  }
+
+  function postBulk(bulk: Bulk): Promise<BulkOutcome> {
+    const { key, moves } = bulk;
+    if (ahead.has(key)) return afterFirst(key, () => postBulk(bulk));
+    return enter<BulkOutcome>(key, moves.length, ({ resolve, reject }) => {
+      bulks.push({ bulk, resolve, reject });
+    });
+  }
+
+  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
 }
 
 /** Runs one batch to its end, whatever happens on the way; never throws. */
@@ -195,12 +200,12 @@ async function runBulk(
   given: { ids: string[]; at: number },
   stats: LaneStats,
 ): Promise<void> {
-  const moves = item.bulk.moves.map((move, i) => ({ ...move, id: given.ids[i] }));
-  const bulk: Bulk = { ...item.bulk, moves };
+  const { bulk } = item;
+  bulk.moves.forEach((move, i) => move.id = given.ids[i]);
   try {
     const outcome = await insist(stats, () => sendBulk(pool, bulk, given.at));
     stats.batches++;
-    stats.moves += moves.length;
+    stats.moves += bulk.moves.length;
     item.resolve(outcome);
   } catch (error) {
     item.reject(error);

@@ -7,7 +7,7 @@ import type { Db, Tx } from "./database.ts";
 
 /** One move, ready to be posted. Amounts are decimals in whole units of the asset. */
 export interface Move {
-  /** Transaction id, made by the service. */
+  /** Transaction id, made by the service; empty until the move departs in a lane. */
   id: string;
   source: string;
   destination: string;

@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { Db, Pool } from "../db/database.ts";
 import type { Lane } from "../db/lane.ts";
 import {
-  type Move,
+  type KeyedMove,
   type Posted,
   type Replay,
   selectTransactions,
@@ -83,24 +83,20 @@ export async function transfer(
   input: NewTransaction,
   idempotency: TransferKey | null,
 ): Promise<TransferResult> {
-  const { pool, memory } = road;
+  const { memory } = road;
   const parties = knownParties(memory, input) ??
-    await reading(pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+    await reading(road.pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
   if (parties instanceof DomainError) {
     return { refused: parties, replayed: false, unresolved: true };
   }
-  const outcome = await road.lane.post({
-    ...moveOf(actor, input, parties),
-    key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null,
-  });
+  const outcome = await road.lane.post(moveOf(actor, input, parties, idempotency));
   if ("posted" in outcome) {
     return { text: printPosted(actor, { input, ...parties }, outcome.posted), replayed: false };
   }
   if ("refused" in outcome) {
     return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
   }
-  return await concludeReplay(pool, actor, input, outcome.replay);
+  return await concludeReplay(road.pool, actor, input, outcome.replay);
 }
 
 /** Writes a transfer as the lane takes it. */
@@ -108,8 +104,10 @@ export function moveOf(
   actor: Actor,
   input: NewTransaction,
   { source, destination }: Parties,
-): Omit<Move, "id"> {
+  claim: TransferKey | null = null,
+): KeyedMove {
   return {
+    id: "",
     source: source.id,
     destination: destination.id,
     amount: input.value,
@@ -120,6 +118,8 @@ export function moveOf(
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
     more: moreOf(input),
+    key: claim === null ? null : claim.key,
+    fingerprint: claim === null ? null : claim.fingerprint,
   };
 }
 

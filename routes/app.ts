@@ -3,11 +3,11 @@
  * handler; and one place where what was thrown becomes a problem.
  * @module
  */
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
 import { newId } from "../domain/ids.ts";
-import { type Authenticator, openAuthenticator } from "./auth.ts";
+import { type Arrival, type Authenticator, type Caller, openAuthenticator } from "./auth.ts";
 import { claimOf } from "./door.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
@@ -39,16 +39,27 @@ const JSON_HEADERS = { ...HEADERS, "content-type": "application/json" };
 const PROBLEM_HEADERS = { ...HEADERS, "content-type": "application/problem+json" };
 
 type Env = { Bindings: { address: string } };
+/** Leads a request of one route through all doors. */
+type Serve = (
+  request: Request,
+  address: string,
+  path: string,
+  params: Record<string, string>,
+) => Promise<Response>;
+
+const NO_PARAMS: Record<string, string> = {};
 
 /** Builds the app. */
 export function createApp(services: Services, platformKey: string): App {
   const authenticator = openAuthenticator(services, platformKey);
   const hono = new Hono<Env>({ strict: false });
   const methods = new Map<string, string[]>();
+  const fixed = new Map<string, Serve>(); // paths without parameters need no router
   for (const route of allRoutes()) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
     const serve = createServer(services, authenticator, route);
-    hono.on(route.method, path, serve);
+    if (path === route.path) fixed.set(`${route.method} ${path}`, serve);
+    hono.on(route.method, path, (c) => serve(c.req.raw, c.env.address, c.req.path, c.req.param()));
     methods.set(path, [...methods.get(path) ?? [], route.method]);
   }
   for (const [path, allowed] of methods) {
@@ -69,20 +80,49 @@ export function createApp(services: Services, platformKey: string): App {
       new DomainError("route.not_found", "no route has this path"),
     )
   );
-  return (request, address) => hono.fetch(request, { address });
+  return (request, address) => {
+    const path = pathOf(request.url);
+    const serve = fixed.get(`${request.method} ${path}`);
+    return serve === undefined
+      ? hono.fetch(request, { address })
+      : serve(request, address, path, NO_PARAMS);
+  };
 }
 
-/** Makes the handler that leads a request of one route through all doors. */
-function createServer(services: Services, authenticator: Authenticator, route: AnyRoute) {
-  return async (c: Context<Env>): Promise<Response> => {
-    const request = c.req.raw;
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return end < 0 ? url.slice(start) : url.slice(start, end);
+}
+
+function createServer(
+  services: Services,
+  authenticator: Authenticator,
+  route: AnyRoute,
+): Serve {
+  const name = `${route.method} ${route.path}`;
+  const keyed = route.method === "POST" || route.method === "PATCH";
+
+  return async (request, address, path, params) => {
     const requestId = requestIdOf(request.headers, services);
     const start = performance.now();
     let code: string | null = null;
     let status = 0;
     let who = "";
     try {
-      const reply = await answer(c, requestId, (caller) => who = caller);
+      const { headers } = request;
+      const accept = headers.get("accept");
+      if (!acceptsJson(accept) && !route.alternatives?.some((type) => accept!.includes(type))) {
+        throw new DomainError("request.not_acceptable", "answers are application/json");
+      }
+      const arrival = { at: services.now(), requestId, address };
+      const given = authenticator.authenticate(headers, route.access, arrival);
+      const caller = given instanceof Promise ? await given : given;
+      who = caller.actor.user || caller.actor.kind;
+      const text = request.method === "GET" || request.method === "HEAD"
+        ? ""
+        : await readBody(request, route.bodyMax ?? BODY_MAX);
+      const reply = await route.handle(callOf(request, arrival, caller, { path, params, text }));
       status = reply.status;
       return send(reply, requestId);
     } catch (error) {
@@ -94,7 +134,7 @@ function createServer(services: Services, authenticator: Authenticator, route: A
       services.log(status >= 500 ? "error" : "debug", "request", {
         request_id: requestId,
         actor: who,
-        route: `${route.method} ${route.path}`,
+        route: name,
         status,
         code,
         duration_ms: Math.round((performance.now() - start) * 10) / 10,
@@ -102,46 +142,38 @@ function createServer(services: Services, authenticator: Authenticator, route: A
     }
   };
 
-  async function answer(
-    c: Context<Env>,
-    requestId: string,
-    tell: (caller: string) => void,
-  ): Promise<Reply> {
-    const request = c.req.raw;
+  function callOf(
+    request: Request,
+    arrival: Arrival,
+    caller: Caller,
+    { path, params, text }: { path: string; params: Record<string, string>; text: string },
+  ): Call<unknown, unknown, unknown> {
     const { headers } = request;
-    const accept = headers.get("accept");
-    if (!acceptsJson(accept) && !route.alternatives?.some((type) => accept!.includes(type))) {
-      throw new DomainError("request.not_acceptable", "answers are application/json");
-    }
-    const arrival = { at: services.now(), requestId, address: c.env.address };
-    const given = authenticator.authenticate(headers, route.access, arrival);
-    const caller = given instanceof Promise ? await given : given;
-    tell(caller.actor.user || caller.actor.kind);
-    const keyed = route.method === "POST" || route.method === "PATCH";
-    const text = request.method === "GET" || request.method === "HEAD"
-      ? ""
-      : await readBody(request, route.bodyMax ?? BODY_MAX);
-    const path = c.req.path;
-    const call: Call<unknown, unknown, unknown> = {
+    const { actor } = caller;
+    return {
       services,
       route,
-      ...arrival,
-      ...caller,
+      requestId: arrival.requestId,
+      address: arrival.address,
+      at: arrival.at,
+      applicationKey: caller.applicationKey,
+      actor,
+      claims: caller.claims,
+      realm: caller.realm,
       idempotency: keyed
-        ? claimOf(headers.get("idempotency-key"), caller.actor.user || caller.actor.kind, {
+        ? claimOf(headers.get("idempotency-key"), actor.user || actor.kind, {
           method: route.method,
           path,
           body: text,
         })
         : null,
       preferWaitS: preferWait(headers.get("prefer")),
-      params: route.params === undefined ? {} : check(route.params, c.req.param(), "query.invalid"),
+      params: route.params === undefined ? {} : check(route.params, params, "query.invalid"),
       query: checkQuery(route, request.url),
       body: route.body === undefined
         ? refuseBody(text)
         : check(route.body, parseBody(text), "request.invalid"),
     };
-    return await route.handle(call);
   }
 }
 
