@@ -1,0 +1,127 @@
+import { deepEqual, equal } from "node:assert/strict";
+import {
+  claimJobs,
+  extendLease,
+  insertJob,
+  type JobRow,
+  markDone,
+  markFailed,
+  reapJobs,
+  releaseJob,
+} from "../../db/jobs.ts";
+import { newId } from "../../domain/ids.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+async function add(realm: TestRealm, of: { lane?: string; dedupe?: string; runAt?: number } = {}) {
+  const id = newId(Date.now());
+  await realm.command((tx) =>
+    insertJob(tx, {
+      id,
+      name: "test.job",
+      payload: { id },
+      lane: of.lane,
+      dedupe: of.dedupe,
+      run_at: of.runAt,
+    })
+  );
+  return id;
+}
+
+async function claimed(realm: TestRealm, limit = 10): Promise<JobRow[]> {
+  const mine = (await claimJobs(realm.pool.sql, limit, 60)).filter((job) =>
+    job.name === "test.job"
+  );
+  return mine;
+}
+
+async function stateOf(realm: TestRealm, id: string): Promise<string> {
+  const [row] = await rowsOf<{ state: string }>(realm, "select state from jobs where id = $1", [
+    id,
+  ]);
+  return row.state;
+}
+
+Deno.test("claimJobs() gives each job to one worker", async () => {
+  await using realm = await testRealm();
+  const ids = await Promise.all(Array.from({ length: 20 }, () => add(realm)));
+  const hauls = await Promise.all([1, 2, 3, 4].map(() => claimed(realm, 10)));
+  const taken = hauls.flat().map((job) => job.id).sort();
+  deepEqual(taken, ids.sort());
+  deepEqual(await claimed(realm), []);
+});
+
+Deno.test("jobs of one lane run one at a time, oldest first", async () => {
+  await using realm = await testRealm();
+  const first = await add(realm, { lane: "ramp-1" });
+  const second = await add(realm, { lane: "ramp-1" });
+  const other = await add(realm, { lane: "ramp-2" });
+  const haul = await claimed(realm);
+  deepEqual(haul.map((job) => job.id).sort(), [first, other].sort());
+  deepEqual(await claimed(realm), []);
+  await markDone(realm.pool.sql, haul.find((job) => job.id === first)!);
+  deepEqual((await claimed(realm)).map((job) => job.id), [second]);
+});
+
+Deno.test("a job with a mark is not added twice while it waits or runs", async () => {
+  await using realm = await testRealm();
+  const first = await add(realm, { dedupe: "a" });
+  await add(realm, { dedupe: "a" });
+  const haul = await claimed(realm);
+  deepEqual(haul.map((job) => job.id), [first]);
+  await add(realm, { dedupe: "a" });
+  deepEqual(await claimed(realm), []);
+  await markDone(realm.pool.sql, haul[0]);
+  const again = await add(realm, { dedupe: "a" });
+  deepEqual((await claimed(realm)).map((job) => job.id), [again]);
+});
+
+Deno.test("a worker whose lease ran out cannot end another's run", async () => {
+  await using realm = await testRealm();
+  const id = await add(realm);
+  const [lost] = await claimJobs(realm.pool.sql, 1, 0);
+  await reapJobs(realm.pool.sql);
+  const [found] = await claimed(realm);
+  equal(found.attempts, lost.attempts + 1);
+  await markDone(realm.pool.sql, lost);
+  equal(await stateOf(realm, id), "running");
+  equal(await extendLease(realm.pool.sql, lost, 60), false);
+  equal(await extendLease(realm.pool.sql, found, 60), true);
+  await markDone(realm.pool.sql, found);
+  equal(await stateOf(realm, id), "done");
+});
+
+Deno.test("a job that fails comes back later, and is laid aside after its last attempt", async () => {
+  await using realm = await testRealm();
+  const id = await add(realm);
+  let [job] = await claimed(realm);
+  await markFailed(realm.pool.sql, job, "no", 3_600_000);
+  equal(await stateOf(realm, id), "ready");
+  deepEqual(await claimed(realm), []);
+  for (let attempt = 2; attempt <= job.attempts_max; attempt++) {
+    await rowsOf(realm, "update jobs set run_at = now() where id = $1", [id]);
+    [job] = await claimed(realm);
+    equal(job.attempts, attempt);
+    await markFailed(realm.pool.sql, job, "no", 0);
+  }
+  equal(await stateOf(realm, id), "dead");
+});
+
+Deno.test("a released job is as if it had never been taken", async () => {
+  await using realm = await testRealm();
+  const id = await add(realm);
+  const [job] = await claimed(realm);
+  await releaseJob(realm.pool.sql, job);
+  const [again] = await claimed(realm);
+  deepEqual([again.id, again.attempts], [id, 1]);
+});
+
+Deno.test("a job waits for its time, and vanishes with the transaction that caused it", async () => {
+  await using realm = await testRealm();
+  await add(realm, { runAt: Date.now() + 3_600_000 });
+  deepEqual(await claimed(realm), []);
+  await realm.command(async (tx) => {
+    await insertJob(tx, { id: newId(Date.now()), name: "test.job", payload: {} });
+    throw new Error("rolled back");
+  }).catch(() => {});
+  deepEqual(await claimed(realm), []);
+});
