@@ -18,6 +18,7 @@ import {
   type BulkOutcome,
   bulkParameters,
   type KeyedMove,
+  LANE_CALL,
   LANE_STATEMENT,
   laneParameters,
   type Outcome,
@@ -247,7 +248,10 @@ async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {
   const moves = batch.map((item) => item.move);
   const at = batch[0].at;
   const { arrays, parameters } = laneParameters(moves, at);
-  return outcomesOf(moves, arrays, at, await gated(pool, LANE_STATEMENT, parameters));
+  const row = pool.settings === ""
+    ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, { prepare: true }))[0]
+    : await gated(pool, LANE_STATEMENT, parameters);
+  return outcomesOf(moves, arrays, at, row);
 }
 
 async function sendBulk(pool: Pool, bulk: Bulk, at: number): Promise<BulkOutcome> {

@@ -109,6 +109,12 @@ export const LANE_STATEMENT = `select ${COLUMNS}, replays from ledger_lane(
   $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
   $15::jsonb[])`;
 
+/** The same as a transaction of its own, in one message: for sessions with none open. */
+export const LANE_CALL = `call ledger_lane_now(
+  $1::uuid[], $2::uuid[], $3::timestamptz, $4::uuid[], $5::uuid[], $6::int[], $7::int[],
+  $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
+  $15::jsonb[], null, null, null, null, null, null, null)`;
+
 /** The statement that posts a batch of one request. */
 export const BULK_STATEMENT = `select ${COLUMNS}, replay from ledger_bulk(
   $1::uuid, $2::uuid, $3::text, $4::jsonb, $5::boolean, $6::timestamptz, $7::uuid, $8::boolean,

@@ -408,6 +408,41 @@ constraint fee_quotes_pkey PRIMARY KEY (chain, network, contract, speed)
 constraint fee_quotes_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 granted: delete, insert, select, update
 
+table fungible_tokens (
+  id uuid not null
+  account uuid not null
+  chain text not null
+  network text not null
+  name text
+  symbol text not null
+  supply numeric not null
+  decimals smallint not null
+  currency uuid
+  contract text
+  status text not null default 'pending'::text
+  hash text
+  fee numeric
+  order_id uuid
+  external boolean not null
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint fungible_tokens_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint fungible_tokens_decimals_check CHECK (((decimals >= 0) AND (decimals <= 30)))
+constraint fungible_tokens_pkey PRIMARY KEY (id)
+constraint fungible_tokens_registered CHECK (((status <> 'registered'::text) OR ((contract IS NOT NULL) AND (currency IS NOT NULL))))
+constraint fungible_tokens_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'deployed'::text, 'registered'::text, 'failed'::text])))
+constraint fungible_tokens_supply_check CHECK ((supply >= (0)::numeric))
+constraint fungible_tokens_symbol UNIQUE (symbol)
+CREATE UNIQUE INDEX fungible_tokens_contract ON fungible_tokens USING btree (chain, network, contract) WHERE (contract IS NOT NULL)
+CREATE INDEX fungible_tokens_currency ON fungible_tokens USING btree (currency) WHERE (currency IS NOT NULL)
+CREATE INDEX fungible_tokens_owner ON fungible_tokens USING btree (owner, id)
+granted: delete, insert, select, update
+
 table holdings (
   chain text not null
   network text not null
@@ -523,7 +558,7 @@ table nonces (
   chain text not null
   network text not null
   address text not null
-  next bigint not null
+  next integer not null
 )
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
@@ -532,19 +567,23 @@ granted: delete, insert, select, update
 table order_candidates (
   order_id uuid not null
   attempt integer not null
-  hash text not null
-  raw text not null
-  claims text[] not null
   plan text not null
+  claims text[] not null
+  hash text
+  raw text
   expires jsonb
+  fee numeric(78,0)
   sent_at timestamp with time zone
   outcome text
+  dead boolean not null default false
   created_at timestamp with time zone not null
 )
 constraint order_candidates_attempt_check CHECK ((attempt > 0))
 constraint order_candidates_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
 constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
-CREATE INDEX order_candidates_hash ON order_candidates USING btree (hash)
+constraint order_candidates_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
+constraint order_candidates_signed CHECK (((hash IS NULL) = (raw IS NULL)))
+CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash) WHERE (hash IS NOT NULL)
 granted: delete, insert, select, update
 
 table orders (
@@ -553,27 +592,40 @@ table orders (
   network text not null
   ramp uuid not null
   purpose text not null
+  subject uuid
   sender text not null
   wish jsonb not null
+  contract text not null default ''::text
+  amount numeric(78,0)
   speed text not null default 'medium'::text
   state text not null default 'new'::text
-  since bigint
+  looks integer not null default 0
+  replace boolean not null default false
+  nonce integer
+  since integer
   hash text
-  height bigint
-  block_hash text
+  height integer
   confirmations integer not null default 0
   fee numeric(78,0)
   fee_contract text
-  amounts numeric(78,0)[]
-  error jsonb
+  creates text
+  error text
+  looked_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
+constraint orders_amount_check CHECK ((amount >= (0)::numeric))
+constraint orders_fee_check CHECK ((fee >= (0)::numeric))
+constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
+constraint orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
+constraint orders_nonce_check CHECK ((nonce >= 0))
 constraint orders_pkey PRIMARY KEY (id)
 constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text])))
 constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
-CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
+CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
 granted: delete, insert, select, update
 
 table ramps (
@@ -654,6 +706,23 @@ constraint secrets_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 4
 constraint secrets_pkey PRIMARY KEY (id)
 CREATE INDEX secrets_master ON secrets USING btree (master)
 CREATE UNIQUE INDEX secrets_seed ON secrets USING btree (kind) WHERE (kind = 'seed'::text)
+granted: delete, insert, select, update
+
+table solvency (
+  ramp uuid not null
+  asset text not null
+  testnet boolean not null
+  assets numeric not null
+  height integer not null
+  liabilities numeric not null
+  position text not null
+  in_flight numeric not null
+  drift numeric not null
+  stopped boolean not null
+  checked_at timestamp with time zone not null
+)
+constraint solvency_pkey PRIMARY KEY (ramp)
+CREATE INDEX solvency_asset ON solvency USING btree (asset, testnet)
 granted: delete, insert, select, update
 
 table sweeps (
@@ -751,6 +820,66 @@ constraint users_username_key UNIQUE (username)
 constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_owner ON users USING btree (owner, id)
+granted: delete, insert, select, update
+
+table withdrawals (
+  id uuid not null
+  account uuid not null
+  ramp uuid not null
+  chain text not null
+  network text not null
+  sender text not null
+  destination text not null
+  asset text not null
+  contract text
+  value numeric not null
+  amount numeric not null
+  fee numeric not null
+  charged numeric not null
+  paid_by text not null
+  speed text not null
+  gas_asset text
+  gas numeric
+  order_id uuid not null
+  block uuid not null
+  transaction uuid
+  status text not null default 'PROCESSING'::text
+  hash text
+  nonce integer
+  height integer
+  confirmations integer not null default 0
+  cost numeric
+  history jsonb not null default '[]'::jsonb
+  data jsonb not null default '{}'::jsonb
+  owner uuid
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint withdrawals_amount_check CHECK ((amount > (0)::numeric))
+constraint withdrawals_charge CHECK ((charged = (amount + fee)))
+constraint withdrawals_charged_check CHECK ((charged > (0)::numeric))
+constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
+constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
+constraint withdrawals_gas CHECK (((gas_asset IS NULL) = (gas IS NULL)))
+constraint withdrawals_gas_check CHECK ((gas >= (0)::numeric))
+constraint withdrawals_history_check CHECK ((jsonb_typeof(history) = 'array'::text))
+constraint withdrawals_order UNIQUE (order_id)
+constraint withdrawals_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
+constraint withdrawals_pkey PRIMARY KEY (id)
+constraint withdrawals_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELED'::text])))
+constraint withdrawals_value CHECK ((value =
+CASE paid_by
+    WHEN 'sender'::text THEN amount
+    ELSE charged
+END))
+constraint withdrawals_value_check CHECK ((value > (0)::numeric))
+CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
+CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
+CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 granted: delete, insert, select, update
 
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
@@ -972,6 +1101,21 @@ begin
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $function$;
+
+CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_at timestamp with time zone, IN p_ids uuid[], IN p_id uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
+      l.fiat_rate::text, l.fiat_value::text, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
+    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
+      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+  commit;
+end $procedure$;
 
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger

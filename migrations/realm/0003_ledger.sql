@@ -253,6 +253,28 @@ begin
   end if;
 end $$;
 
+-- ledger_lane in one message from a session without an open transaction: the empty one that CALL
+-- begins in is ended, and the gate is taken before the snapshot of the next, for LOCK needs none.
+create procedure ledger_lane_now(
+  p_key uuid[], p_fingerprint uuid[], p_at timestamptz,
+  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_more jsonb[],
+  inout refusals text, inout source_total text, inout destination_total text,
+  inout blocked text, inout fiat_rate text, inout fiat_value text, inout replays jsonb
+) language plpgsql as $$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
+      l.fiat_rate::text, l.fiat_value::text, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
+    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
+      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+  commit;
+end $$;
+
 -- Applies a batch that came in one request under one key; p_key is never null, a request without a
 -- key brings one of its own, so that a resend after a lost connection finds what the first one did.
 -- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
