@@ -55,6 +55,8 @@ export interface Config {
   workers: boolean;
   pollIntervalMs: number;
   tokenTtlS: number;
+  /** Address of a CoinGecko-compatible price source; null: rates are set by hand. */
+  ratesUrl: string | null;
   logLevel: LogLevel;
   logFormat: "json" | "pretty";
   chains: Readonly<Record<ChainName, ChainConfig>>;
@@ -124,6 +126,7 @@ export function readConfig(
     workers,
     pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
     tokenTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
+    ratesUrl: read.url("RATES_URL", ["http:", "https:"])?.replace(/\/+$/, "") ?? null,
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     chains: readChains(read, env),

@@ -21,8 +21,11 @@ import { createApp } from "./routes/app.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
 import { openChains } from "./workers/chains/registry.ts";
+import { scheduleTicks } from "./workers/cron.ts";
+import { openRatesGateway } from "./workers/gateways/rates.ts";
 import { type Runner, startRunner } from "./workers/runner.ts";
 import { openSigner } from "./workers/signer.ts";
+import { startTimetable } from "./workers/timetable.ts";
 
 /** What every command begins with. */
 interface Base {
@@ -142,18 +145,24 @@ async function realm(base: Base, args: readonly string[]): Promise<void> {
 }
 
 function startWorkers(base: Base): Runner {
-  const chains = openChains(base.config.chains);
+  const { config, database, log } = base;
+  const chains = openChains(config.chains);
+  // Where isolates come and go, nothing may loop: the platform's own cron drains what is due.
+  const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
   const runner = startRunner({
-    database: base.database,
-    log: base.log,
+    database,
+    log,
     chains,
     signer: openSigner(base.masterKey!, Date.now),
     now: Date.now,
     pollMs: REALM_POLL_MS,
-  });
-  const stop = () => {
+  }, { loop: !edge });
+  const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
+  const timetable = startTimetable({ database, log, now: Date.now, rates }, { loop: !edge });
+  if (edge) scheduleTicks((ms) => Promise.all([timetable.drain(ms), runner.drain(ms)]));
+  const stop = async () => {
     chains.close();
-    return runner.stop();
+    await Promise.all([timetable.stop(), runner.stop()]);
   };
   return { ...runner, stop };
 }

@@ -20,12 +20,12 @@ export function canonical(value: unknown): string {
 /** Writes a number literal as ECMAScript prints its double, if that is the same number. */
 export function canonicalNumber(literal: string): string {
   const printed = JSON.stringify(Number(literal));
-  const exact = plain(literal);
-  return printed !== "null" && plain(printed) === exact ? printed : exact;
+  const exact = spellOut(literal);
+  return printed !== "null" && spellOut(printed) === exact ? printed : exact;
 }
 
 /** Spells a number literal out without exponent, leading or trailing zeros. */
-function plain(literal: string): string {
+export function spellOut(literal: string): string {
   const [, sign, whole, fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal)!;
   const point = whole.length + parseInt(exponent, 10);

@@ -10,11 +10,13 @@ import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { postingRoutes } from "./postings.ts";
+import { rateRoutes } from "./rates.ts";
 import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { transactionRoutes } from "./transactions.ts";
 import { userRoutes } from "./users.ts";
+import { withdrawalRoutes } from "./withdrawals.ts";
 
 /** All routes, in the order in which they are tried. */
 export function allRoutes(): AnyRoute[] {
@@ -29,8 +31,10 @@ export function allRoutes(): AnyRoute[] {
     ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,
+    ...rateRoutes,
     ...postingRoutes,
     ...transactionRoutes,
+    ...withdrawalRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

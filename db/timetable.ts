@@ -1,0 +1,22 @@
+/** Statements of repeated work: what is waiting in a realm, and what has grown old. @module */
+import type { Db } from "./database.ts";
+
+/** What waits in a realm without a job of its own. */
+export interface WaitingRow {
+  unsealed: boolean;
+  expired: boolean;
+}
+
+/** Looks whether anything waits; two index probes. */
+export async function selectWaiting(db: Db, at: number): Promise<WaitingRow> {
+  const [row] = await db<WaitingRow[]>`
+    select exists (select 1 from ledger_commits) as unsealed,
+      exists (select 1 from blocks where status = 'OPEN' and expires_at <= ${at}) as expired`;
+  return row;
+}
+
+/** Removes what a realm does not need any more: revocations and failed logins that are over. */
+export async function deleteStale(db: Db): Promise<void> {
+  await db`delete from revocations where expires_at < now()`;
+  await db`delete from login_attempts where created_at < now() - interval '1 day'`;
+}

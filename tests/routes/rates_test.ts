@@ -1,0 +1,135 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { rowsOf, testRealm } from "../support/realm.ts";
+
+Deno.test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", async () => {
+  await using realm = await testRealm();
+  const rate = { base: "BTC", currency: "GBP", rate: "51234.567890123456789012" };
+  const { status, body } = await realm.admin.send("PUT", "/v1/rates", rate);
+  equal(status, 200);
+  deepEqual({ ...body, updated_at: 0 }, { ...rate, source: "manual", updated_at: 0 });
+  await realm.admin.send("PUT", "/v1/rates", { ...rate, currency: "EUR", rate: 2.50 });
+  await realm.admin.send("PUT", "/v1/rates", { ...rate, rate: "3" });
+  const read = async (query: string) =>
+    (await realm.admin.send("GET", `/v1/rates?${query}`)).body
+      .map((row: { currency: string; rate: string }) => `${row.currency} ${row.rate}`);
+  deepEqual(await read("base=BTC"), ["EUR 2.5", "GBP 3"]);
+  deepEqual(await read("currency=GBP"), ["GBP 3"]);
+  deepEqual(await read("base=BTC&currency=EUR"), ["EUR 2.5"]);
+  const none = await realm.admin.send("GET", "/v1/rates?base=LTC&currency=EUR");
+  deepEqual([none.status, none.body.code], [404, "rate.not_found"]);
+  deepEqual((await realm.admin.send("GET", "/v1/rates?base=LTC")).body, []);
+});
+
+Deno.test("PUT /v1/rates refuses what is no rate", async () => {
+  await using realm = await testRealm();
+  for (
+    const [body, path, code] of [
+      [{ base: "BTC", currency: "EUR", rate: "0" }, "/rate", "request.invalid"],
+      [{ base: "BTC", currency: "EUR", rate: "-1" }, "/rate", "request.invalid"],
+      [{ base: "BTC", currency: "XXX", rate: "1" }, "/currency", "request.invalid"],
+      [{ base: "EUR", currency: "EUR", rate: "1" }, "/base", "request.invalid"],
+      [{ base: "BTC", currency: "EUR" }, "/rate", "request.invalid"],
+      [{ base: "NOSUCH", currency: "EUR", rate: "1" }, undefined, "asset.unknown"],
+    ] as const
+  ) {
+    const answer = await realm.admin.send("PUT", "/v1/rates", body);
+    deepEqual([answer.body.code, answer.body.errors?.[0].path], [code, path]);
+  }
+});
+
+Deno.test("rates are read by everyone in the realm and set by its administrators", async () => {
+  await using realm = await testRealm();
+  const rate = { base: "BTC", currency: "EUR", rate: "1" };
+  const user = await realm.user();
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const narrow = await realm.user({ role: "admin", scope: "own" });
+  for (
+    const [who, code] of [
+      [user, "permission.role"],
+      [manager, "permission.role"],
+      [narrow, "permission.scope"],
+    ] as const
+  ) {
+    const { status, body } = await who.send("PUT", "/v1/rates", rate);
+    deepEqual([status, body.code], [403, code]);
+    equal((await who.send("GET", "/v1/rates?base=BTC")).status, 200);
+  }
+  equal((await realm.nobody("GET", "/v1/rates")).status, 401);
+});
+
+Deno.test("the operator sets a rate for all realms at once", async () => {
+  await using one = await testRealm();
+  await using two = await testRealm();
+  const rate = { base: "XAG", currency: "XDR", rate: "24.5" };
+  const { status, body } = await one.operator("PUT", "/v1/rates", rate);
+  deepEqual([status, body.source], [200, "operator"]);
+  for (const realm of [one, two]) {
+    const read = await realm.admin.send("GET", "/v1/rates?base=XAG&currency=XDR");
+    deepEqual([read.status, read.body[0].rate], [200, "24.5"]);
+  }
+  const own = await two.admin.send("PUT", "/v1/rates", { ...rate, rate: "25" });
+  equal(own.status, 200);
+  equal((await one.admin.send("GET", "/v1/rates?base=XAG")).body[0].rate, "24.5");
+  equal((await one.operator("GET", "/v1/rates?base=XAG&currency=XDR")).body[0].rate, "24.5");
+  const unknown = await one.operator("PUT", "/v1/rates", { ...rate, base: "NOSUCH" });
+  equal(unknown.body.code, "asset.unknown");
+});
+
+Deno.test("a transaction carries its value at the moment of commit, rounded half-even", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("1000");
+  const other = await realm.account({ asset: name });
+  const move = async (value: string) => {
+    const body = { source: { account }, destination: { account: other }, value };
+    return (await realm.admin.send("POST", "/v1/transactions", body)).body;
+  };
+  equal((await move("1")).fiat, null);
+  await realm.admin.send("PUT", "/v1/rates", { base: name, currency: "USD", rate: "0.01" });
+  const vectors = { "0.5": "0", "1.5": "0.02", "2.5": "0.02", "2.50000001": "0.03", "10": "0.1" };
+  for (const [value, expected] of Object.entries(vectors)) {
+    const { id, fiat } = await move(value);
+    deepEqual(fiat, { currency: "USD", rate: "0.01", value: expected }, value);
+    deepEqual((await realm.admin.send("GET", `/v1/transactions/${id}`)).body.fiat, fiat);
+  }
+  const first = await move("4");
+  await realm.admin.send("PUT", "/v1/rates", { base: name, currency: "USD", rate: "7" });
+  equal((await move("4")).fiat.value, "28");
+  const then = await realm.admin.send("GET", `/v1/transactions/${first.id}`);
+  equal(then.body.fiat.value, "0.04");
+});
+
+Deno.test("round_half_even() rounds to the even neighbour, and only from the middle", async () => {
+  await using realm = await testRealm();
+  for (
+    const [x, places, expected] of [
+      ["0.5", 0, "0"],
+      ["1.5", 0, "2"],
+      ["2.5", 0, "2"],
+      ["-0.5", 0, "0"],
+      ["-1.5", 0, "-2"],
+      ["-2.5", 0, "-2"],
+      ["2.5000000000000000000000000001", 0, "3"],
+      ["2.4999999999999999999999999999", 0, "2"],
+      ["0.005", 2, "0.00"],
+      ["0.015", 2, "0.02"],
+      ["0.025", 2, "0.02"],
+      ["0.0250000001", 2, "0.03"],
+      ["-0.025", 2, "-0.02"],
+      ["1.005", 2, "1.00"],
+      ["99.995", 2, "100.00"],
+      ["123456789012345678901234567890.125", 2, "123456789012345678901234567890.12"],
+      ["123456789012345678901234567890.135", 2, "123456789012345678901234567890.14"],
+      ["0.0000000000000000005", 18, "0.000000000000000000"],
+      ["0.0000000000000000015", 18, "0.000000000000000002"],
+      ["7", 2, "7.00"],
+      ["0", 0, "0"],
+    ] as const
+  ) {
+    const [row] = await rowsOf<{ r: string }>(
+      realm,
+      "select round_half_even($1::numeric, $2::integer)::text as r",
+      [x, places],
+    );
+    equal(row.r, expected, `${x} to ${places}`);
+  }
+});

@@ -1,0 +1,14 @@
+/** The tick of an edge platform: once a minute, what is due is done within a budget of time. @module */
+
+/** Less than the minute until the next tick, which does not wait for this one. */
+const BUDGET_MS = 50_000;
+
+/** Has `drain` called every minute, where the platform has a cron; tells whether it has. */
+export function scheduleTicks(drain: (budgetMs: number) => Promise<unknown>): boolean {
+  if (typeof Deno.cron !== "function") return false;
+  // A missed tick is not repeated: the next one drains what it left.
+  void Deno.cron("purser", "* * * * *", { backoffSchedule: [] }, async () => {
+    await drain(BUDGET_MS);
+  });
+  return true;
+}

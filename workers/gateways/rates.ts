@@ -1,0 +1,116 @@
+/**
+ * The price source: prices of coins in currencies, in the shape of CoinGecko's `/simple/price`. It is
+ * given ten seconds and a megabyte, and what it says beyond prices is not looked at.
+ * @module
+ */
+import { parseJson } from "../../domain/json.ts";
+import { priceOf } from "../../domain/rates.ts";
+
+/** A price that was found. */
+export interface Price {
+  /** Asset code. */
+  base: string;
+  /** Accounting currency. */
+  currency: string;
+  /** A decimal: what one unit of the base costs. */
+  rate: string;
+}
+
+/** Where prices come from. */
+export interface RatesGateway {
+  /** Asks for all prices. @throws {Error} when there is no usable answer */
+  fetchPrices(signal: AbortSignal): Promise<Price[]>;
+}
+
+const TIMEOUT_MS = 10_000;
+const SIZE_MAX = 1024 * 1024;
+
+/** Names of assets at the source. A bridged or pegged coin has the price of what it stands for. */
+const COINS: Readonly<Record<string, readonly string[]>> = {
+  "bitcoin": ["BTC", "BBTC"],
+  "litecoin": ["LTC", "BLTC"],
+  "bitcoin-cash": ["BCH", "BBCH"],
+  "dogecoin": ["DOGE"],
+  "ethereum": ["ETH", "BETH"],
+  "matic-network": ["MATIC", "MATIC_ETH"],
+  "celo": ["CELO"],
+  "binancecoin": ["BSC", "WBNB"],
+  "tron": ["TRON"],
+  "usd-coin": ["USDC", "USDC_MATIC", "USDC_BSC"],
+  "tether": ["USDT", "USDT_MATIC", "USDT_TRON"],
+  "binance-usd": ["BUSD", "BUSD_BSC"],
+  "paxos-standard": ["PAX"],
+  "pax-gold": ["PAXG"],
+  "paypal-usd": ["PYUSD_ETH", "PYUSD_SOL"],
+  "celo-dollar": ["CUSD"],
+  "celo-euro": ["CEUR"],
+  "wrapped-bitcoin": ["WBTC"],
+  "the-sandbox": ["SAND"],
+  "basic-attention-token": ["BAT"],
+  "maker": ["MKR"],
+  "chainlink": ["LINK"],
+  "uniswap": ["UNI"],
+  "leo-token": ["LEO"],
+  "revv": ["REVV"],
+  "pancakeswap-token": ["CAKE"],
+  "polkadot": ["BDOT"],
+  "ripple": ["BXRP"],
+};
+
+const CURRENCIES = "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk dkk gel hkd huf " +
+  "idr ils inr jpy krw kwd lkr mmk mxn myr ngn nok nzd php pkr pln rub sar sek sgd thb try twd " +
+  "uah vef vnd zar xdr xag xau btc eth ltc bch";
+
+/** Prepares the source at an address such as `https://api.coingecko.com/api/v3`. */
+export function openRatesGateway(url: string): RatesGateway {
+  const ids = Object.keys(COINS).join(",");
+  const currencies = CURRENCIES.replaceAll(" ", ",");
+  const query = new URLSearchParams({ ids, vs_currencies: currencies, precision: "full" });
+  return {
+    async fetchPrices(signal) {
+      const response = await fetch(`${url}/simple/price?${query}`, {
+        headers: { accept: "application/json" },
+        redirect: "error",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw new Error(`the price source answered ${response.status}`);
+      }
+      return pricesIn(parseJson(await readText(response)));
+    },
+  };
+}
+
+/** Picks prices out of an answer; what is no price is passed over. */
+function pricesIn(answer: unknown): Price[] {
+  const prices: Price[] = [];
+  for (const [coin, assets] of Object.entries(COINS)) {
+    const row = member(answer, coin);
+    for (const currency of CURRENCIES.split(" ")) {
+      const rate = priceOf(member(row, currency));
+      if (rate === null) continue;
+      const code = currency.toUpperCase();
+      for (const base of assets) if (base !== code) prices.push({ base, currency: code, rate });
+    }
+  }
+  if (prices.length === 0) throw new Error("the price source named no price");
+  return prices;
+}
+
+function member(value: unknown, key: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string, unknown>)[key];
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of response.body ?? []) { // leaving the loop cancels the rest
+    size += chunk.byteLength;
+    if (size > SIZE_MAX) throw new Error("the price source said too much");
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
