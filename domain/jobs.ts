@@ -6,6 +6,7 @@ import { newId } from "./ids.ts";
 /** Every job and what it is given. */
 export interface JobPayloads {
   "account.enable": { account: string };
+  "order.advance": { order: string; look: number };
   "ramp.open": { account: string };
 }
 

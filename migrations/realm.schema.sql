@@ -1102,21 +1102,6 @@ begin
   end if;
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_at timestamp with time zone, IN p_ids uuid[], IN p_id uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
- LANGUAGE plpgsql
-AS $procedure$
-begin
-  commit;
-  set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
-  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-      l.fiat_rate::text, l.fiat_value::text, l.replays
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
-    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
-  commit;
-end $procedure$;
-
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -3,6 +3,7 @@ import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import { openRampJob } from "./ramps.ts";
 import type { Bench } from "./bench.ts";
+import { advanceOrder } from "./sender.ts";
 
 /** Does one job. It may run more than once, and two may run at once: only steps change things. */
 export type Task<N extends JobName> = (bench: Bench, payload: JobPayloads[N]) => Promise<void>;
@@ -12,5 +13,6 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "account.enable": async (bench, { account }) => {
     await bench.step((tx) => enableAccount(tx, bench.actor, account), { gate: true });
   },
+  "order.advance": (bench, seen) => advanceOrder(bench, seen),
   "ramp.open": openRampJob,
 };

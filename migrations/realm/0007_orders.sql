@@ -10,48 +10,71 @@ create table orders (
   network text not null,
   ramp uuid not null,
   purpose text not null check (purpose in ('withdrawal', 'sweep', 'gas', 'deploy', 'fill', 'consolidation')),
+  subject uuid,
   sender text not null,
   wish jsonb not null,
+  contract text not null default '',
+  amount numeric(78, 0) check (amount >= 0),
   speed text not null default 'medium' check (speed in ('slow', 'medium', 'fast')),
   state text not null default 'new'
-    check (state in ('new', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
-  since bigint,
+    check (state in ('new', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
+  looks integer not null default 0,
+  replace boolean not null default false,
+  nonce integer check (nonce >= 0),
+  since integer,
   hash text,
-  height bigint,
-  block_hash text,
+  height integer,
   confirmations integer not null default 0,
-  fee numeric(78, 0),
+  fee numeric(78, 0) check (fee >= 0),
   fee_contract text,
-  amounts numeric(78, 0)[],
-  error jsonb,
+  creates text,
+  error text,
+  looked_at timestamptz,
   updated_at timestamptz,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  constraint orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
+  constraint orders_nonce check (purpose <> 'fill' or nonce is not null)
 );
-create index orders_open on orders (chain, network, sender, id) where state in ('new', 'signed', 'sent', 'mined');
-comment on column orders.wish is 'The order as the chain adapter takes it; amounts in base units as text.';
-comment on column orders.amounts is 'Base units to each payment, once planned.';
-comment on column orders.fee is 'Base units: the most it may cost until it is mined, then what it cost.';
+create index orders_open on orders (chain, network, sender, id)
+  where state in ('new', 'planned', 'signed', 'sent', 'mined');
+create index orders_subject on orders (subject, id) where subject is not null;
+create index orders_hash on orders (hash) where hash is not null;
+comment on column orders.subject is 'The withdrawal, sweep or token that it is for.';
+comment on column orders.wish is 'What shall happen; amounts in base units as text.';
+comment on column orders.contract is 'What is moved: '''' is the chain''s own coin.';
+comment on column orders.amount is 'Base units that leave; null until planned where everything is to leave.';
+comment on column orders.looks is 'Number of the look that is due; one with an older number does nothing.';
+comment on column orders.replace is 'A replacement at the order''s speed is wanted.';
+comment on column orders.since is 'Height of the head when the first transaction was planned.';
+comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
+comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
 create table order_candidates (
   order_id uuid not null references orders (id),
   attempt integer not null check (attempt > 0),
-  hash text not null,
-  raw text not null,
-  claims text[] not null,
   plan text not null,
+  claims text[] not null,
+  hash text,
+  raw text,
   expires jsonb,
+  fee numeric(78, 0),
   sent_at timestamptz,
   outcome text,
+  dead boolean not null default false,
   created_at timestamptz not null,
-  primary key (order_id, attempt)
+  primary key (order_id, attempt),
+  constraint order_candidates_signed check ((hash is null) = (raw is null)),
+  constraint order_candidates_sent check (sent_at is null or raw is not null)
 );
-create index order_candidates_hash on order_candidates (hash);
-comment on table order_candidates is 'Everything ever signed for an order, stored before its first broadcast.';
+create unique index order_candidates_hash on order_candidates (hash) where hash is not null;
+comment on table order_candidates is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
+comment on column order_candidates.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
+comment on column order_candidates.dead is 'Proven never to be mined.';
 
 create table nonces (
   chain text not null,
   network text not null,
   address text not null,
-  next bigint not null check (next >= 0),
+  next integer not null check (next >= 0),
   primary key (chain, network, address)
-);
+) with (fillfactor = 50);

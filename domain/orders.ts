@@ -1,0 +1,198 @@
+/**
+ * Orders: what shall happen on a chain, from the wish to its end. An order is made in the
+ * transaction that causes it and carried out by a worker in looks; each look that is due has a
+ * number, so that of several that were planned only the last does anything.
+ * @module
+ */
+import type { Tx } from "../db/database.ts";
+import {
+  deleteClaims,
+  insertClaims,
+  insertOrder,
+  lockOrder,
+  nextLook,
+  type OrderRow,
+  selectCandidates,
+  selectClaims,
+  selectForgottenOrders,
+  updateOrder,
+} from "../db/orders.ts";
+import type { Actor } from "./actor.ts";
+import { newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import type { ChainPlace } from "./places.ts";
+
+export { type CandidateRow, type OrderRow, type OrderState } from "../db/orders.ts";
+
+/** How soon a payment should be mined. */
+export type Speed = OrderRow["speed"];
+
+/** What shall happen; amounts are base units as text, addresses in canonical form. */
+export type Wish =
+  | {
+    kind: "pay";
+    from: string;
+    /** The token's contract; null is the chain's own coin. */
+    contract: string | null;
+    /** "all" is everything that the sender holds, less the fee where the fee is of it. */
+    payments: { to: string; amount: string }[];
+    /** Who pays the fee, where the chain lets another do so. */
+    feePayer?: string;
+  }
+  | {
+    kind: "deploy";
+    from: string;
+    token: { name: string; symbol: string; decimals: number; supply: string };
+  }
+  | { kind: "noop"; from: string };
+
+/** What is asked for when something shall be sent. */
+export interface NewOrder {
+  place: ChainPlace;
+  /** The ramp account below which the sender's key lies. */
+  ramp: string;
+  purpose: OrderRow["purpose"];
+  /** The thing that it is for; told again when the order has ended. */
+  subject: string | null;
+  wish: Wish;
+  speed: Speed;
+  /** A nonce that must be used. */
+  nonce?: number;
+}
+
+const OPEN = new Set(["new", "planned", "signed", "sent", "mined"]);
+/** An order that nobody looks at for so long was lost, and is taken up again. */
+const FORGOTTEN_S = 900;
+
+/** Makes an order and has it carried out after the commit. */
+export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promise<string> {
+  const { wish, place } = order;
+  const id = newId(actor.at);
+  await insertOrder(tx, {
+    id,
+    chain: place.chain,
+    network: place.network,
+    ramp: order.ramp,
+    purpose: order.purpose,
+    subject: order.subject,
+    sender: wish.from,
+    wish: wish as unknown as Record<string, unknown>,
+    contract: wish.kind === "pay" ? wish.contract ?? "" : "",
+    amount: amountOf(wish),
+    speed: order.speed,
+    nonce: order.nonce ?? null,
+    created_at: actor.at,
+  });
+  await nudgeOrder(tx, actor, id);
+  return id;
+}
+
+function amountOf(wish: Wish): string | null {
+  if (wish.kind !== "pay") return "0";
+  if (wish.payments.some((payment) => payment.amount === "all")) return null;
+  return `${wish.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
+}
+
+/** Whether an order has not ended yet. */
+export function isOpen(order: Pick<OrderRow, "state">): boolean {
+  return OPEN.has(order.state);
+}
+
+/** Has an order looked at, at once or later; what was planned before becomes void. */
+export async function nudgeOrder(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  runAt?: number,
+): Promise<void> {
+  const look = await nextLook(tx, id);
+  if (look === null) return;
+  await enqueue(tx, actor, "order.advance", { order: id, look }, {
+    dedupe: `${id} ${look}`,
+    runAt,
+  });
+}
+
+/** Has an order looked at again, unless another look has been planned since this one. */
+export async function planNextLook(
+  tx: Tx,
+  actor: Actor,
+  seen: { order: string; look: number },
+  runAt: number,
+): Promise<void> {
+  const order = await lockOrder(tx, seen.order);
+  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  await nudgeOrder(tx, actor, order.id, runAt);
+}
+
+/** Takes up the orders whose looks were lost. Gives how many. */
+export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
+  const ids = await selectForgottenOrders(tx, FORGOTTEN_S);
+  for (const id of ids) await nudgeOrder(tx, actor, id);
+  return ids.length;
+}
+
+/**
+ * Cancels an order none of whose bytes has left, and fills the nonce that it had taken.
+ *
+ * @returns the order as it is now; null if bytes may have left, or it has ended
+ */
+export async function cancelOrder(tx: Tx, actor: Actor, id: string): Promise<OrderRow | null> {
+  const order = await lockOrder(tx, id);
+  if (order === null || !["new", "planned", "signed"].includes(order.state)) return null;
+  const candidates = await selectCandidates(tx, id);
+  if (candidates.some((one) => one.sent_at !== null)) return null;
+  const canceled = await updateOrder(tx, id, { state: "canceled" });
+  await releaseClaims(tx, actor, canceled);
+  return canceled;
+}
+
+/**
+ * Gives up what an order had reserved. A nonce that nothing will use stops all behind it, so it is
+ * filled with a transaction that moves nothing.
+ */
+export async function releaseClaims(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const claims = await selectClaims(tx, order.id);
+  await deleteClaims(tx, order.id);
+  const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
+  if (order.nonce === null || used || claims.length === 0) return;
+  await fillNonce(tx, actor, order, order.nonce);
+}
+
+/** Orders a transaction that moves nothing, to use up a nonce. */
+export async function fillNonce(
+  tx: Tx,
+  actor: Actor,
+  beside: Pick<OrderRow, "chain" | "network" | "ramp" | "sender">,
+  nonce: number,
+): Promise<void> {
+  const place = { chain: beside.chain, network: beside.network } as ChainPlace;
+  const id = await createOrder(tx, actor, {
+    place,
+    ramp: beside.ramp,
+    purpose: "fill",
+    subject: null,
+    wish: { kind: "noop", from: beside.sender },
+    speed: "medium",
+    nonce,
+  });
+  await insertClaims(tx, { id, ...place }, [`${beside.sender}:${nonce}`], actor.at);
+}
+
+/**
+ * Asks for a replacement of what was sent, at another speed.
+ *
+ * @returns the order as it is now; null if it is mined or has ended
+ */
+export async function hastenOrder(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  speed: Speed,
+): Promise<OrderRow | null> {
+  const order = await lockOrder(tx, id);
+  if (order === null || !isOpen(order) || order.state === "mined") return null;
+  const hastened = await updateOrder(tx, id, { speed, replace: order.state === "sent" });
+  await nudgeOrder(tx, actor, id);
+  return hastened;
+}

@@ -1,0 +1,30 @@
+/**
+ * What follows when an order gets further or ends: whoever made it is told, in the transaction that
+ * writes it down.
+ * @module
+ */
+import type { Tx } from "../db/database.ts";
+import type { Actor } from "./actor.ts";
+import type { OrderRow } from "./orders.ts";
+import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+
+/** Follows an order; the transaction holds the ledger's gate when it has ended. */
+export interface Follower {
+  /** Something about it changed: a hash, a block. */
+  progress?(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;
+  /** It has ended: done, failed, dead or canceled. */
+  settle(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;
+}
+
+/** Nothing waits for these. */
+const NOBODY: Follower = { settle: () => Promise.resolve() };
+
+/** Who follows an order, by its purpose. */
+export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
+  withdrawal: { progress: progressWithdrawal, settle: settleWithdrawal },
+  sweep: NOBODY,
+  gas: NOBODY,
+  deploy: NOBODY,
+  fill: NOBODY,
+  consolidation: NOBODY,
+};

@@ -1,0 +1,108 @@
+/** What is checked before value may leave, out of what workers last saw. @module */
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import type { Db, Tx } from "../db/database.ts";
+import { sumInFlight } from "../db/orders.ts";
+import { selectAddressOf } from "../db/ramps.ts";
+import { selectStopped } from "../db/solvency.ts";
+import { selectHeld, selectSeenAt } from "../db/withdrawals.ts";
+import type { Actor } from "./actor.ts";
+import { chainFacts } from "./assets.ts";
+import type { ChainAsset } from "./chain_assets.ts";
+import { DomainError } from "./errors.ts";
+import type { Price } from "./fees.ts";
+import { toUnits } from "./money.ts";
+import type { ChainPlace } from "./places.ts";
+
+/** Balances older than this say nothing about now. */
+const SIGHT_AGE_MAX_MS = 600_000;
+
+/**
+ * Finds the ramp that a withdrawal leaves by, and refuses accounts that cannot be used.
+ *
+ * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, account.no_ramp
+ */
+export async function rampOf(tx: Tx, account: AccountRow): Promise<AccountRow> {
+  assertUsable(account, "account");
+  if (account.type === "ramp") return account;
+  const ramp = account.type === "virtual" && account.ramp !== null
+    ? await selectAccount(tx, account.ramp)
+    : null;
+  if (ramp === null || ramp.deleted_at !== null) {
+    throw new DomainError("account.no_ramp", "the account has no ramp to withdraw through");
+  }
+  assertUsable(ramp, "ramp");
+  return ramp;
+}
+
+function assertUsable(account: AccountRow, what: string): void {
+  if (!account.enabled) {
+    throw new DomainError("account.not_enabled", `the ${what} is not ready yet`);
+  }
+  if (!account.active) throw new DomainError("account.inactive", `the ${what} is deactivated`);
+  if (account.frozen) throw new DomainError("account.frozen", `the ${what} is frozen`);
+}
+
+/**
+ * Gives the address that a ramp sends from.
+ *
+ * @throws {DomainError} account.not_enabled
+ */
+export async function findOwnAddress(db: Db, ramp: AccountRow): Promise<string> {
+  const found = await selectAddressOf(db, ramp.id);
+  if (found !== null) return found.address;
+  throw new DomainError("account.not_enabled", "the ramp has no address yet");
+}
+
+/**
+ * Refuses while the ramp's assets and liabilities do not agree.
+ *
+ * @throws {DomainError} asset.suspended
+ */
+export async function assertSolvent(db: Db, ramp: string): Promise<void> {
+  if (!await selectStopped(db, ramp)) return;
+  const why = "chain and ledger do not agree: withdrawals wait for the operator";
+  throw new DomainError("asset.suspended", why);
+}
+
+/**
+ * Refuses what the ramp's address cannot pay, as workers last saw it and less what is on its way.
+ *
+ * @throws {DomainError} chain.stale, ramp.assets_insufficient, ramp.gas_insufficient
+ */
+export async function assertOnChain(
+  db: Db,
+  actor: Actor,
+  wanted: { asset: ChainAsset; place: ChainPlace; sender: string; amount: string; price: Price },
+): Promise<void> {
+  const { asset, place, sender, price } = wanted;
+  const seenAt = await selectSeenAt(db, place);
+  if (seenAt !== null && actor.at - seenAt > SIGHT_AGE_MAX_MS) {
+    throw new DomainError("chain.stale", `${chainFacts(place.chain).name} was not seen lately`, {
+      retryAfterS: 10,
+    });
+  }
+  const amount = toUnits(wanted.amount, asset.decimals);
+  const needed = amount + (price.gas === null ? price.units : 0n);
+  if (await freeOf(db, place, sender, asset.contract ?? "") < needed) {
+    throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
+  }
+  if (price.gas === null) return;
+  if (await freeOf(db, place, sender, "") < price.units) {
+    const why = `the ramp's address does not hold enough ${price.gas.asset} for the fee`;
+    throw new DomainError("ramp.gas_insufficient", why);
+  }
+}
+
+async function freeOf(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  contract: string,
+): Promise<bigint> {
+  const held = await selectHeld(db, { ...place, address: sender, contract });
+  const flying = await sumInFlight(db, { ...place, sender, contract }, {
+    height: null,
+    waiting: true,
+  });
+  return BigInt(held) - BigInt(flying);
+}

@@ -1,0 +1,144 @@
+/**
+ * What the ledger books when a withdrawal's order gets further or ends. The fee at creation is what
+ * the user is charged; what the chain takes more or less is between the ramp and the fees.
+ * @module
+ */
+import type { Tx } from "../db/database.ts";
+import {
+  type HistoryEntry,
+  selectWithdrawal,
+  updateWithdrawal,
+  type WithdrawalRow,
+} from "../db/withdrawals.ts";
+import type { Actor } from "./actor.ts";
+import { freeBlock } from "./blocks.ts";
+import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
+import { emit } from "./events.ts";
+import { counterparty, type MoveType, postMove } from "./ledger.ts";
+import { compare, fromUnits, subtract } from "./money.ts";
+import type { OrderRow } from "./orders.ts";
+import { viewWithdrawal } from "./withdrawal_views.ts";
+
+/** A chain's fee and whether it was paid in the asset itself. */
+interface Cost {
+  /** Whole units of the asset, or of its gas coin. */
+  amount: string;
+  own: boolean;
+}
+
+/** Notes what is known of a withdrawal on its chain. */
+export async function progressWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = await selectWithdrawal(tx, order.subject!);
+  if (row === null || row.status !== "PROCESSING") return;
+  const entry = entryOf(actor, row, order);
+  const change = {
+    hash: order.hash,
+    nonce: order.nonce,
+    height: order.height,
+    confirmations: order.confirmations,
+  };
+  const changed = await updateWithdrawal(tx, row.id, change, entry, actor.at);
+  if (entry !== null) await announce(tx, actor, changed);
+}
+
+function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntry | null {
+  const { hash, height } = order;
+  if (height !== null && (row.height !== height || row.hash !== hash)) {
+    return { at: actor.at, event: "mined", hash, block: height };
+  }
+  if (row.hash === hash) return null;
+  return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
+}
+
+/** Books how a withdrawal ended. The transaction holds the gate. */
+export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = await selectWithdrawal(tx, order.subject!);
+  if (row === null || row.status !== "PROCESSING") return;
+  const asset = await resolveChainAsset(tx, row.asset);
+  const cost = order.height === null ? null : costOf(row, order, asset);
+  const done = order.state === "done";
+  if (done) await bookSent(tx, actor, row, cost!);
+  else {
+    await returnCharge(tx, actor, row);
+    if (cost !== null) await bookCost(tx, actor, row, cost);
+  }
+  const failure = done ? null : {
+    code: "upstream.failed",
+    title: "Not sent",
+    status: 502,
+    detail: order.error ?? "the chain did not carry it out",
+  };
+  const change = {
+    status: done ? "DONE" as const : "FAILED" as const,
+    hash: order.hash,
+    nonce: order.nonce,
+    height: order.height,
+    confirmations: order.confirmations,
+    cost: cost?.amount ?? null,
+    ...(failure === null ? {} : { error: failure }),
+  };
+  const event = done ? "done" : "failed";
+  const entry = { at: actor.at, event, ...(failure === null ? {} : { reason: failure.detail }) };
+  await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+}
+
+function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
+  const own = (order.fee_contract ?? "") === (row.contract ?? "");
+  const decimals = own ? asset.decimals : asset.gas.decimals;
+  return { amount: fromUnits(BigInt(order.fee ?? "0"), decimals), own };
+}
+
+/** The value has left: ramp → world, with what the chain took; the rest of the fee is earned. */
+async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
+  await freeBlock(tx, actor, row.block);
+  const sides = await sidesOf(tx, actor, row);
+  const book = bookFor(tx, actor, row);
+  const charged = cost.own ? subtract(row.fee, cost.amount) : row.fee;
+  if (compare(charged, "0") > 0) await book("fee", row.ramp, sides.fees, charged);
+  else if (charged.startsWith("-")) await book("fee", sides.fees, row.ramp, charged.slice(1));
+  await book("withdrawal", row.ramp, sides.world, row.amount);
+  if (cost.own) await book("fee", row.ramp, sides.world, cost.amount);
+}
+
+/** The chain took a fee for nothing: the fees bear it, not the user. */
+async function bookCost(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
+  if (!cost.own) return; // gas of another coin is no liability of this ledger
+  const sides = await sidesOf(tx, actor, row);
+  const book = bookFor(tx, actor, row);
+  await book("fee", sides.fees, row.ramp, cost.amount);
+  await book("fee", row.ramp, sides.world, cost.amount);
+}
+
+/** Gives back what was charged. */
+export async function returnCharge(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
+  await freeBlock(tx, actor, row.block);
+  if (row.account === row.ramp) return;
+  await bookFor(tx, actor, row)("return", row.ramp, row.account, row.charged);
+}
+
+function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {
+  return async (type: MoveType, source: string, destination: string, amount: string) => {
+    if (compare(amount, "0") === 0) return;
+    const move = { type, source, destination, amount, data: { withdrawal: row.id } };
+    await postMove(tx, actor, move, { force: true });
+  };
+}
+
+async function sidesOf(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+): Promise<{ world: string; fees: string }> {
+  const { decimals } = await resolveChainAsset(tx, row.asset);
+  const asset = { code: row.asset, decimals, testnet: row.network !== "main" };
+  return {
+    world: await counterparty(tx, actor, "world", asset),
+    fees: await counterparty(tx, actor, "fees", asset),
+  };
+}
+
+/** Tells the world how a withdrawal stands. */
+export async function announce(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
+  const { id, owner } = row;
+  await emit(tx, actor, "withdrawal.updated", { id, owner, view: viewWithdrawal(row) });
+}

@@ -1,0 +1,294 @@
+/**
+ * Withdrawals: value that leaves the ledger for a chain. Creation promises the value and orders its
+ * sending; no chain is touched here.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import type { Db, Tx } from "../db/database.ts";
+import { selectAliasTarget, selectDefaultAccount } from "../db/facts.ts";
+import {
+  insertWithdrawal,
+  selectWithdrawal,
+  updateWithdrawal,
+  updateWithdrawalData,
+  type WithdrawalRow,
+} from "../db/withdrawals.ts";
+import { assertAccount, availableOf } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { checkAddress } from "./addresses.ts";
+import { openBlock } from "./blocks.ts";
+import { assertSendable, type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
+import { FreeForm, text } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { type Price, priceOf, Speed } from "./fees.ts";
+import { isId, newIds } from "./ids.ts";
+import { postMove } from "./ledger.ts";
+import { add, Amount, assertScale, compare, subtract, toUnits } from "./money.ts";
+import { cancelOrder, createOrder, hastenOrder } from "./orders.ts";
+import { assertMay, notFound } from "./permissions.ts";
+import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
+import { SourceParty } from "./sides.ts";
+import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
+import { announce, returnCharge } from "./withdrawal_settlement.ts";
+
+export { viewWithdrawal, WithdrawalView } from "./withdrawal_views.ts";
+
+/** What is asked for when value is withdrawn. */
+export const NewWithdrawal = z.strictObject({
+  source: SourceParty,
+  destination: z.strictObject({ address: text(200) }),
+  asset: text(40).optional().meta({ description: "Checked against the account's, if given." }),
+  value: Amount,
+  fee: z.strictObject({
+    paid_by: z.enum(["sender", "receiver"]).default("sender"),
+    speed: Speed.default("medium"),
+  }).default({ paid_by: "sender", speed: "medium" }),
+  data: FreeForm.default({}),
+}).meta({ id: "NewWithdrawal" });
+/** What is asked for when value is withdrawn. */
+export type NewWithdrawal = z.infer<typeof NewWithdrawal>;
+
+/** What is decided before anything is written. */
+interface Decision {
+  account: AccountRow;
+  ramp: AccountRow;
+  asset: ChainAsset;
+  place: ChainPlace;
+  sender: string;
+  destination: string;
+  price: Price;
+  amount: string;
+  charged: string;
+}
+
+/**
+ * Promises funds to a withdrawal and orders its sending. Runs behind the gate.
+ *
+ * @param input.value a decimal in whole units of the asset
+ * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
+ *   withdrawal.below_fee, request.invalid
+ */
+export async function createWithdrawal(
+  tx: Tx,
+  actor: Actor,
+  input: NewWithdrawal & { chains: ChainSettings },
+): Promise<WithdrawalRow> {
+  const decided = await decide(tx, actor, input);
+  const { account, ramp, asset, place, price, amount, charged } = decided;
+  const { ids: [id], at } = newIds(actor.at, 1);
+  const moved = account.id === ramp.id ? null : await postMove(tx, actor, {
+    type: "withdrawal",
+    source: account.id,
+    destination: ramp.id,
+    amount: charged,
+    data: { withdrawal: id },
+  }, { system: false });
+  const block = await openBlock(tx, actor, {
+    account: (await selectAccount(tx, ramp.id))!,
+    amount: charged,
+    reason: "withdrawal",
+    serves: id,
+  });
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: ramp.id,
+    purpose: "withdrawal",
+    subject: id,
+    speed: input.fee.speed,
+    wish: {
+      kind: "pay",
+      from: decided.sender,
+      contract: asset.contract,
+      payments: [{ to: decided.destination, amount: `${toUnits(amount, asset.decimals)}` }],
+    },
+  });
+  const row = await insertWithdrawal(tx, {
+    id,
+    account: account.id,
+    ramp: ramp.id,
+    chain: place.chain,
+    network: place.network,
+    sender: decided.sender,
+    destination: decided.destination,
+    asset: asset.code,
+    contract: asset.contract,
+    value: input.value,
+    amount,
+    fee: price.fee,
+    charged,
+    paid_by: input.fee.paid_by,
+    speed: input.fee.speed,
+    gas_asset: price.gas?.asset ?? null,
+    gas: price.gas?.value ?? null,
+    order_id: order,
+    block: block.id,
+    transaction: moved?.id ?? null,
+    history: [{ at, event: "created" }],
+    data: input.data,
+    owner: actor.user,
+    created_at: at,
+  });
+  await announce(tx, actor, row);
+  return row;
+}
+
+async function decide(
+  tx: Tx,
+  actor: Actor,
+  input: NewWithdrawal & { chains: ChainSettings },
+): Promise<Decision> {
+  const account = await sourceOf(tx, input);
+  assertAccount(actor, "write", account);
+  if (input.asset !== undefined && input.asset !== account.asset) {
+    throw new DomainError("account.asset_mismatch", `the account is of ${account.asset}`);
+  }
+  const ramp = await rampOf(tx, account);
+  const asset = await resolveChainAsset(tx, account.asset);
+  assertSendable(asset.code);
+  assertScale(input.value, asset.decimals, "/value");
+  const place = placeFor(input.chains, asset.chain, account.testnet);
+  const sender = await findOwnAddress(tx, ramp);
+  const { address } = input.destination;
+  const destination = await checkAddress(place.chain, place.network, address);
+  if (destination === sender) {
+    throw new DomainError("address.invalid", "this is the ramp's own address");
+  }
+  const price = await priceOf(tx, actor, {
+    asset,
+    place,
+    speed: input.fee.speed,
+    amount: input.value,
+    sender,
+    currency: account.currency,
+  });
+  const { amount, charged } = applyFee(input.value, price.fee, input.fee.paid_by);
+  if (toUnits(amount, asset.decimals) < price.least) {
+    throw new DomainError("withdrawal.below_fee", "the chain passes on no amount as small as this");
+  }
+  if (compare(availableOf(account), charged) < 0) {
+    throw new DomainError("balance.insufficient", "the balance does not cover value and fee");
+  }
+  await assertSolvent(tx, ramp.id);
+  await assertOnChain(tx, actor, { asset, place, sender, amount, price });
+  return { account, ramp, asset, place, sender, destination, price, amount, charged };
+}
+
+/**
+ * Splits a value into what moves on the chain and what leaves the account.
+ *
+ * @throws {DomainError} withdrawal.below_fee
+ */
+export function applyFee(
+  value: string,
+  fee: string,
+  paidBy: "sender" | "receiver",
+): { amount: string; charged: string } {
+  if (paidBy === "sender") return { amount: value, charged: add(value, fee) };
+  if (compare(value, fee) <= 0) {
+    throw new DomainError("withdrawal.below_fee", `the fee of ${fee} is not less than the value`);
+  }
+  return { amount: subtract(value, fee), charged: value };
+}
+
+async function sourceOf(
+  tx: Tx,
+  { source, asset }: NewWithdrawal,
+): Promise<AccountRow | null> {
+  if (source.account !== undefined) {
+    return isId(source.account) ? await selectAccount(tx, source.account) : null;
+  }
+  const target = await selectAliasTarget(tx, source.alias!);
+  if (target === null) throw notFound("alias.not_found");
+  if (target.account !== null) return await selectAccount(tx, target.account);
+  if (asset === undefined) {
+    const message = "an identity's alias needs the asset to be named";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/asset", message }] });
+  }
+  const of = { holder: target.identity!, asset, testnet: false };
+  const id = await selectDefaultAccount(tx, of);
+  return id === null ? null : await selectAccount(tx, id);
+}
+
+/**
+ * Finds a withdrawal that the actor may see.
+ *
+ * @throws {DomainError} withdrawal.not_found
+ */
+export async function findWithdrawal(db: Db, actor: Actor, id: string): Promise<WithdrawalRow> {
+  return await reachWithdrawal(db, actor, id, "read");
+}
+
+async function reachWithdrawal(
+  db: Db,
+  actor: Actor,
+  id: string,
+  act: "read" | "write",
+): Promise<WithdrawalRow> {
+  const row = isId(id) ? await selectWithdrawal(db, id) : null;
+  if (row === null) throw notFound("withdrawal.not_found");
+  assertMay(actor, act, { owner: row.owner, what: "withdrawal.not_found" });
+  return row;
+}
+
+/**
+ * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs behind the
+ * gate.
+ *
+ * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner
+ */
+export async function cancelWithdrawal(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<WithdrawalRow> {
+  const row = await reachWithdrawal(tx, actor, id, "write");
+  const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
+  if (order === null) {
+    throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");
+  }
+  await returnCharge(tx, actor, row);
+  const entry = { at: actor.at, event: "canceled" };
+  const change = { status: "CANCELED" as const };
+  const canceled = await updateWithdrawal(tx, row.id, change, entry, actor.at);
+  await announce(tx, actor, canceled);
+  return canceled;
+}
+
+/**
+ * Asks for a withdrawal to be mined sooner: what was sent is replaced, and can only be replaced. The
+ * user's fee stays as it is.
+ *
+ * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner
+ */
+export async function hastenWithdrawal(
+  tx: Tx,
+  actor: Actor,
+  { id, speed }: { id: string; speed: Speed },
+): Promise<WithdrawalRow> {
+  const row = await reachWithdrawal(tx, actor, id, "write");
+  const order = row.status === "PROCESSING"
+    ? await hastenOrder(tx, actor, row.order_id, speed)
+    : null;
+  if (order === null) {
+    throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
+  }
+  const entry = { at: actor.at, event: "hastened", speed };
+  const hastened = await updateWithdrawal(tx, row.id, { speed }, entry, actor.at);
+  await announce(tx, actor, hastened);
+  return hastened;
+}
+
+/**
+ * Replaces the free-form part of a withdrawal.
+ *
+ * @throws {DomainError} withdrawal.not_found, permission.owner
+ */
+export async function changeWithdrawal(
+  tx: Tx,
+  actor: Actor,
+  { id, data }: { id: string; data: Record<string, unknown> },
+): Promise<WithdrawalRow> {
+  const row = await reachWithdrawal(tx, actor, id, "write");
+  return await updateWithdrawalData(tx, row.id, data, actor.at);
+}

@@ -1,0 +1,98 @@
+-- What:     withdrawals, fungible tokens, comparisons of chain and ledger.
+-- Why:      contract, sections 11 and 12.0; proof of solvency.
+-- Locks:    none, all tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table withdrawals (
+  id uuid primary key,
+  account uuid not null,
+  ramp uuid not null,
+  chain text not null,
+  network text not null,
+  sender text not null,
+  destination text not null,
+  asset text not null,
+  contract text,
+  value numeric not null check (value > 0),
+  amount numeric not null check (amount > 0),
+  fee numeric not null check (fee >= 0),
+  charged numeric not null check (charged > 0),
+  paid_by text not null check (paid_by in ('sender', 'receiver')),
+  speed text not null check (speed in ('slow', 'medium', 'fast')),
+  gas_asset text,
+  gas numeric check (gas >= 0),
+  order_id uuid not null,
+  block uuid not null,
+  transaction uuid,
+  status text not null default 'PROCESSING' check (status in ('PROCESSING', 'DONE', 'FAILED', 'CANCELED')),
+  hash text,
+  nonce integer,
+  height integer,
+  confirmations integer not null default 0,
+  cost numeric check (cost >= 0),
+  history jsonb not null default '[]' check (jsonb_typeof(history) = 'array'),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint withdrawals_charge check (charged = amount + fee),
+  constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged end),
+  constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
+  constraint withdrawals_order unique (order_id)
+);
+create index withdrawals_owner on withdrawals (owner, id);
+create index withdrawals_account on withdrawals (account, id);
+create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
+comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
+comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
+comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
+
+create table fungible_tokens (
+  id uuid primary key,
+  account uuid not null,
+  chain text not null,
+  network text not null,
+  name text,
+  symbol text not null,
+  supply numeric not null check (supply >= 0),
+  decimals smallint not null check (decimals between 0 and 30),
+  currency uuid,
+  contract text,
+  status text not null default 'pending' check (status in ('pending', 'deployed', 'registered', 'failed')),
+  hash text,
+  fee numeric,
+  order_id uuid,
+  external boolean not null,
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint fungible_tokens_symbol unique (symbol),
+  constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
+);
+create index fungible_tokens_owner on fungible_tokens (owner, id);
+create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract) where contract is not null;
+create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
+
+-- The last comparison of each ramp; a drift stops its withdrawals until the two agree again.
+create table solvency (
+  ramp uuid primary key,
+  asset text not null,
+  testnet boolean not null,
+  assets numeric not null,
+  height integer not null,
+  liabilities numeric not null,
+  position text not null,
+  in_flight numeric not null,
+  drift numeric not null,
+  stopped boolean not null,
+  checked_at timestamptz not null
+);
+create index solvency_asset on solvency (asset, testnet);
+comment on column solvency.drift is 'Assets and what is in flight, less liabilities; below 0 something is missing.';
+comment on column solvency.position is 'The last transaction that the liabilities include.';

@@ -1,0 +1,164 @@
+/** HTTP face of withdrawals. @module */
+import { z } from "zod";
+import { FreeForm } from "../domain/entity.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import { Estimate, estimateFee, Speed } from "../domain/fees.ts";
+import {
+  cancelWithdrawal,
+  changeWithdrawal,
+  createWithdrawal,
+  findWithdrawal,
+  hastenWithdrawal,
+  NewWithdrawal,
+  viewWithdrawal,
+  WithdrawalView,
+} from "../domain/withdrawals.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const Fee = z.string().meta({ description: "The fee in whole units.", example: "0.00021" });
+const ESTIMATE_ERRORS: readonly ErrorCode[] = [
+  "account.not_found",
+  "address.invalid",
+  "asset.unknown",
+  "chain.not_configured",
+  "chain.stale",
+];
+
+/** The routes of withdrawals. */
+export const withdrawalRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/withdrawals/estimate",
+    tag: "Withdrawals",
+    summary: "Estimate the fee of a withdrawal",
+    access: "user",
+    body: Estimate,
+    status: 200,
+    answer: Fee,
+    errors: ESTIMATE_ERRORS,
+    handle: (call) => {
+      const input = { ...call.body, chains: call.services.config.chains };
+      return query(call, (db) => estimateFee(db, call.actor, input));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/withdrawals",
+    tag: "Withdrawals",
+    summary: "Withdraw to an address on the asset's chain",
+    description: "Value and fee leave the account at once; a worker sends them. " +
+      "`status` tells how it ended, and if it failed both are given back.",
+    access: "user",
+    body: NewWithdrawal,
+    status: 201,
+    answer: WithdrawalView,
+    errors: [
+      ...ESTIMATE_ERRORS,
+      "alias.not_found",
+      "permission.owner",
+      "permission.role",
+      "account.not_enabled",
+      "account.inactive",
+      "account.frozen",
+      "account.no_ramp",
+      "account.asset_mismatch",
+      "asset.suspended",
+      "balance.insufficient",
+      "ramp.assets_insufficient",
+      "ramp.gas_insufficient",
+      "withdrawal.below_fee",
+    ],
+    handle: (call) => {
+      const input = { ...call.body, chains: call.services.config.chains };
+      return command(
+        call,
+        async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, input)),
+        { gate: true },
+      );
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/withdrawals/{id}",
+    tag: "Withdrawals",
+    summary: "Read a withdrawal",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: WithdrawalView,
+    errors: ["withdrawal.not_found"],
+    handle: (call) =>
+      query(
+        call,
+        async (db) => viewWithdrawal(await findWithdrawal(db, call.actor, call.params.id)),
+      ),
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/withdrawals/{id}",
+    tag: "Withdrawals",
+    summary: "Change the free-form part of a withdrawal",
+    access: "user",
+    params: ById,
+    body: z.strictObject({ data: FreeForm }),
+    status: 200,
+    answer: WithdrawalView,
+    errors: ["withdrawal.not_found", "permission.owner", "permission.role"],
+    handle: (call) => {
+      const input = { ...call.params, ...call.body };
+      return command(
+        call,
+        async (tx) => viewWithdrawal(await changeWithdrawal(tx, call.actor, input)),
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/withdrawals/{id}/speed-up",
+    tag: "Withdrawals",
+    summary: "Have a withdrawal mined sooner",
+    description: "Replaces what was sent: the same nonce, or the same coins, at a higher price.",
+    access: "user",
+    params: ById,
+    body: z.strictObject({ speed: Speed }),
+    status: 200,
+    answer: WithdrawalView,
+    errors: [
+      "withdrawal.not_found",
+      "withdrawal.not_cancelable",
+      "permission.owner",
+      "permission.role",
+    ],
+    handle: (call) => {
+      const input = { ...call.params, ...call.body };
+      return command(
+        call,
+        async (tx) => viewWithdrawal(await hastenWithdrawal(tx, call.actor, input)),
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/withdrawals/{id}/cancel",
+    tag: "Withdrawals",
+    summary: "Cancel a withdrawal that was not sent yet",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: WithdrawalView,
+    errors: [
+      "withdrawal.not_found",
+      "withdrawal.not_cancelable",
+      "permission.owner",
+      "permission.role",
+    ],
+    handle: (call) =>
+      command(
+        call,
+        async (tx) => viewWithdrawal(await cancelWithdrawal(tx, call.actor, call.params.id)),
+        { gate: true },
+      ),
+  }),
+];

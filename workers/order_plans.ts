@@ -1,0 +1,231 @@
+/**
+ * How an order gets its plan: tried and priced by the node first, then written down together with
+ * all that it will use up, so that nobody else can use it.
+ * @module
+ */
+import { lockFreeCoins } from "../db/coins.ts";
+import type { Tx } from "../db/database.ts";
+import {
+  insertCandidate,
+  insertClaims,
+  lockOrder,
+  selectCandidates,
+  selectGaps,
+  sumInFlight,
+  takeNonce,
+  updateOrder,
+} from "../db/orders.ts";
+import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
+import { ChainError } from "./chains/chain.ts";
+import {
+  type Draft,
+  type Order,
+  type Plan,
+  readPlan,
+  type Stock,
+  writePlan,
+} from "./chains/order.ts";
+import type { Balances } from "./chains/sight.ts";
+import type { OrderWork } from "./order_work.ts";
+
+/** Coins that are offered to one plan. */
+const COINS_MAX = 1000;
+
+/** What was asked of the node before a plan is made. */
+interface Survey {
+  readonly draft: Draft;
+  readonly head: number;
+  /** Transactions of the sender that are mined; null on chains without nonces. */
+  readonly mined: number | null;
+  /** What the sender holds of what is moved, and of the chain's own coin; null with coins. */
+  readonly held: Balances | null;
+}
+
+/**
+ * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
+ * waits.
+ *
+ * @throws {ChainError} `insufficient` while the sender has too little, `refused` above a price cap
+ */
+export async function planOrder(
+  work: OrderWork,
+  order: OrderRow,
+): Promise<{ order: OrderRow | null } | { refused: string }> {
+  let survey: Survey;
+  try {
+    survey = await surveyFor(work, order);
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    return { refused: error.message };
+  }
+  await work.crossing("drafted");
+  const planned = await work.bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || current.state !== "new") return current;
+    const plan = work.chain.plan(survey.draft, await stockFor(work, tx, current, survey));
+    await assertFunded(tx, current, survey, plan);
+    return await keepPlan(work, tx, current, plan, survey.head);
+  });
+  await work.crossing("planned");
+  return { order: planned };
+}
+
+/** Plans a replacement of what was sent last. What cannot be replaced stays as it is. */
+export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
+  const { bench, chain, crossing } = work;
+  try {
+    if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
+    const survey = await surveyFor(work, order);
+    await crossing("drafted");
+    const planned = await bench.step(async (tx) => {
+      const current = await lockOrder(tx, order.id);
+      if (current === null || current.state !== "sent" || !current.replace) return current;
+      const candidates = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
+      const last = candidates.at(-1)!;
+      if (last.raw === null) return current; // its signature is missing, nothing else
+      const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey.head) };
+      const plan = chain.plan(survey.draft, stock, readPlan<Plan>(last.plan));
+      return await keepPlan(work, tx, current, plan, survey.head);
+    });
+    await crossing("planned");
+    return planned;
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
+    return await bench.step((tx) =>
+      updateOrder(tx, order.id, { replace: false, error: error.message.slice(0, 500) })
+    );
+  }
+}
+
+async function surveyFor({ chain }: OrderWork, order: OrderRow): Promise<Survey> {
+  const draft = await chain.draft(orderOf(order.wish as unknown as Wish), order.speed);
+  if (draft.lacking > 0n) {
+    throw new ChainError("insufficient", `${draft.feePayer} lacks ${draft.lacking} for the fee`);
+  }
+  const head = await chain.head();
+  const nonces = await chain.nonces(order.sender);
+  const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
+  const held = !chain.traits.nonces ? null : await chain.balances(
+    contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
+    null,
+  );
+  return { draft, head: head.height, mined: nonces?.mined ?? null, held };
+}
+
+async function stockFor(
+  work: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  survey: Survey,
+): Promise<Stock> {
+  if (!work.chain.traits.nonces) {
+    return { nonce: null, coins: await coinsFor(work, tx, order, survey.head) };
+  }
+  if (order.purpose === "fill") return { nonce: order.nonce, coins: [] };
+  return { nonce: await takeNonce(tx, order, survey.mined ?? 0), coins: [] };
+}
+
+async function coinsFor(
+  { chain }: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  head: number,
+): Promise<Stock["coins"]> {
+  if (!chain.traits.coins) return [];
+  const of = { chain: order.chain, network: order.network, address: order.sender, head };
+  return (await lockFreeCoins(tx, of, COINS_MAX)).map((coin) => ({
+    hash: coin.hash,
+    index: coin.index,
+    address: coin.address,
+    amount: BigInt(coin.amount),
+    height: coin.height,
+    parent: coin.height === null && coin.parent_fee !== null && coin.parent_vsize !== null
+      ? { fee: BigInt(coin.parent_fee), vsize: coin.parent_vsize }
+      : null,
+  }));
+}
+
+/** A sender's orders on their way have spent what its balance still shows. */
+async function assertFunded(
+  tx: Tx,
+  order: OrderRow,
+  { draft, held }: Survey,
+  plan: Plan,
+): Promise<void> {
+  if (held === null || order.purpose === "fill") return;
+  const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
+  const moved = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
+  for (const [at, contract] of contracts.entries()) {
+    const since = { height: held.height, waiting: false };
+    const flying = BigInt(await sumInFlight(tx, { ...order, contract }, since));
+    const needed = (contract === order.contract ? moved : 0n) +
+      (contract === (plan.feeContract ?? "") ? plan.fee : 0n);
+    if (flying > 0n && flying + needed > held.amounts[at]) {
+      const what = contract || "coins";
+      throw new ChainError("insufficient", `other orders of ${order.sender} come first: ${what}`);
+    }
+  }
+}
+
+async function keepPlan(
+  { bench, chain }: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  plan: Plan,
+  head: number,
+): Promise<OrderRow> {
+  const attempts = await selectCandidates(tx, order.id);
+  if (!await insertClaims(tx, order, plan.claims, bench.actor.at)) {
+    throw new ChainError("unavailable", "what it would use up is another order's");
+  }
+  await insertCandidate(tx, {
+    order_id: order.id,
+    attempt: attempts.length + 1,
+    plan: writePlan(plan),
+    claims: [...plan.claims],
+    created_at: bench.actor.at,
+  });
+  const claimed = chain.traits.nonces ? plan.claims[0].split(":").at(-1)! : null;
+  return await updateOrder(tx, order.id, {
+    state: order.state === "new" ? "planned" : order.state,
+    replace: false,
+    nonce: claimed === null ? null : parseInt(claimed, 10),
+    since: order.since ?? head,
+    amount: plan.amounts.length === 0
+      ? order.amount
+      : `${plan.amounts.reduce((sum, amount) => sum + amount, 0n)}`,
+    fee: `${plan.fee}`,
+    fee_contract: plan.feeContract,
+    creates: plan.creates,
+    error: null,
+  });
+}
+
+/** Fills nonces below those that are planned which no living order will use. */
+export async function fillGaps({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
+  const nonces = await chain.nonces(order.sender);
+  if (nonces === null) return;
+  await bench.step(async (tx) => {
+    for (const nonce of await selectGaps(tx, order, nonces.mined)) {
+      await fillNonce(tx, bench.actor, order, nonce);
+    }
+  });
+}
+
+/** Reads a wish as the chain takes it. */
+function orderOf(wish: Wish): Order {
+  switch (wish.kind) {
+    case "pay":
+      return {
+        ...wish,
+        payments: wish.payments.map(({ to, amount }) => ({
+          to,
+          amount: amount === "all" ? "all" : BigInt(amount),
+        })),
+      };
+    case "deploy":
+      return { ...wish, token: { ...wish.token, supply: BigInt(wish.token.supply) } };
+    case "noop":
+      return wish;
+  }
+}

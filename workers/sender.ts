@@ -1,0 +1,269 @@
+/**
+ * The one machine that sends anything on a chain. A look carries an order as far as it will go:
+ * drafted by the node, planned with its claims reserved, signed, stored, broadcast, watched until it
+ * is final, settled. It may be cut off anywhere and begun anew, also by two workers at once: only
+ * bytes that are stored are ever sent, and another payment is made only once the first is dead.
+ * @module
+ */
+import { deleteUnmadeCoins, markSpent } from "../db/coins.ts";
+import type { Tx } from "../db/database.ts";
+import {
+  lockOrder,
+  markCandidatesDead,
+  markOutcome,
+  markSent,
+  selectCandidates,
+  selectOrder,
+  updateOrder,
+} from "../db/orders.ts";
+import { reading } from "../db/transaction.ts";
+import type { ChainId } from "../domain/assets.ts";
+import {
+  type CandidateRow,
+  isOpen,
+  type OrderRow,
+  planNextLook,
+  releaseClaims,
+} from "../domain/orders.ts";
+import { FOLLOWERS } from "../domain/settlement.ts";
+import type { Bench } from "./bench.ts";
+import { ChainError } from "./chains/chain.ts";
+import type { Broadcast, Fate } from "./chains/order.ts";
+import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
+import { type Crossing, type OrderWork, signedOf, signPending } from "./order_work.ts";
+
+const POLL_MS = 5_000;
+const WAIT_MS = 15_000;
+/** After an hour an order is looked at less often. */
+const OLD_MS = 3_600_000;
+const OLD_POLL_MS = 60_000;
+/** What nobody can hasten by hand is replaced when it has lingered so long. */
+const LINGERS_MS = 600_000;
+/** Transactions that expired unmined are made anew so often. */
+const ATTEMPTS_MAX = 5;
+
+/** Takes one look at an order. */
+export async function advanceOrder(
+  bench: Bench,
+  seen: { order: string; look: number },
+  crossing: Crossing = () => {},
+): Promise<void> {
+  const order = await reading(bench.pool, (db) => selectOrder(db, seen.order));
+  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  const delayMs = await look(bench, order, crossing);
+  if (delayMs === null) return;
+  await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+}
+
+/** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
+async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<number | null> {
+  const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
+  try {
+    const chain = await bench.chains.open(place);
+    return await carryOn({ bench, chain, place, crossing }, order);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    await bench.step((tx) => updateOrder(tx, order.id, { error: error.message.slice(0, 500) }));
+    bench.log("warn", "order waits", { order: order.id, fault: error.fault, error });
+    return WAIT_MS;
+  }
+}
+
+async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
+  let order: OrderRow | null = given;
+  if (order.state === "new") {
+    const planned = await planOrder(work, order);
+    if ("refused" in planned) {
+      return await finish(work, order, "failed", { error: planned.refused });
+    }
+    order = planned.order;
+  } else if (order.state === "sent" && order.replace) {
+    order = await replaceOrder(work, order);
+  }
+  if (order !== null) order = await signPending(work, order);
+  if (order === null || !isOpen(order)) return null;
+  const sent = await sendPending(work, order);
+  if (sent === "ended") return null;
+  if (sent === "sent") return POLL_MS;
+  return await follow(work, order);
+}
+
+/** Broadcasts what is stored and has not left, or perhaps has not. */
+async function sendPending(
+  work: OrderWork,
+  order: OrderRow,
+): Promise<"sent" | "nothing" | "ended"> {
+  const { bench, crossing } = work;
+  const candidates = await livingOf(bench, order);
+  const candidate = candidates.findLast((one) => one.raw !== null);
+  if (candidate === undefined || candidate.outcome !== null) return "nothing";
+  const leaving = await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || !["signed", "sent"].includes(current.state)) return null;
+    await markSent(tx, { order: order.id, attempt: candidate.attempt }, bench.actor.at);
+    const next = await updateOrder(tx, order.id, { state: "sent", hash: candidate.hash });
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    return next;
+  });
+  if (leaving === null) return "ended";
+  await crossing("sending");
+  const answer = await broadcast(work, order, candidate);
+  const alone = candidates.filter((one) => one.raw !== null).length === 1;
+  if (answer.outcome === "rejected" && alone) {
+    await finish(work, leaving, "failed", { error: answer.detail ?? "no node takes it" });
+    return "ended";
+  }
+  return "sent";
+}
+
+async function broadcast(
+  work: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<Broadcast> {
+  const { bench, chain, crossing } = work;
+  const answer = await chain.broadcast(signedOf(candidate));
+  await crossing("broadcast");
+  await bench.step(async (tx) => {
+    const name = { order: order.id, attempt: candidate.attempt };
+    await markOutcome(tx, name, answer.obstacle ?? answer.outcome);
+    const detail = answer.obstacle === null ? null : answer.detail ?? answer.obstacle;
+    await updateOrder(tx, order.id, { error: detail?.slice(0, 500) ?? null });
+  });
+  return answer;
+}
+
+/** Finds out what became of what was sent. */
+async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
+  const { bench, chain, place, crossing } = work;
+  const living = await livingOf(bench, order);
+  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
+  const depth = bench.chains.depth(place);
+  const fate = await chain.status({ candidates, since: order.since ?? 0, depth });
+  await crossing("seen");
+  switch (fate.state) {
+    case "mined":
+      return await mined(work, order, fate, depth);
+    case "dead":
+      return await died(work, order, living, fate);
+    case "pending":
+      await hasten(work, order);
+      return pauseOf(bench, order);
+    case "unseen": {
+      const latest = living.findLast((one) => one.raw !== null);
+      if (latest === undefined) return WAIT_MS;
+      const answer = await broadcast(work, order, latest);
+      if (answer.obstacle === "early") await fillGaps(work, order);
+      else await hasten(work, order);
+      return pauseOf(bench, order);
+    }
+  }
+}
+
+async function mined(
+  work: OrderWork,
+  order: OrderRow,
+  fate: Fate & { state: "mined" },
+  depth: number,
+): Promise<number | null> {
+  const { bench } = work;
+  const change = {
+    hash: fate.hash,
+    height: fate.block.height,
+    confirmations: fate.confirmations,
+    fee: `${fate.fee}`,
+    fee_contract: fate.feeContract,
+    error: null,
+  };
+  if (fate.confirmations >= depth) {
+    const error = fate.success ? null : "the chain took the fee and moved nothing";
+    return await finish(work, order, fate.success ? "done" : "failed", { ...change, error });
+  }
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || !isOpen(current)) return;
+    const next = await updateOrder(tx, order.id, { ...change, state: "mined" });
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+  });
+  return pauseOf(bench, order);
+}
+
+/** All that was signed can never be mined: what only ran out of time is made anew. */
+async function died(
+  work: OrderWork,
+  order: OrderRow,
+  living: readonly CandidateRow[],
+  fate: Fate & { state: "dead" },
+): Promise<number | null> {
+  const { bench } = work;
+  const again = fate.proof === "expired" && living.at(-1)!.attempt < ATTEMPTS_MAX;
+  if (!again) {
+    const error = fate.proof === "consumed"
+      ? `another transaction took its place: ${fate.by ?? "unknown"}`
+      : "it ran out of time unmined";
+    return await finish(work, order, "dead", { error });
+  }
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || current.state !== "sent") return;
+    await markCandidatesDead(tx, order.id);
+    await updateOrder(tx, order.id, { state: "new", hash: null, replace: false });
+  });
+  return 0;
+}
+
+/** Replaces what has lingered, where nobody would do it by hand. */
+async function hasten({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
+  const lingers = bench.actor.at - order.created_at > LINGERS_MS;
+  if (!lingers || order.purpose === "withdrawal" || order.speed === "fast") return;
+  if (!chain.traits.replaceable) return;
+  await bench.step((tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
+}
+
+/** Writes down how an order ended and tells whoever made it. */
+async function finish(
+  work: OrderWork,
+  order: OrderRow,
+  state: "done" | "failed" | "dead",
+  change: Parameters<typeof updateOrder>[2],
+): Promise<null> {
+  const { bench, crossing } = work;
+  await crossing("ending");
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || !isOpen(current)) return;
+    const ended = await updateOrder(tx, order.id, { ...change, state, replace: false });
+    await tidyCoins(tx, ended);
+    await releaseClaims(tx, bench.actor, ended);
+    await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);
+  }, { gate: true });
+  await crossing("settled");
+  return null;
+}
+
+/** Coins that the winner spent are spent; change that never came to be is forgotten. */
+async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
+  const candidates = await selectCandidates(tx, order.id);
+  const losers = candidates.flatMap(({ hash }) =>
+    hash === null || (order.height !== null && hash === order.hash) ? [] : [hash]
+  );
+  if (losers.length > 0) await deleteUnmadeCoins(tx, order, losers);
+  const winner = candidates.find(({ hash }) => hash === order.hash);
+  if (winner === undefined || order.height === null) return;
+  const by = {
+    chain: order.chain,
+    network: order.network,
+    hash: order.hash!,
+    height: order.height,
+  };
+  await markSpent(tx, by, winner.claims);
+}
+
+async function livingOf(bench: Bench, order: OrderRow): Promise<CandidateRow[]> {
+  const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+  return all.filter((one) => !one.dead);
+}
+
+function pauseOf(bench: Bench, order: OrderRow): number {
+  return bench.actor.at - order.created_at > OLD_MS ? OLD_POLL_MS : POLL_MS;
+}
