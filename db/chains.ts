@@ -140,21 +140,3 @@ export async function deleteBlocks(
     delete from chain_blocks where chain = ${place.chain} and network = ${place.network}
       and (height < ${keep.from} or height > ${keep.to})`;
 }
-
-/** Keeps balances as seen, in base units; an older sight never replaces a newer one. */
-export async function upsertHoldings(
-  tx: Tx,
-  place: PlaceKey,
-  seen: { height: number; at: number },
-  holdings: readonly { address: string; contract: string; amount: string }[],
-): Promise<void> {
-  await tx`
-    insert into holdings (chain, network, address, contract, amount, height, seen_at)
-    select ${place.chain}, ${place.network}, h.address, h.contract, h.amount, ${seen.height},
-      ${seen.at}
-    from jsonb_to_recordset(${tx.json(holdings as never)})
-      h(address text, contract text, amount numeric)
-    on conflict (chain, network, address, contract) do update
-      set amount = excluded.amount, height = excluded.height, seen_at = excluded.seen_at
-      where holdings.height <= excluded.height`;
-}

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
+import { insertEmptyHolding } from "../db/holdings.ts";
 import {
   type AddressRow,
   insertAddress,
@@ -159,6 +160,8 @@ async function addAddressRow(
   const branch = await takeIndex(tx, of.ramp.id);
   if (branch === null) throw new DomainError("account.not_enabled", "the ramp has no address yet");
   const { chain, network, xpub, taken } = branch;
+  const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
+  await insertEmptyHolding(tx, { chain, network }, address, actor.at);
   await insertAddress(tx, {
     id: newId(actor.at),
     account: of.account.id,
@@ -166,7 +169,7 @@ async function addAddressRow(
     serves: of.serves?.id ?? null,
     chain,
     network,
-    address: await deriveAddress(chain as ChainId, network as Network, xpub, taken),
+    address,
     derivation_key: taken,
     xpub,
     asset: of.ramp.asset,

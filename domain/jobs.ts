@@ -1,6 +1,7 @@
 /** Jobs: what is done after the answer, in a worker. A job is a row written with its cause. @module */
 import type { Tx } from "../db/database.ts";
 import { insertJob } from "../db/jobs.ts";
+import type { ChainId } from "./assets.ts";
 import { newId } from "./ids.ts";
 
 /** Every job and what it is given. */
@@ -8,6 +9,14 @@ export interface JobPayloads {
   "account.enable": { account: string };
   "order.advance": { order: string; look: number };
   "ramp.open": { account: string };
+  "deposit.forward": { account: string };
+  "deposit.rescan": {
+    chain: ChainId;
+    testnet: boolean;
+    hash?: string;
+    from?: number;
+    to?: number;
+  };
 }
 
 /** The name of a job. */

@@ -5,6 +5,7 @@
  */
 import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
+import { insertEmptyHolding } from "../db/holdings.ts";
 import { insertAddress, insertRamp, markOpened, type RampRow } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
 import type { Asset } from "./assets.ts";
@@ -52,6 +53,7 @@ export async function openRamp(
 ): Promise<AccountRow | null> {
   if (!await markOpened(tx, ramp.account, derived.xpub)) return null;
   const account = (await selectAccount(tx, ramp.account))!;
+  await insertEmptyHolding(tx, ramp, derived.address, actor.at);
   await insertAddress(tx, {
     id: newId(actor.at),
     account: account.id,

@@ -6,6 +6,7 @@
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
 import type { OrderRow } from "./orders.ts";
+import { progressSweep, settleSweep } from "./sweeps.ts";
 import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
 
 /** Follows an order; the transaction holds the ledger's gate when it has ended. */
@@ -22,8 +23,8 @@ const NOBODY: Follower = { settle: () => Promise.resolve() };
 /** Who follows an order, by its purpose. */
 export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
   withdrawal: { progress: progressWithdrawal, settle: settleWithdrawal },
-  sweep: NOBODY,
-  gas: NOBODY,
+  sweep: { progress: progressSweep, settle: settleSweep },
+  gas: { settle: settleSweep },
   deploy: NOBODY,
   fill: NOBODY,
   consolidation: NOBODY,

@@ -198,7 +198,7 @@ function backoffMs(attempts: number): number {
 }
 
 /** The actor that stands for the service itself. */
-function workerActor(realm: RealmRow, requestId: string, at: number): Actor {
+export function workerActor(realm: RealmRow, requestId: string, at: number): Actor {
   return {
     user: realm.id,
     kind: "worker",

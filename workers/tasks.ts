@@ -1,8 +1,10 @@
 /** Every job's handler; a job without one does not compile. @module */
 import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
-import { openRampJob } from "./ramps.ts";
 import type { Bench } from "./bench.ts";
+import { forwardJob } from "./forwarder.ts";
+import { openRampJob } from "./ramps.ts";
+import { rescanJob } from "./rescan.ts";
 import { advanceOrder } from "./sender.ts";
 
 /** Does one job. It may run more than once, and two may run at once: only steps change things. */
@@ -13,6 +15,8 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "account.enable": async (bench, { account }) => {
     await bench.step((tx) => enableAccount(tx, bench.actor, account), { gate: true });
   },
+  "deposit.forward": forwardJob,
+  "deposit.rescan": rescanJob,
   "order.advance": (bench, seen) => advanceOrder(bench, seen),
   "ramp.open": openRampJob,
 };

@@ -1,0 +1,293 @@
+/** Statements on deposits: what was seen to arrive, and what became of it. @module */
+import type { PlaceKey } from "./chains.ts";
+import type { Db, Tx } from "./database.ts";
+
+/** A deposit as stored; amounts in whole units of the asset. */
+export interface DepositRow extends PlaceKey {
+  id: string;
+  hash: string;
+  index: number;
+  account: string;
+  address: string;
+  asset: string;
+  contract: string | null;
+  amount: string;
+  sender: string | null;
+  /** Null while it is in no block. */
+  block: number | null;
+  block_hash: string | null;
+  matures_at: number | null;
+  confirmations: number;
+  status: "PENDING" | "CONFIRMED" | "ORPHANED";
+  /** What was booked. */
+  credited: string | null;
+  transaction: string | null;
+  sweep: string | null;
+  app: string | null;
+  address_data: Record<string, unknown> | null;
+  owner: string | null;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+}
+
+/** Whose an address is. */
+export interface TargetRow {
+  address: string;
+  account: string;
+  asset: string;
+  owner: string | null;
+  data: Record<string, unknown>;
+}
+
+const COLUMNS = [
+  "id",
+  "chain",
+  "network",
+  "hash",
+  "index",
+  "account",
+  "address",
+  "asset",
+  "contract",
+  "amount",
+  "sender",
+  "block_hash",
+  "confirmations",
+  "status",
+  "credited",
+  "transaction",
+  "sweep",
+  "app",
+  "address_data",
+  "owner",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Heights are int8, which the driver gives as text; as float8 they are exact numbers. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)}, block::float8 as block, matures_at::float8 as matures_at`;
+}
+
+/** Lists every address of a place that value may arrive at, with the codes of their assets. */
+export async function selectWatched(
+  db: Db,
+  place: PlaceKey,
+): Promise<{ address: string; asset: string }[]> {
+  return await db<{ address: string; asset: string }[]>`
+    select address, asset from addresses
+    where chain = ${place.chain} and network = ${place.network}
+    union all
+    select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
+    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null`;
+}
+
+/** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
+export async function selectWatchedClaims(db: Db, place: PlaceKey): Promise<string[]> {
+  const rows = await db<{ claim: string }[]>`
+    select claim from claims where chain = ${place.chain} and network = ${place.network}
+    union
+    select hash || ':' || index from coins
+    where chain = ${place.chain} and network = ${place.network} and spent_height is null`;
+  return rows.map((row) => row.claim);
+}
+
+/** Finds whose some addresses are: our own first, else those watched for somebody. */
+export async function selectTargets(
+  tx: Tx,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<TargetRow[]> {
+  return await tx<TargetRow[]>`
+    select address, account, asset, owner, data from addresses
+    where chain = ${place.chain} and network = ${place.network}
+      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    union all
+    select e.address, e.account, a.asset, a.owner, '{}'::jsonb
+    from external_addresses e join accounts a on a.id = e.account
+    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
+}
+
+/** Which of some transactions are our own, what they were for, and who sent them. */
+export async function selectOwnTransactions(
+  tx: Tx,
+  place: PlaceKey,
+  hashes: readonly string[],
+): Promise<{ hash: string; purpose: string; sender: string }[]> {
+  return await tx<{ hash: string; purpose: string; sender: string }[]>`
+    select c.hash, o.purpose, o.sender
+    from order_candidates c join orders o on o.id = c.order_id
+    where o.chain = ${place.chain} and o.network = ${place.network}
+      and c.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
+}
+
+/** What a seen deposit consists of. */
+export type SeenDeposit = Pick<
+  DepositRow,
+  | "id"
+  | "hash"
+  | "index"
+  | "account"
+  | "address"
+  | "asset"
+  | "contract"
+  | "amount"
+  | "sender"
+  | "block"
+  | "block_hash"
+  | "matures_at"
+  | "address_data"
+  | "owner"
+>;
+
+/**
+ * Adds deposits, or moves known ones to the block they were seen in; one that had been given up is
+ * pending again. Gives those that are news to their owner.
+ */
+export async function upsertDeposits(
+  tx: Tx,
+  place: PlaceKey,
+  seen: readonly SeenDeposit[],
+  at: number,
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    with given as (
+      select g.id, g.hash, g.index, g.account, g.address, g.asset, g.contract, g.amount, g.sender,
+        g.block, g.block_hash, g.matures_at, g.address_data, g.owner
+      from jsonb_to_recordset(${tx.json(seen as never)}) g(id uuid, hash text, index integer,
+        account uuid, address text, asset text, contract text, amount numeric, sender text,
+        block bigint, block_hash text, matures_at bigint, address_data jsonb, owner uuid)
+    ), known as (
+      select d.hash, d.index, d.status from deposits d join given g using (hash, index)
+      where d.chain = ${place.chain} and d.network = ${place.network}
+    ), written as (
+      insert into deposits (id, chain, network, hash, index, account, address, asset, contract,
+        amount, sender, block, block_hash, matures_at, address_data, owner, created_at)
+      select id, ${place.chain}, ${place.network}, hash, index, account, address, asset, contract,
+        amount, sender, block, block_hash, matures_at, address_data, owner, ${at}
+      from given
+      on conflict (chain, network, hash, index) do update
+        set block = excluded.block, block_hash = excluded.block_hash,
+          matures_at = excluded.matures_at, updated_at = ${at},
+          error = case when deposits.status = 'CONFIRMED' then deposits.error end,
+          status = case when deposits.status = 'ORPHANED' then 'PENDING' else deposits.status end
+        where (excluded.block_hash is not null
+            and deposits.block_hash is distinct from excluded.block_hash)
+          or deposits.status = 'ORPHANED'
+      returning ${columns(tx)}
+    )
+    select ${columns(tx)} from written w
+    where not exists (select 1 from known k where k.hash = w.hash and k.index = w.index
+      and k.status <> 'ORPHANED')
+    order by id`;
+}
+
+/** Counts the blocks on top of what is pending, as of a head. */
+export async function updateConfirmations(db: Db, place: PlaceKey, head: number): Promise<void> {
+  await db`
+    update deposits set confirmations = greatest(0, ${head} - block + 1)
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block is not null and confirmations <> greatest(0, ${head} - block + 1)`;
+}
+
+/** Reads pending deposits that lie deep enough, oldest first, past the given id. */
+export async function selectRipe(
+  db: Db,
+  place: PlaceKey,
+  at: { settled: number; head: number; after: string | null; limit: number },
+): Promise<DepositRow[]> {
+  return await db<DepositRow[]>`
+    select ${columns(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
+      and error is null and (${at.after}::uuid is null or id > ${at.after}::uuid)
+    order by id limit ${at.limit}`;
+}
+
+/** Reads pending deposits that are in no block. */
+export async function selectDetached(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<DepositRow[]> {
+  return await db<DepositRow[]>`
+    select ${columns(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block is null
+    order by id limit ${limit}`;
+}
+
+/** Reads a deposit. */
+export async function selectDeposit(db: Db, id: string): Promise<DepositRow | null> {
+  const [row] = await db<DepositRow[]>`select ${columns(db)} from deposits where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads a pending deposit, if it still lies in the given block, and keeps others from it. */
+export async function lockPending(
+  tx: Tx,
+  id: string,
+  blockHash: string | null,
+): Promise<DepositRow | null> {
+  const [row] = await tx<DepositRow[]>`
+    select ${columns(tx)} from deposits
+    where id = ${id} and status = 'PENDING' and block_hash is not distinct from ${blockHash}
+    for update`;
+  return row ?? null;
+}
+
+/** Marks a deposit credited. */
+export async function markConfirmed(
+  tx: Tx,
+  id: string,
+  how: { credited: string; transaction: string; app: string | null; at: number },
+): Promise<DepositRow> {
+  const [row] = await tx<DepositRow[]>`
+    update deposits set status = 'CONFIRMED', credited = ${how.credited},
+      transaction = ${how.transaction}, app = ${how.app}, updated_at = ${how.at}
+    where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
+  return row;
+}
+
+/** Gives a deposit up. */
+export async function markOrphaned(
+  tx: Tx,
+  id: string,
+  how: { error: unknown; at: number },
+): Promise<DepositRow> {
+  const [row] = await tx<DepositRow[]>`
+    update deposits set status = 'ORPHANED', confirmations = 0, updated_at = ${how.at},
+      error = ${how.error === null ? null : tx.json(how.error as never)}
+    where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
+  return row;
+}
+
+/** Notes what is wrong with a deposit, without changing its status. */
+export async function markDepositError(tx: Tx, id: string, error: unknown): Promise<void> {
+  await tx`
+    update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
+}
+
+/** Takes the block from deposits above a height, and gives them as they are then. */
+export async function detachAbove(tx: Tx, place: PlaceKey, height: number): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    update deposits set block = null, block_hash = null, confirmations = 0, updated_at = now()
+    where chain = ${place.chain} and network = ${place.network} and block > ${height}
+    returning ${columns(tx)}`;
+}
+
+/** Adds up what arrived at addresses in each block of a range, in whole units. */
+export async function sumArrived(
+  db: Db,
+  place: PlaceKey,
+  of: { address: string; from: number; to: number },
+): Promise<string> {
+  const [row] = await db<{ sum: string }[]>`
+    select coalesce(sum(amount), 0) as sum from deposits
+    where chain = ${place.chain} and network = ${place.network} and address = ${of.address}
+      and contract is null and block between ${of.from} and ${of.to}`;
+  return row.sum;
+}

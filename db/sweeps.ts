@@ -1,0 +1,161 @@
+/** Statements on sweeps: what carries a deposit account's value to its ramp. @module */
+import type { PlaceKey } from "./chains.ts";
+import type { Db, Tx } from "./database.ts";
+
+/** A sweep as stored; amounts in whole units, the fee's of the coin it was paid in. */
+export interface SweepRow extends PlaceKey {
+  id: string;
+  account: string;
+  ramp: string;
+  state: "new" | "waiting" | "topping" | "topped" | "sweeping" | "done" | "failed";
+  amount: string | null;
+  fee: string | null;
+  gas_order: string | null;
+  order_id: string | null;
+  hash: string | null;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+}
+
+/** What may change of a sweep. */
+export type SweepChange = Partial<
+  Pick<SweepRow, "state" | "amount" | "fee" | "gas_order" | "order_id" | "hash">
+>;
+
+const COLUMNS = [
+  "id",
+  "account",
+  "ramp",
+  "chain",
+  "network",
+  "state",
+  "amount",
+  "fee",
+  "gas_order",
+  "order_id",
+  "hash",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Finds the open sweep of an account, or begins one, and keeps others from it. */
+export async function lockOpenSweep(
+  tx: Tx,
+  sweep: PlaceKey & { id: string; account: string; ramp: string; created_at: number },
+): Promise<SweepRow> {
+  const [open] = await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps
+    where account = ${sweep.account} and state not in ('done', 'failed') for update`;
+  if (open !== undefined) return open;
+  const [made] = await tx<SweepRow[]>`insert into sweeps ${tx(sweep)} returning ${tx(COLUMNS)}`;
+  return made;
+}
+
+/** Reads a sweep and keeps others from it. */
+export async function lockSweep(tx: Tx, id: string): Promise<SweepRow | null> {
+  const [row] = await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** Reads several sweeps. */
+export async function selectSweeps(db: Db, ids: readonly string[]): Promise<SweepRow[]> {
+  return await db<SweepRow[]>`
+    select ${db(COLUMNS)} from sweeps where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Changes a sweep. */
+export async function updateSweep(tx: Tx, id: string, change: SweepChange): Promise<SweepRow> {
+  const [row] = await tx<SweepRow[]>`
+    update sweeps set ${tx(change)}, updated_at = now() where id = ${id}
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Ends a sweep in failure, saying why. */
+export async function markSweepFailed(tx: Tx, id: string, error: unknown): Promise<SweepRow> {
+  const [row] = await tx<SweepRow[]>`
+    update sweeps set state = 'failed', error = ${tx.json(error as never)}, updated_at = now()
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Ties an account's credited deposits that no sweep carries yet to a sweep. */
+export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<void> {
+  await tx`
+    update deposits set sweep = ${sweep}
+    where account = ${account} and status = 'CONFIRMED' and sweep is null`;
+}
+
+/** Frees the deposits of a sweep that failed. */
+export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
+  await tx`update deposits set sweep = null where sweep = ${sweep}`;
+}
+
+/** Lists accounts of a place with open sweeps that wait for a better moment. */
+export async function selectWaiting(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db<{ account: string }[]>`
+    select account from sweeps
+    where chain = ${place.chain} and network = ${place.network} and state in ('new', 'waiting')
+      and coalesce(updated_at, created_at) < now() - interval '60 seconds'
+    order by id limit ${limit}`;
+  return rows.map((row) => row.account);
+}
+
+/** What there is to forward of a deposit account: in the ledger, and between which addresses. */
+export interface ForwardRow extends PlaceKey {
+  account: string;
+  ramp: string;
+  serves: string | null;
+  asset: string;
+  decimals: number;
+  testnet: boolean;
+  /** Whole units in the ledger that are not blocked. */
+  free: string;
+  from_address: string;
+  to_address: string;
+}
+
+/** Reads what there is to forward of a deposit account; null if it is none. */
+export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
+  const [row] = await db<ForwardRow[]>`
+    select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
+      a.total - a.blocked as free, d.address as from_address, r.address as to_address
+    from accounts a join addresses d on d.account = a.id
+      join addresses r on r.account = d.ramp
+    where a.id = ${account} and a.type = 'deposit'`;
+  return row ?? null;
+}
+
+/** The worth of one unit of an asset in another asset's units; null where rates are unknown. */
+export async function selectWorth(
+  db: Db,
+  of: { asset: string; in: string; currency: string },
+): Promise<string | null> {
+  const [row] = await db<{ worth: string | null }[]>`
+    select rate_of(${of.asset}, ${of.currency}) / nullif(rate_of(${of.in}, ${of.currency}), 0)
+      as worth`;
+  return row.worth;
+}
+
+/** Adds up the mined coins of an address that nobody has spent, in base units. */
+export async function sumCoinsAt(db: Db, place: PlaceKey, address: string): Promise<string> {
+  const [row] = await db<{ sum: string }[]>`
+    select coalesce(sum(amount), 0)::text as sum from coins
+    where chain = ${place.chain} and network = ${place.network} and address = ${address}
+      and height is not null and spent_by is null`;
+  return row.sum;
+}
+
+/** Reads the deposits that a sweep carries. */
+export async function selectSwept(db: Db, sweep: string): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from deposits where sweep = ${sweep} order by id`;
+  return rows.map((row) => row.id);
+}

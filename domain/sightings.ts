@@ -1,0 +1,180 @@
+/**
+ * What the scanner saw becomes rows here: blocks move the cursor, transfers become pending deposits,
+ * and what a reorganisation took away is taken back. A block done twice changes nothing.
+ * @module
+ */
+import {
+  type BlockRow,
+  deleteBlocks,
+  insertBlocks,
+  moveCursor,
+  type PlaceKey,
+  updateHalted,
+} from "../db/chains.ts";
+import type { Tx } from "../db/database.ts";
+import {
+  type DepositRow,
+  detachAbove,
+  markDepositError,
+  type SeenDeposit,
+  selectOwnTransactions,
+  selectTargets,
+  upsertDeposits,
+} from "../db/deposits.ts";
+import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sightings.ts";
+import type { Actor } from "./actor.ts";
+import { findAsset } from "./assets.ts";
+import { tellDeposit, trouble } from "./deposit_views.ts";
+import { newId } from "./ids.ts";
+import { fromUnits } from "./money.ts";
+
+/** Value that arrived, as a chain adapter tells it; amount in base units. */
+export interface SeenTransfer {
+  readonly hash: string;
+  readonly index: number;
+  readonly from: string | null;
+  readonly to: string;
+  readonly contract: string | null;
+  readonly amount: bigint;
+  readonly block: { readonly height: number; readonly hash: string } | null;
+  readonly maturesAt: number | null;
+}
+
+/** A stretch of scanned blocks that link to each other. */
+export interface Stretch {
+  /** Where the cursor must stand. */
+  readonly from: { readonly height: number; readonly hash: string };
+  /** Oldest first; at least one. */
+  readonly blocks: readonly BlockRow[];
+  readonly transfers: readonly SeenTransfer[];
+  readonly consumed: readonly { claim: string; hash: string; height: number }[];
+  /** Whether the chain has coins. */
+  readonly coins: boolean;
+}
+
+/** Blocks that are remembered below the cursor, to find where a reorganisation began. */
+export const WINDOW = 1024;
+/** Purposes of our own transactions whose arrivals are no deposits. */
+const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
+
+/** Records a stretch of blocks and moves the cursor; false if the cursor stood elsewhere. */
+export async function recordStretch(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  stretch: Stretch,
+): Promise<boolean> {
+  const top = stretch.blocks[stretch.blocks.length - 1];
+  if (!await moveCursor(tx, place, stretch.from, top)) return false;
+  await insertBlocks(tx, place, stretch.blocks);
+  await deleteBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
+  if (stretch.consumed.length > 0) await markConsumed(tx, place, stretch.consumed);
+  await recordTransfers(tx, actor, place, stretch);
+  return true;
+}
+
+/** Records transfers as pending deposits; those of our own making are none. */
+export async function recordTransfers(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  seen: Pick<Stretch, "transfers" | "coins">,
+): Promise<void> {
+  const { transfers } = seen;
+  if (transfers.length === 0) return;
+  const targets = new Map(
+    (await selectTargets(tx, place, transfers.map((one) => one.to)))
+      .map((target) => [target.address, target]),
+  );
+  const own = new Map(
+    (await selectOwnTransactions(tx, place, transfers.map((one) => one.hash)))
+      .map((sent) => [sent.hash, sent]),
+  );
+  if (seen.coins) await recordCoins(tx, actor, place, transfers);
+  const deposits = transfers.flatMap((transfer): SeenDeposit[] => {
+    const target = targets.get(transfer.to);
+    const asset = target === undefined ? null : findAsset(target.asset);
+    if (target === undefined || asset === null || asset.contract !== transfer.contract) return [];
+    const sent = own.get(transfer.hash);
+    if (sent !== undefined && (INWARD.has(sent.purpose) || sent.sender === transfer.to)) return [];
+    return [{
+      id: newId(actor.at),
+      hash: transfer.hash,
+      index: transfer.index,
+      account: target.account,
+      address: transfer.to,
+      asset: asset.code,
+      contract: transfer.contract,
+      amount: fromUnits(transfer.amount, asset.decimals),
+      sender: transfer.from,
+      block: transfer.block?.height ?? null,
+      block_hash: transfer.block?.hash ?? null,
+      matures_at: transfer.maturesAt,
+      address_data: Object.keys(target.data).length === 0 ? null : target.data,
+      owner: target.owner,
+    }];
+  });
+  if (deposits.length === 0) return;
+  for (const row of await upsertDeposits(tx, place, deposits, actor.at)) {
+    await tellDeposit(tx, actor, "deposit.pending", row);
+  }
+}
+
+/**
+ * Goes back to a block that the chain still has. Pending deposits above it are in no block now. A
+ * reorganisation beyond the depth took away what was booked: its ramps are frozen and the deposits
+ * say so; no money is invented and none is taken back.
+ *
+ * @returns the booked deposits that lost their block
+ */
+export async function rollBack(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  to: {
+    from: { height: number; hash: string };
+    ancestor: { height: number; hash: string };
+  },
+): Promise<DepositRow[]> {
+  if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
+  await deleteBlocks(tx, place, { from: 0, to: to.ancestor.height });
+  await forgetAbove(tx, place, to.ancestor.height);
+  const detached = await detachAbove(tx, place, to.ancestor.height);
+  const lost = detached.filter((row) => row.status === "CONFIRMED");
+  for (const row of lost) {
+    const error = trouble(
+      "deposit.not_found",
+      "a reorganisation beyond the depth took its block away",
+    );
+    await markDepositError(tx, row.id, error);
+    await tellDeposit(tx, actor, "deposit.orphaned", { ...row, error });
+  }
+  if (lost.length > 0) {
+    await freezeRamps(tx, [...new Set(lost.map((row) => row.account))]);
+  }
+  return lost;
+}
+
+/** Notes that a place cannot be followed until an operator has looked. */
+export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number): Promise<void> {
+  await updateHalted(tx, place, { detail, at });
+}
+
+async function recordCoins(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  transfers: readonly SeenTransfer[],
+): Promise<void> {
+  const mined = transfers.filter((one) => one.block !== null && one.contract === null);
+  if (mined.length === 0) return;
+  const coins = mined.map((one) => ({
+    hash: one.hash,
+    index: one.index,
+    address: one.to,
+    amount: `${one.amount}`,
+    height: one.block!.height,
+    matures_at: one.maturesAt,
+  }));
+  await upsertCoins(tx, place, coins, actor.at);
+}

@@ -1,0 +1,186 @@
+/**
+ * Sweeps: what a deposit account received is carried to its ramp's address. A sweep waits while it
+ * is worth less than its fee, has gas sent ahead where another coin pays, and is booked when the
+ * chain has it for good: deposit account → ramp → the virtual account that it serves.
+ * @module
+ */
+import type { Tx } from "../db/database.ts";
+import { selectDeposit } from "../db/deposits.ts";
+import {
+  type ForwardRow,
+  joinSweep,
+  leaveSweep,
+  lockOpenSweep,
+  lockSweep,
+  markSweepFailed,
+  selectForward,
+  selectSwept,
+  type SweepRow,
+  updateSweep,
+} from "../db/sweeps.ts";
+import type { Actor } from "./actor.ts";
+import type { Network } from "./addresses.ts";
+import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import { settleApp } from "./deposit_apps.ts";
+import { tellDeposit, trouble } from "./deposit_views.ts";
+import { newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import { counterparty, postMove } from "./ledger.ts";
+import { compare, fromUnits, subtract } from "./money.ts";
+import { createOrder, type OrderRow } from "./orders.ts";
+
+export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
+
+/** What a look at the chain says should be done; amounts in base units. */
+export type SweepStep =
+  | { do: "wait" }
+  | { do: "top up"; amount: bigint }
+  | { do: "sweep"; amount: bigint | "all"; feePayer?: string };
+
+/** After a failure that may pass, a sweep is tried again. */
+const RETRY_MS = 60_000;
+
+/** Has an account's value forwarded, as soon as that makes sense. */
+export async function forwardLater(
+  tx: Tx,
+  actor: Actor,
+  account: string,
+  runAt?: number,
+): Promise<void> {
+  await enqueue(tx, actor, "deposit.forward", { account }, { lane: `forward ${account}`, runAt });
+}
+
+/** Takes the next step of an account's sweep, unless one is on its way already. */
+export async function stepSweep(
+  tx: Tx,
+  actor: Actor,
+  input: { forward: ForwardRow; step: SweepStep },
+): Promise<void> {
+  const { forward, step } = input;
+  const { chain, network, account, ramp } = forward;
+  const sweep = await lockOpenSweep(tx, {
+    id: newId(actor.at),
+    chain,
+    network,
+    account,
+    ramp,
+    created_at: actor.at,
+  });
+  if (sweep.state === "topping" || sweep.state === "sweeping") return;
+  await joinSweep(tx, account, sweep.id);
+  if (step.do === "wait") return void await updateSweep(tx, sweep.id, { state: "waiting" });
+  const place = { chain: chain as ChainId, network: network as Network };
+  const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
+  if (step.do === "top up") {
+    const payments = [{ to: forward.from_address, amount: `${step.amount}` }];
+    const wish = { kind: "pay" as const, from: forward.to_address, contract: null, payments };
+    const gas_order = await createOrder(tx, actor, { ...common, purpose: "gas", wish });
+    return void await updateSweep(tx, sweep.id, { state: "topping", gas_order });
+  }
+  const wish = {
+    kind: "pay" as const,
+    from: forward.from_address,
+    contract: findAsset(forward.asset)!.contract,
+    payments: [{ to: forward.to_address, amount: `${step.amount}` }],
+    ...(step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
+  };
+  const order_id = await createOrder(tx, actor, { ...common, purpose: "sweep", wish });
+  await updateSweep(tx, sweep.id, { state: "sweeping", order_id });
+}
+
+/** Notes how far the order of a sweep is, so that deposits can show its transaction. */
+export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Promise<void> {
+  if (order.subject === null || order.purpose !== "sweep") return;
+  await updateSweep(tx, order.subject, { hash: order.hash });
+}
+
+/** Books what came of a sweep's order, in a transaction that holds the gate. */
+export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
+  if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
+  if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
+  if (sweep.order_id !== order.id) return;
+  const forward = (await selectForward(tx, sweep.account))!;
+  const fee = await bookFee(tx, actor, forward, order);
+  if (order.state === "done") return await settleDone(tx, actor, sweep, { order, forward, fee });
+  const error = trouble("upstream.failed", order.error ?? "the transaction did not come through");
+  await leaveSweep(tx, sweep.id);
+  await markSweepFailed(tx, sweep.id, error);
+  await settleApp(tx, actor, sweep.account, { status: "FAILED", error });
+  // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
+  if (order.state !== "failed") await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
+}
+
+async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow): Promise<void> {
+  if (sweep.gas_order !== order.id || sweep.state !== "topping") return;
+  const arrived = order.state === "done";
+  await updateSweep(tx, sweep.id, { state: arrived ? "topped" : "waiting" });
+  const runAt = arrived ? undefined : actor.at + RETRY_MS;
+  await forwardLater(tx, actor, sweep.account, runAt);
+}
+
+async function settleDone(
+  tx: Tx,
+  actor: Actor,
+  sweep: SweepRow,
+  of: { order: OrderRow; forward: ForwardRow; fee: string | null },
+): Promise<void> {
+  const { order, forward } = of;
+  const { free } = (await selectForward(tx, sweep.account))!;
+  const sent = fromUnits(BigInt(order.amount ?? 0), forward.decimals);
+  const amount = compare(sent, free) < 0 ? sent : free;
+  const seal = { chain: sweep.chain, network: sweep.network, hash: order.hash, sweep: sweep.id };
+  if (compare(amount, "0") > 0) {
+    const { account, ramp, serves } = forward;
+    const move = { type: "forward" as const, amount, seal };
+    await postMove(tx, actor, { ...move, source: account, destination: ramp }, { force: true });
+    if (serves !== null) {
+      await postMove(tx, actor, { ...move, source: ramp, destination: serves }, { force: true });
+    }
+  }
+  const done = await updateSweep(tx, sweep.id, {
+    state: "done",
+    amount,
+    fee: of.fee,
+    hash: order.hash,
+  });
+  for (const id of await selectSwept(tx, sweep.id)) {
+    const deposit = (await selectDeposit(tx, id))!;
+    await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
+  }
+  // More may have come in on the way.
+  if (compare(subtract(free, amount), "0") > 0) await forwardLater(tx, actor, sweep.account);
+  else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
+}
+
+/**
+ * Books the fee that the chain took, where it was paid in the asset itself; in another coin it was
+ * the ramp's gas, which the ledger of this asset does not know.
+ *
+ * @returns the fee in whole units of what it was paid in
+ */
+async function bookFee(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  order: OrderRow,
+): Promise<string | null> {
+  if (order.fee === null || order.hash === null) return null;
+  const asset = findAsset(forward.asset)!;
+  const own = order.fee_contract === asset.contract;
+  const { decimals } = own ? asset : nativeAsset(asset.chain);
+  const fee = fromUnits(BigInt(order.fee), decimals);
+  if (!own || order.state === "dead" || order.state === "canceled") return fee;
+  const charged = compare(fee, forward.free) < 0 ? fee : forward.free;
+  if (compare(charged, "0") <= 0) return fee;
+  const { testnet } = forward;
+  const fees = await counterparty(tx, actor, "fees", { code: asset.code, decimals, testnet });
+  await postMove(tx, actor, {
+    type: "fee",
+    source: forward.account,
+    destination: fees,
+    amount: charged,
+    seal: { chain: forward.chain, network: forward.network, hash: order.hash },
+  }, { force: true });
+  return fee;
+}

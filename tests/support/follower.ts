@@ -1,0 +1,38 @@
+/**
+ * Follows chains for a test's realm when the test says so: scanning and jobs, in turns.
+ * @module
+ */
+import { openChains } from "../../workers/chains/registry.ts";
+import { startFollower } from "../../workers/follower.ts";
+import { openSigner } from "../../workers/signer.ts";
+import type { TestRealm } from "./realm.ts";
+
+/** A follower in a test's hands. */
+export interface TestFollower extends Disposable {
+  /** Looks at the chains once, as one more process would. */
+  look(): Promise<void>;
+  /** Looks at the chains and runs what follows from it, so many times. */
+  follow(rounds?: number): Promise<void>;
+}
+
+/** Makes a follower of a realm. */
+export function testFollower(realm: TestRealm): TestFollower {
+  const { config, log } = realm.services;
+  const chains = openChains(config.chains);
+  const signer = openSigner(config.masterKey!, Date.now);
+  const options = { database: realm.database, log, chains, signer, now: Date.now, wake: () => {} };
+  async function look(): Promise<void> {
+    // Due again at once: the test decides when.
+    await startFollower({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(60_000);
+  }
+  return {
+    look,
+    async follow(rounds = 1) {
+      for (let round = 0; round < rounds; round++) {
+        await look();
+        await realm.drain();
+      }
+    },
+    [Symbol.dispose]: () => chains.close(),
+  };
+}

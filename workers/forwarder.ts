@@ -1,0 +1,121 @@
+/** Looks at a deposit address and says what its sweep needs next; the sending is done by orders. @module */
+import { type ForwardRow, selectForward, selectWorth, sumCoinsAt } from "../db/sweeps.ts";
+import { reading } from "../db/transaction.ts";
+import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
+import { compare, toUnits } from "../domain/money.ts";
+import { stepSweep, type SweepStep } from "../domain/sweeps.ts";
+import type { Bench } from "./bench.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
+import { type Draft, feeOf, type Order } from "./chains/order.ts";
+
+/** What an address holds, in base units. */
+interface Held {
+  asset: bigint;
+  coin: bigint;
+}
+
+/** Gas is sent ahead with a fifth on top, because prices move until it has arrived. */
+const MARGIN = { over: 6n, of: 5n };
+
+/** Takes the next step in forwarding what a deposit account received. */
+export async function forwardJob(bench: Bench, { account }: { account: string }): Promise<void> {
+  const forward = await reading(bench.pool, (db) => selectForward(db, account));
+  if (forward === null || compare(forward.free, "0") <= 0) return;
+  const chain = await bench.chains.open({
+    chain: forward.chain as ChainId,
+    testnet: forward.network !== "main",
+  });
+  const step = await decide(bench, chain, forward);
+  await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }));
+}
+
+async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
+  const { contract } = findAsset(forward.asset)!;
+  const held = await holdingOf(bench, chain, forward, contract);
+  const booked = toUnits(forward.free, forward.decimals);
+  // What is there and not booked yet is left: it was seen, and does not count before its depth.
+  const amount = held.asset < booked ? held.asset : booked;
+  if (amount === 0n) return { do: "wait" };
+  const whole = amount === held.asset;
+  const draft = await price(chain, orderOf(chain, forward, contract, whole ? "all" : amount));
+  if (draft === null) return { do: "wait" };
+  const fee = feeOf(draft.fee, 1, 1);
+  if (draft.fee.contract === contract) {
+    if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
+    return { do: "sweep", amount: whole ? "all" : amount - fee };
+  }
+  if (await isDust(bench, forward, amount, fee)) return { do: "wait" };
+  if (draft.lacking > 0n) {
+    const wanted = fee * MARGIN.over / MARGIN.of - held.coin;
+    return { do: "top up", amount: wanted > draft.lacking ? wanted : draft.lacking };
+  }
+  const feePayer = chain.traits.feePayer ? { feePayer: forward.to_address } : {};
+  return { do: "sweep", amount: whole ? "all" : amount, ...feePayer };
+}
+
+function orderOf(
+  chain: Chain,
+  forward: ForwardRow,
+  contract: string | null,
+  amount: bigint | "all",
+): Order {
+  // The price of a part is that of a payment that surely works.
+  const part = amount === "all" || contract !== null ? amount : amount / 2n + 1n;
+  return {
+    kind: "pay",
+    from: forward.from_address,
+    contract,
+    payments: [{ to: forward.to_address, amount: part }],
+    ...(chain.traits.feePayer ? { feePayer: forward.to_address } : {}),
+  };
+}
+
+async function price(chain: Chain, order: Order): Promise<Draft | null> {
+  try {
+    return await chain.draft(order, "medium");
+  } catch (error) {
+    // Too little to pay for its own way.
+    if (error instanceof ChainError && error.fault === "insufficient") return null;
+    throw error;
+  }
+}
+
+async function holdingOf(
+  bench: Bench,
+  chain: Chain,
+  forward: ForwardRow,
+  contract: string | null,
+): Promise<Held> {
+  const address = forward.from_address;
+  if (chain.traits.coins) {
+    const sum = await reading(bench.pool, (db) => sumCoinsAt(db, forward, address));
+    return { asset: BigInt(sum), coin: BigInt(sum) };
+  }
+  const holdings = [{ address, contract }, { address, contract: null }];
+  const [asset, coin] = (await chain.balances(holdings, null)).amounts;
+  return { asset, coin };
+}
+
+/** Whether an amount is worth less than the coins that its way costs; unknown rates say no. */
+async function isDust(
+  bench: Bench,
+  forward: ForwardRow,
+  amount: bigint,
+  fee: bigint,
+): Promise<boolean> {
+  const native = nativeAsset(forward.chain as ChainId);
+  const currency = bench.actor.realm.accountingCurrency;
+  const of = { asset: forward.asset, in: native.code, currency };
+  const worth = await reading(bench.pool, (db) => selectWorth(db, of));
+  if (worth === null) return false;
+  const places = 18;
+  const rate = toUnits(cut(worth, places), places);
+  const scale = 10n ** BigInt(places + forward.decimals);
+  return amount * rate * 10n ** BigInt(native.decimals) < fee * scale;
+}
+
+/** Leaves so many digits after the point. */
+function cut(text: string, places: number): string {
+  const point = text.indexOf(".");
+  return point < 0 ? text : text.slice(0, point + 1 + places);
+}
