@@ -89,12 +89,16 @@ async function withFamilies(peer: Peer, found: readonly Transfer[]): Promise<Tra
 
 function readFamily(answer: unknown): Family {
   const entry = record(answer, "an entry of the mempool");
-  const vsize = count(entry.ancestorsize ?? entry.vsize ?? entry.size, "a size");
+  const whole = count(entry.ancestorsize ?? 0, "a size");
   const fees = entry.fees === undefined ? null : record(entry.fees, "fees");
-  if (fees) return { fee: satoshi(fees.ancestor ?? fees.base), vsize };
-  // Before Core 0.17 the sum was told in base units and the single fee in coins.
-  if (entry.ancestorfees !== undefined) {
-    return { fee: BigInt(count(entry.ancestorfees, "a fee")), vsize };
+  if (whole > 0 && fees?.ancestor !== undefined) {
+    return { fee: satoshi(fees.ancestor), vsize: whole };
   }
-  return { fee: satoshi(entry.fee), vsize: count(entry.vsize ?? entry.size, "a size") };
+  // Before Core 0.17 the sum was told in base units, and the single fee in coins.
+  const sum = count(entry.ancestorfees ?? 0, "a fee");
+  if (whole > 0 && sum > 0) return { fee: BigInt(sum), vsize: whole };
+  return {
+    fee: satoshi(fees?.base ?? entry.fee),
+    vsize: count(entry.vsize ?? entry.size, "a size"),
+  };
 }
