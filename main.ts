@@ -22,6 +22,7 @@ import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
 import { openChains } from "./workers/chains/registry.ts";
 import { scheduleTicks } from "./workers/cron.ts";
+import { startFollower } from "./workers/follower.ts";
 import { openRatesGateway } from "./workers/gateways/rates.ts";
 import { type Runner, startRunner } from "./workers/runner.ts";
 import { openSigner } from "./workers/signer.ts";
@@ -149,20 +150,21 @@ function startWorkers(base: Base): Runner {
   const chains = openChains(config.chains);
   // Where isolates come and go, nothing may loop: the platform's own cron drains what is due.
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
-  const runner = startRunner({
-    database,
-    log,
-    chains,
-    signer: openSigner(base.masterKey!, Date.now),
-    now: Date.now,
-    pollMs: REALM_POLL_MS,
-  }, { loop: !edge });
+  const signer = openSigner(base.masterKey!, Date.now);
+  const shared = { database, log, chains, signer, now: Date.now };
+  const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
-  const timetable = startTimetable({ database, log, now: Date.now, rates }, { loop: !edge });
-  if (edge) scheduleTicks((ms) => Promise.all([timetable.drain(ms), runner.drain(ms)]));
+  const timetable = startTimetable({ ...shared, rates }, { loop: !edge });
+  const follower = startFollower({
+    ...shared,
+    pollMs: config.pollIntervalMs,
+    wake: (realm) => runner.wake(realm),
+  }, { loop: !edge });
+  const workers = [timetable, follower, runner];
+  if (edge) scheduleTicks((ms) => Promise.all(workers.map((one) => one.drain(ms))));
   const stop = async () => {
     chains.close();
-    await Promise.all([timetable.stop(), runner.stop()]);
+    await Promise.all(workers.map((one) => one.stop()));
   };
   return { ...runner, stop };
 }
