@@ -10,6 +10,7 @@ import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { postingRoutes } from "./postings.ts";
+import { rateRoutes } from "./rates.ts";
 import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -30,6 +31,7 @@ export function allRoutes(): AnyRoute[] {
     ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,
+    ...rateRoutes,
     ...postingRoutes,
     ...transactionRoutes,
     ...withdrawalRoutes,

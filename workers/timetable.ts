@@ -10,11 +10,16 @@ import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/rea
 import { deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { expireDueBlocks } from "../domain/blocks.ts";
+import { newId } from "../domain/ids.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
+import type { Bench } from "./bench.ts";
+import type { Chains } from "./chains/registry.ts";
 import type { RatesGateway } from "./gateways/rates.ts";
+import { workerActor } from "./runner.ts";
 import { sealRealm } from "./seals.ts";
+import type { Signer } from "./signer.ts";
 
 /** The running timetable of a process. */
 export interface Timetable {
@@ -29,24 +34,25 @@ export interface TimetableOptions {
   database: Database;
   log: Log;
   now: () => number;
+  chains: Chains;
+  signer: Signer;
   /** Null: rates are set by hand. */
   rates: RatesGateway | null;
 }
 
-/** Work that one process does for all, once per interval. */
+/** Work that repeats. */
 interface Repeat<P> {
   name: string;
   everyMs: number;
-  leaseMs: number;
+  /** Longest that one process may take, doing it for all; null: it keeps rivals apart itself. */
+  leaseMs: number | null;
   run(at: P, desk: Desk): Promise<void>;
 }
 
-/** Where a realm's work is done. */
+/** A realm and its pool. */
 interface Site {
   realm: RealmRow;
   pool: Pool;
-  /** Time of the newest platform rate that was copied here by this process. */
-  ratesUpTo: number;
 }
 
 const LOOK_MS = 400;
@@ -58,7 +64,7 @@ const SLICE_MS = 2000;
 /** After a failure a realm, or a piece of work, is left alone for so long. */
 const REST_MS = 5000;
 
-const REALM_REPEATS: readonly Repeat<Site>[] = [
+const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
 ];
@@ -77,6 +83,10 @@ interface Desk extends TimetableOptions {
   /** When each piece of work is due again here. */
   dueAt: Map<string, number>;
   listedAt: number;
+  /** The latest reading of the list, which both loops wait for. */
+  listing: Promise<unknown>;
+  /** Time of the newest platform rate that was copied into a realm from here. */
+  ratesUpTo: Map<string, number>;
 }
 
 /** Starts the timetable. With `loop: false` it works only when drained, `only` for one realm. */
@@ -93,12 +103,19 @@ export function startTimetable(
     sites: new Map(),
     dueAt: new Map(),
     listedAt: -Infinity,
+    listing: Promise.resolve(),
+    ratesUpTo: new Map(),
   };
-  const looping = how.loop ?? true ? loop(desk) : Promise.resolve();
+  // Two loops, because what repeats may wait for a slow node, and sealing must not wait for that.
+  const looping = how.loop ?? true
+    ? Promise.all([loop(desk, glance), loop(desk, repeatAll)])
+    : null;
   return {
     async drain(budgetMs) {
       const until = desk.now() + budgetMs;
-      while (!desk.signal.aborted && desk.now() < until && await pass(desk, until));
+      const over = () => desk.signal.aborted || desk.now() >= until;
+      const all = () => Promise.all([pass(desk, glance, over), pass(desk, repeatAll, over)]);
+      while (!over() && (await all()).includes(true));
     },
     async stop() {
       leaving.abort();
@@ -107,22 +124,28 @@ export function startTimetable(
   };
 }
 
-async function loop(desk: Desk): Promise<void> {
+/** Does something in one realm; tells whether there was anything to do. */
+type Visit = (desk: Desk, site: Site) => Promise<boolean>;
+
+async function loop(desk: Desk, visit: Visit): Promise<void> {
   while (!desk.signal.aborted) {
-    await pass(desk, Infinity);
+    await pass(desk, visit, () => desk.signal.aborted);
     await pause(LOOK_MS, desk.signal);
   }
 }
 
-/** Looks once at everything; tells whether there was anything to do. */
-async function pass(desk: Desk, until: number): Promise<boolean> {
+/** Visits every realm once; tells whether there was anything to do. */
+async function pass(desk: Desk, visit: Visit, over: () => boolean): Promise<boolean> {
   const { platform } = desk.database;
-  let busy = await repeat(desk, { name: "", at: platform, pool: platform }, PLATFORM_REPEATS);
+  let busy = visit === repeatAll &&
+    await repeat(desk, { name: "", at: platform, pool: platform }, PLATFORM_REPEATS);
   if (desk.now() - desk.listedAt >= REALM_LIST_MS) {
-    await attempt(desk, "list realms", () => listRealms(desk));
+    desk.listedAt = desk.now();
+    desk.listing = attempt(desk, "list realms", () => listRealms(desk));
   }
+  await desk.listing;
   const all = [...desk.sites.values()];
-  for (let i = 0; i < all.length && !desk.signal.aborted && desk.now() < until;) {
+  for (let i = 0; i < all.length && !over();) {
     const some = all.slice(i, i += REALMS_AT_ONCE);
     const found = await Promise.all(some.map((site) => visit(desk, site)));
     busy = found.includes(true) || busy;
@@ -141,21 +164,37 @@ async function listRealms(desk: Desk): Promise<void> {
     for (const realm of rows) {
       gone.delete(realm.id);
       if (desk.only !== null && realm.id !== desk.only) continue;
-      const pool = database.realm(placeOf(realm));
-      sites.set(realm.id, { ratesUpTo: 0, ...sites.get(realm.id), realm, pool });
+      sites.set(realm.id, { realm, pool: database.realm(placeOf(realm)) });
     }
     if (rows.length < REALMS_PAGE) break;
     after = rows[rows.length - 1].id;
   }
   for (const id of gone) sites.delete(id);
-  desk.listedAt = desk.now();
 }
 
-async function visit(desk: Desk, site: Site): Promise<boolean> {
-  const { id } = site.realm;
-  const worked = await attempt(desk, `look ${id}`, () => look(site, desk));
-  return await repeat(desk, { name: id, at: site, pool: site.pool }, REALM_REPEATS) ||
-    worked === true;
+async function glance(desk: Desk, site: Site): Promise<boolean> {
+  return await attempt(desk, `look ${site.realm.id}`, () => look(site, desk)) === true;
+}
+
+async function repeatAll(desk: Desk, site: Site): Promise<boolean> {
+  const where = { name: site.realm.id, at: benchOf(desk, site), pool: site.pool };
+  return await repeat(desk, where, REALM_REPEATS);
+}
+
+function benchOf(desk: Desk, { realm, pool }: Site): Bench {
+  const { chains, signer, log, signal } = desk;
+  const at = desk.now();
+  const actor = workerActor(realm, newId(at), at);
+  return {
+    realm,
+    pool,
+    actor,
+    log,
+    chains,
+    signer,
+    signal,
+    step: (work, how) => serializable(pool, work, how),
+  };
 }
 
 /** Does what is due of repeated work and what no other process does; tells if there was any. */
@@ -182,6 +221,10 @@ async function underLease<P>(
 ): Promise<boolean> {
   const { name, leaseMs, everyMs } = work;
   const { holder } = desk;
+  if (leaseMs === null) {
+    await work.run(where.at, desk);
+    return false;
+  }
   if (!await locking(where.pool, (tx) => takeLease(tx, { name, holder, leaseMs }))) return false;
   try {
     await work.run(where.at, desk);
@@ -220,11 +263,12 @@ async function look(site: Site, { now, signal }: Desk): Promise<boolean> {
   return waiting.unsealed || waiting.expired;
 }
 
-async function refreshRates(site: Site, { database }: Desk): Promise<void> {
-  site.ratesUpTo = await copyRates(database.platform, site.pool, site.ratesUpTo);
+async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {
+  const after = desk.ratesUpTo.get(realm.id) ?? 0;
+  desk.ratesUpTo.set(realm.id, await copyRates(desk.database.platform, pool, after));
 }
 
-async function tidyRealm({ pool }: Site): Promise<void> {
+async function tidyRealm({ pool }: Bench): Promise<void> {
   await locking(pool, async (tx) => {
     await deleteOldAnswers(tx);
     await deleteStale(tx);

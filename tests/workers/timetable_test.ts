@@ -1,13 +1,17 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createLog } from "../../log.ts";
+import { openChains } from "../../workers/chains/registry.ts";
 import { openRatesGateway } from "../../workers/gateways/rates.ts";
+import { openSigner } from "../../workers/signer.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const log = createLog({ level: "error", format: "pretty" });
 
 function optionsOf(realm: TestRealm, now: () => number = Date.now) {
-  return { database: realm.database, log, now, rates: null };
+  const chains = openChains(realm.services.config.chains);
+  const signer = openSigner(realm.services.config.masterKey!, now);
+  return { database: realm.database, log, now, chains, signer, rates: null };
 }
 
 /** Waits until something holds, for at most ten seconds. */
