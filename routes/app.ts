@@ -10,6 +10,7 @@ import { newId } from "../domain/ids.ts";
 import { type Arrival, type Authenticator, type Caller, openAuthenticator } from "./auth.ts";
 import { claimOf } from "./door.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
+import { uncoverBody } from "./get_body.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
@@ -119,9 +120,8 @@ function createServer(
       const given = authenticator.authenticate(headers, route.access, arrival);
       const caller = given instanceof Promise ? await given : given;
       who = caller.actor.user || caller.actor.kind;
-      const text = request.method === "GET" || request.method === "HEAD"
-        ? ""
-        : await readBody(request, route.bodyMax ?? BODY_MAX);
+      const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
+      const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
       const reply = await route.handle(callOf(request, arrival, caller, { path, params, text }));
       status = reply.status;
       return send(reply, requestId);

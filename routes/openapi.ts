@@ -97,7 +97,7 @@ function operation(each: AnyRoute, schemas: Json): Json {
     ],
     ...(each.body === undefined ? {} : {
       requestBody: {
-        required: true,
+        required: each.method !== "GET",
         content: { "application/json": { schema: schemaOf(each.body, "input", schemas) } },
       },
     }),

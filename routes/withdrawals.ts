@@ -1,6 +1,6 @@
 /** HTTP face of withdrawals. @module */
 import { z } from "zod";
-import { FreeForm } from "../domain/entity.ts";
+import { FreeForm, Id, text } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { Estimate, estimateFee, Speed } from "../domain/fees.ts";
 import {
@@ -13,8 +13,10 @@ import {
   viewWithdrawal,
   WithdrawalView,
 } from "../domain/withdrawals.ts";
+import { Amount } from "../domain/money.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
+import { check } from "./validation.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const Fee = z.string().meta({ description: "The fee in whole units.", example: "0.00021" });
@@ -26,8 +28,34 @@ const ESTIMATE_ERRORS: readonly ErrorCode[] = [
   "chain.stale",
 ];
 
+/** As a GET may give it: each value in the query or in the body. */
+const EstimatePart = z.strictObject({
+  account: Id.optional(),
+  address: text(200).optional(),
+  amount: Amount.optional(),
+  speed: Speed.optional(),
+});
+
 /** The routes of withdrawals. */
 export const withdrawalRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/withdrawals/estimate",
+    tag: "Withdrawals",
+    summary: "Estimate the fee of a withdrawal",
+    description: "The values are taken from the query, from a JSON body, or from both.",
+    access: "user",
+    query: EstimatePart,
+    body: EstimatePart,
+    status: 200,
+    answer: Fee,
+    errors: ESTIMATE_ERRORS,
+    handle: (call) => {
+      const wanted = check(Estimate, { ...call.query, ...call.body }, "request.invalid");
+      const input = { ...wanted, chains: call.services.config.chains };
+      return query(call, (db) => estimateFee(db, call.actor, input));
+    },
+  }),
   route({
     method: "POST",
     path: "/v1/withdrawals/estimate",
