@@ -32,7 +32,8 @@ export interface IssueRow {
   account: string;
 }
 
-const COLUMNS = [
+/** The columns of a currency. */
+export const COLUMNS = [
   "id",
   "name",
   "supply",
@@ -97,4 +98,26 @@ export async function selectIssues(db: Db, currency: string, limit: number): Pro
     select transaction, operation, amount, account from currency_issues
     where currency = ${currency} order by transaction desc limit ${limit}`;
   return rows.reverse();
+}
+
+/** Reads currencies by their ids, deleted ones too. */
+export async function selectCurrencies(db: Db, ids: string[]): Promise<CurrencyRow[]> {
+  return await db<CurrencyRow[]>`
+    select ${db(COLUMNS)} from currencies where id = any (${ids}::uuid[])`;
+}
+
+/** Reads the latest issues and destructions of several currencies, oldest first. */
+export async function selectIssuesOf(
+  db: Db,
+  currencies: string[],
+  limit: number,
+): Promise<(IssueRow & { currency: string })[]> {
+  return await db<(IssueRow & { currency: string })[]>`
+    select currency, transaction, operation, amount, account from (
+      select i.currency, i.transaction, i.operation, i.amount, i.account
+      from unnest(${currencies}::uuid[]) c(id)
+      cross join lateral (
+        select currency, transaction, operation, amount, account from currency_issues
+        where currency = c.id order by transaction desc limit ${limit}) i
+    ) latest order by transaction`;
 }

@@ -25,7 +25,7 @@ import {
 import { assertMay, notFound } from "./permissions.ts";
 
 /** How many of the latest issues and destructions a currency shows. */
-const ISSUES_SHOWN = 1000;
+export const ISSUES_SHOWN = 1000;
 /** Display symbols of native coins that a currency must not be mistaken for. */
 const RESERVED = new Set(["SOL", "BNB", "TRX"]);
 

@@ -6,13 +6,13 @@
 import { z } from "zod";
 import type { Db, Tx } from "../db/database.ts";
 import { selectCurrencyByName } from "../db/currencies.ts";
-import { insertIssue } from "../db/currencies.ts";
 import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
 import { existsRevert, upsertTransactionData } from "../db/postings.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { isId } from "./ids.ts";
+import { recordIssue } from "./issuance.ts";
 import { type MoveType, postMove, viewTransaction } from "./ledger.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
 
@@ -121,7 +121,7 @@ async function noteSupply(
   posted: { id: string; at: number },
 ): Promise<void> {
   const currency = await selectCurrencyByName(tx, row.asset);
-  await insertIssue(tx, {
+  await recordIssue(tx, {
     transaction: posted.id,
     currency: currency!.id,
     operation: row.type === "issue" ? "destroy" : "issue",
