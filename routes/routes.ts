@@ -8,6 +8,7 @@ import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "./entries.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
+import { issuanceRoutes } from "./issuance.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { postingRoutes } from "./postings.ts";
 import { rateRoutes } from "./rates.ts";
@@ -31,6 +32,7 @@ export function allRoutes(): AnyRoute[] {
     ...entryRoutes,
     ...blockRoutes,
     ...currencyRoutes,
+    ...issuanceRoutes,
     ...rateRoutes,
     ...postingRoutes,
     ...transactionRoutes,
