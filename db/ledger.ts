@@ -115,9 +115,13 @@ export const LANE_CALL = `call ledger_lane_now(
   $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
   $15::jsonb[], null, null, null, null, null, null, null)`;
 
-/** The statement that posts a batch of one request. */
+/**
+ * The statement that posts a batch of one request. Through text, because the driver would write a
+ * boolean's or a document's text once more.
+ */
 export const BULK_STATEMENT = `select ${COLUMNS}, replay from ledger_bulk(
-  $1::uuid, $2::uuid, $3::text, $4::jsonb, $5::boolean, $6::timestamptz, $7::uuid, $8::boolean,
+  $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::timestamptz, $7::uuid,
+  $8::text::boolean,
   $9::inet, $10::uuid[], $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
   $16::jsonb[], $17::text[], $18::jsonb[])`;
 
