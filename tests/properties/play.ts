@@ -1,0 +1,211 @@
+/**
+ * Plays a plan: all clients at once, each step a request, and everything that was answered noted.
+ * @module
+ */
+import { allRoutes } from "../../routes/routes.ts";
+import { type Event, type Recorder, startRecorder } from "../support/history.ts";
+import type { Act, Call, Seen, Transfer } from "../support/model_book.ts";
+import type { Deed, Plan, PlannedMove, Step } from "./plan.ts";
+import type { Scene, Stage } from "./stage.ts";
+
+/** A plan being played. */
+interface Show {
+  stage: Stage;
+  scene: Scene;
+  recorder: Recorder;
+  /** Begins every key and reference, so that plans do not meet. */
+  prefix: string;
+  keys: number;
+}
+
+const NOBODY = "00000000-0000-7000-8000-000000000000";
+const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));
+
+/** Plays a plan to its end. */
+export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<readonly Event[]> {
+  const prefix = crypto.randomUUID().slice(0, 8);
+  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0 };
+  const clients = plan.map(async (steps, client) => {
+    for (const step of steps) await take(show, client, step);
+  });
+  for (const client of await Promise.allSettled(clients)) {
+    if (client.status === "rejected") throw client.reason;
+  }
+  return show.recorder.events();
+}
+
+async function take(show: Show, client: number, step: Step): Promise<void> {
+  const { what } = step;
+  if (what.deed === "seal") return await show.stage.seal();
+  if (what.deed === "cut") return await show.stage.instances[what.instance].cut();
+  if (what.deed === "again") return await repeat(show, client, step, what);
+  const act = actOf(show, what);
+  if (act === null) return;
+  const by = show.stage.players[step.person];
+  const { how } = step;
+  if (how === "dry" && canBeTried(act)) {
+    return await perform(show, client, step.instance, { by, act, dry: true });
+  }
+  if ((how === "keyed" || how === "twice") && methodOf(act) === "POST") {
+    const call = { by, act, key: `${show.prefix}-${++show.keys}` };
+    const other = (step.instance + 1) % show.stage.instances.length;
+    const rival = how === "twice" ? [perform(show, client, other, call)] : [];
+    await Promise.all([perform(show, client, step.instance, call), ...rival]);
+    return;
+  }
+  await perform(show, client, step.instance, { by, act });
+}
+
+/** Sends an earlier call again, or another one under its key. */
+async function repeat(
+  show: Show,
+  client: number,
+  step: Step,
+  what: { call: number; other: boolean },
+): Promise<void> {
+  const keyed = show.recorder.events().filter(({ call }) => call.key !== undefined);
+  if (keyed.length === 0) return;
+  const { call } = keyed[what.call % keyed.length];
+  if (!what.other) return await perform(show, client, step.instance, call);
+  const [source, destination] = show.scene.accounts;
+  const act: Act = { kind: "transfer", source, destination, value: "0.7" };
+  await perform(show, client, step.instance, { ...call, act });
+}
+
+function actOf({ scene, recorder, prefix }: Show, what: Deed): Act | null {
+  const at = (n: number) => scene.accounts[n] ?? NOBODY;
+  const moveOf = (move: PlannedMove): Transfer => ({
+    source: at(move.source),
+    destination: at(move.destination),
+    value: move.value,
+    ...(move.asset === undefined ? {} : { asset: scene.currencies[move.asset ? 0 : 1] }),
+    ...(move.reference === undefined ? {} : { reference: `${prefix}-${move.reference}` }),
+    ...(move.conditions === undefined ? {} : { conditions: move.conditions }),
+  });
+  switch (what.deed) {
+    case "transfer":
+      return { kind: "transfer", ...moveOf(what.move) };
+    case "batch":
+      return { kind: "batch", atomic: what.atomic, transactions: what.moves.map(moveOf) };
+    case "block":
+      return { kind: "block", account: at(what.account), amount: what.amount };
+    case "release":
+    case "capture": {
+      const blocks = recorder.events().filter(({ call, seen }) =>
+        call.act.kind === "block" && !call.dry && seen.status === 201
+      );
+      if (blocks.length === 0) return null;
+      const { account, id: block } = blocks[what.block % blocks.length].seen.body;
+      if (what.deed === "release") return { kind: "release", account, block };
+      const { amount } = what;
+      return { kind: "capture", account, block, destination: at(what.destination), amount };
+    }
+    case "revert": {
+      const posted = postedIn(recorder.events());
+      if (posted.length === 0) return null;
+      return { kind: "revert", transaction: posted[what.transaction % posted.length] };
+    }
+    case "issue":
+    case "destroy": {
+      const { account, amount } = what;
+      return { kind: what.deed, currency: scene.currencies[0], account: at(account), amount };
+    }
+    case "again":
+    case "cut":
+    case "seal":
+      return null;
+    default:
+      return { kind: what.deed, account: at(what.account) };
+  }
+}
+
+/** The transactions that a history tells of, each once. */
+export function postedIn(events: readonly Event[]): string[] {
+  const ids = events.flatMap(({ call, seen }) => {
+    if (call.dry || seen.status >= 300) return [];
+    const { kind } = call.act;
+    if (kind === "transfer" || kind === "capture" || kind === "revert") return [seen.body.id];
+    if (kind !== "batch") return [];
+    return seen.body.results.flatMap((one: { status: unknown; id: string }) =>
+      one.status === "DONE" ? [one.id] : []
+    );
+  });
+  return [...new Set(ids)];
+}
+
+function canBeTried({ kind }: Act): boolean {
+  return ["transfer", "batch", "block", "capture", "revert", "issue", "destroy"].includes(kind);
+}
+
+function methodOf({ kind }: Act): string {
+  return kind === "read" ? "GET" : kind === "release" ? "DELETE" : "POST";
+}
+
+async function perform(show: Show, client: number, instance: number, call: Call): Promise<void> {
+  const { stage, recorder } = show;
+  const { key } = stage.players.find(({ id }) => id === call.by.id)!;
+  const [route, path, body] = requestOf(call.act);
+  const method = methodOf(call.act);
+  if (!ROUTES.has(`${method} ${route}`)) return;
+  const query = call.dry ? "?dry_run=true" : "";
+  const seen = await recorder.note(client, call, async (): Promise<Seen> => {
+    return await stage.instances[instance].send(key, method, path + query, body, call.key);
+  });
+  if (seen.status >= 500) throw new Error(`${method} ${path}: ${seen.status} ${seen.text}`);
+}
+
+/** The route, the path and the body of an act. */
+function requestOf(act: Act): [string, string, unknown] {
+  switch (act.kind) {
+    case "transfer":
+      return ["/v1/transactions", "/v1/transactions", bodyOf(act)];
+    case "batch": {
+      const { atomic, transactions } = act;
+      const path = "/v1/transactions/batch";
+      return [path, path, { atomic, transactions: transactions.map(bodyOf) }];
+    }
+    case "revert":
+      return ["/v1/transactions/{id}/revert", `/v1/transactions/${act.transaction}/revert`, {}];
+    case "issue":
+    case "destroy": {
+      const { account, amount } = act;
+      const path = `/v1/currencies/${act.currency}/${act.kind}`;
+      return [`/v1/currencies/{id}/${act.kind}`, path, { account, amount }];
+    }
+    default:
+      return requestOfAccount(act);
+  }
+}
+
+function requestOfAccount(act: Extract<Act, { account: string }>): [string, string, unknown] {
+  const path = `/v1/accounts/${act.account}`;
+  switch (act.kind) {
+    case "block":
+      return ["/v1/accounts/{id}/blocks", `${path}/blocks`, { amount: act.amount }];
+    case "release":
+      return ["/v1/accounts/{id}/blocks/{block}", `${path}/blocks/${act.block}`, undefined];
+    case "capture": {
+      const { destination, amount } = act;
+      return [
+        "/v1/accounts/{id}/blocks/{block}/capture",
+        `${path}/blocks/${act.block}/capture`,
+        { destination: { account: destination }, amount },
+      ];
+    }
+    case "read":
+      return ["/v1/accounts/{id}", path, undefined];
+    default:
+      return [`/v1/accounts/{id}/${act.kind}`, `${path}/${act.kind}`, undefined];
+  }
+}
+
+function bodyOf({ source, destination, value, asset, reference, conditions }: Transfer): unknown {
+  return {
+    source: { account: source },
+    destination: { account: destination },
+    value,
+    asset,
+    reference,
+    conditions,
+  };
+}

@@ -1,0 +1,315 @@
+/**
+ * The ledger on paper: whether an answer is right in a given state, and the state that it leaves.
+ * What was refused must have had a reason, what was done must have had none, and what was shown must
+ * be what was booked.
+ *
+ * @module
+ */
+import {
+  type Act,
+  availableOf,
+  type Call,
+  judge,
+  type Ledger,
+  type ModelAccount,
+  move,
+  type Person,
+  refusedFor,
+  same,
+  type Seen,
+  textOf,
+  type Transfer,
+  unitsOf,
+  whyNot,
+  withAccount,
+  withMoved,
+} from "./model_book.ts";
+
+type Of<K extends Act["kind"]> = Extract<Act, { kind: K }>;
+
+/** The state after a call, if this answer is right in this state; null if it is not. */
+export function explain(ledger: Ledger, call: Call, seen: Seen): Ledger | null {
+  if (call.key === undefined || call.dry) {
+    if (seen.replayed) return null;
+    const next = perform(ledger, call, seen);
+    return next !== null && call.dry ? ledger : next;
+  }
+  const name = `${call.by.id} ${call.key}`;
+  const request = JSON.stringify(call.act);
+  const kept = ledger.kept.get(name);
+  if (kept !== undefined) {
+    const right = kept.request !== request
+      ? refusedFor(seen, ["idempotency.key_reused"])
+      : seen.replayed && seen.status === kept.status && seen.text === kept.text;
+    return right ? ledger : null;
+  }
+  const next = seen.replayed ? null : perform(ledger, call, seen);
+  if (next === null) return null;
+  const { status, text } = seen;
+  return { ...next, kept: new Map(next.kept).set(name, { request, status, text }) };
+}
+
+function perform(ledger: Ledger, { by, act }: Call, seen: Seen): Ledger | null {
+  switch (act.kind) {
+    case "transfer":
+      return transfer(ledger, by, act, seen);
+    case "batch":
+      return act.atomic
+        ? atomicBatch(ledger, by, act.transactions, seen)
+        : looseBatch(ledger, by, act.transactions, seen);
+    case "block":
+      return block(ledger, by, act, seen);
+    case "release":
+      return release(ledger, by, act, seen);
+    case "capture":
+      return capture(ledger, by, act, seen);
+    case "issue":
+    case "destroy":
+      return supply(ledger, by, act, seen);
+    case "revert":
+      return revert(ledger, by, act.transaction, seen);
+    case "read":
+      return read(ledger, by, act.account, seen);
+    default:
+      return switchState(ledger, by, act, seen);
+  }
+}
+
+function transfer(
+  ledger: Ledger,
+  by: Person,
+  act: Transfer,
+  seen: Pick<Seen, "status" | "body">,
+): Ledger | null {
+  const reasons = whyNot(ledger, by, act);
+  return judge(seen, reasons, () => {
+    if (seen.status !== 201) return null;
+    const amount = unitsOf(act.value)!;
+    const next = move(ledger, { ...act, amount, type: "transfer" }, by, seen.body);
+    if (next === null || act.reference === undefined) return next;
+    return { ...next, references: new Set(next.references).add(act.reference) };
+  }, ledger);
+}
+
+/** The state after a transfer that nothing stands against. */
+function suppose(ledger: Ledger, act: Transfer): Ledger {
+  const next = withMoved(ledger, { ...act, amount: unitsOf(act.value)! });
+  if (act.reference === undefined) return next;
+  return { ...next, references: new Set(next.references).add(act.reference) };
+}
+
+function atomicBatch(
+  ledger: Ledger,
+  by: Person,
+  transactions: readonly Transfer[],
+  seen: Seen,
+): Ledger | null {
+  if (seen.status >= 400) {
+    const { index } = seen.body;
+    if (!(index >= 0 && index < transactions.length)) return null;
+    // Whom an item names may be looked up before anything is booked.
+    if (lost(ledger, transactions[index])) {
+      return refusedFor(seen, ["account.not_found"]) ? ledger : null;
+    }
+    let state = ledger;
+    for (const one of transactions.slice(0, index)) {
+      if (whyNot(state, by, one).length > 0) return null;
+      state = suppose(state, one);
+    }
+    return refusedFor(seen, whyNot(state, by, transactions[index])) ? ledger : null;
+  }
+  if (seen.status !== 201 || seen.body.results.length !== transactions.length) return null;
+  return looseBatch(ledger, by, transactions, { ...seen, status: 200 }, true);
+}
+
+function lost(ledger: Ledger, { source, destination }: Transfer): boolean {
+  return !ledger.accounts.has(source) || !ledger.accounts.has(destination);
+}
+
+function looseBatch(
+  ledger: Ledger,
+  by: Person,
+  transactions: readonly Transfer[],
+  seen: Seen,
+  all = false,
+): Ledger | null {
+  if (seen.status !== 200 || seen.body.results.length !== transactions.length) return null;
+  let next: Ledger | null = ledger;
+  for (const [index, one] of transactions.entries()) {
+    const body = seen.body.results[index];
+    const done = body.status === "DONE";
+    if (all && !done) return null;
+    next = transfer(next, by, one, { status: done ? 201 : body.status, body });
+    if (next === null) return null;
+  }
+  return next;
+}
+
+/** Why somebody may not write an account; empty where nothing stands against it. */
+function whyNotWrite(ledger: Ledger, by: Person, id: string): string[] {
+  const account = ledger.accounts.get(id);
+  if (account === undefined || (!by.reads && account.owner !== by.id)) {
+    return ["account.not_found"];
+  }
+  return by.writes || account.owner === by.id ? [] : ["permission.owner"];
+}
+
+function block(ledger: Ledger, by: Person, act: Of<"block">, seen: Seen): Ledger | null {
+  const reasons = whyNotWrite(ledger, by, act.account);
+  const account = ledger.accounts.get(act.account);
+  const amount = unitsOf(act.amount);
+  if (reasons.length === 0) {
+    if (amount === null) reasons.push("request.invalid");
+    if (!account!.active) reasons.push("account.inactive");
+    if (account!.frozen) reasons.push("account.frozen");
+    if (amount !== null && availableOf(account!) < amount) reasons.push("balance.insufficient");
+  }
+  return judge(seen, reasons, () => {
+    const { id } = seen.body;
+    const right = seen.status === 201 && !ledger.blocks.has(id) && same([
+      [seen.body.amount, textOf(amount!)],
+      [[seen.body.account, seen.body.status, seen.body.captured], [act.account, "OPEN", "0"]],
+    ]);
+    if (!right) return null;
+    const opened = { account: act.account, amount: amount!, open: true };
+    const next = withAccount(ledger, act.account, { blocked: account!.blocked + amount! });
+    return { ...next, blocks: new Map(next.blocks).set(id, opened) };
+  }, ledger);
+}
+
+/** Why somebody may not close a block. */
+function whyNotClose(
+  ledger: Ledger,
+  by: Person,
+  act: { account: string; block: string },
+): string[] {
+  const reasons = whyNotWrite(ledger, by, act.account);
+  if (reasons.length > 0) return reasons;
+  const opened = ledger.blocks.get(act.block);
+  if (opened === undefined || opened.account !== act.account) return ["block.not_found"];
+  return opened.open ? [] : ["block.closed"];
+}
+
+function close(ledger: Ledger, id: string): Ledger {
+  const opened = ledger.blocks.get(id)!;
+  const { blocked } = ledger.accounts.get(opened.account)!;
+  const next = withAccount(ledger, opened.account, { blocked: blocked - opened.amount });
+  return { ...next, blocks: new Map(next.blocks).set(id, { ...opened, open: false }) };
+}
+
+function release(ledger: Ledger, by: Person, act: Of<"release">, seen: Seen): Ledger | null {
+  return judge(seen, whyNotClose(ledger, by, act), () => {
+    const right = seen.status === 200 && seen.body.status === "RELEASED";
+    return right ? close(ledger, act.block) : null;
+  }, ledger);
+}
+
+function capture(ledger: Ledger, by: Person, act: Of<"capture">, seen: Seen): Ledger | null {
+  const reasons = whyNotClose(ledger, by, act);
+  const opened = ledger.blocks.get(act.block);
+  const amount = act.amount === undefined ? opened?.amount ?? null : unitsOf(act.amount);
+  const { account: source, destination } = act;
+  if (reasons.length === 0) {
+    if (amount === null || amount > opened!.amount) reasons.push("request.invalid");
+    // The captured value is free for this one move, so it covers itself.
+    const one = { source, destination, value: textOf(amount ?? 1n) };
+    const freed = close(ledger, act.block);
+    const others = whyNot(freed, by, one).filter((why) => why !== "balance.insufficient");
+    reasons.push(...others);
+  }
+  return judge(seen, reasons, () => {
+    if (seen.status !== 201) return null;
+    const posting = { source, destination, amount: amount!, type: "capture" };
+    return move(close(ledger, act.block), posting, by, seen.body);
+  }, ledger);
+}
+
+function switchState(
+  ledger: Ledger,
+  by: Person,
+  { kind, account: id }: Of<"freeze" | "unfreeze" | "deactivate" | "activate" | "read">,
+  seen: Seen,
+): Ledger | null {
+  const reasons = whyNotWrite(ledger, by, id);
+  const account = ledger.accounts.get(id);
+  if (reasons.length === 0 && kind === "deactivate") {
+    if (account!.total !== 0n || account!.blocked !== 0n) reasons.push("account.not_empty");
+  }
+  return judge(seen, reasons, () => {
+    const change: Partial<ModelAccount> = kind === "freeze" || kind === "unfreeze"
+      ? { frozen: kind === "freeze" }
+      : { active: kind === "activate" };
+    const next = withAccount(ledger, id, change);
+    return seen.status < 300 && showsAccount(next, id, seen) ? next : null;
+  }, ledger);
+}
+
+function showsAccount(ledger: Ledger, id: string, { body }: Seen): boolean {
+  const account = ledger.accounts.get(id)!;
+  return same([
+    [body.balance.total, textOf(account.total)],
+    [body.balance.available, textOf(availableOf(account))],
+    [[body.id, body.frozen, body.active], [id, account.frozen, account.active]],
+  ]);
+}
+
+function read(ledger: Ledger, by: Person, id: string, seen: Seen): Ledger | null {
+  const [why] = whyNotWrite(ledger, by, id);
+  const reasons = why === "account.not_found" ? [why] : [];
+  return judge(
+    seen,
+    reasons,
+    () => seen.status === 200 && showsAccount(ledger, id, seen) ? ledger : null,
+    ledger,
+  );
+}
+
+function supply(
+  ledger: Ledger,
+  by: Person,
+  act: Of<"issue" | "destroy">,
+  seen: Seen,
+): Ledger | null {
+  const account = ledger.accounts.get(act.account);
+  const amount = unitsOf(act.amount);
+  const change = act.kind === "issue" ? amount : amount === null ? null : -amount;
+  const reasons: string[] = [];
+  if (!by.reads) return refusedFor(seen, ["currency.not_found"]) ? ledger : null;
+  if (account === undefined) reasons.push("account.not_found");
+  else {
+    if (account.asset !== act.currency) reasons.push("account.asset_mismatch");
+    if (amount === null) reasons.push("request.invalid");
+    if (!account.active) reasons.push("account.inactive");
+    if (act.kind === "destroy") {
+      if (account.frozen) reasons.push("account.frozen");
+      if (amount !== null && availableOf(account) < amount) reasons.push("balance.insufficient");
+    }
+  }
+  return judge(seen, reasons, () => {
+    if (seen.status >= 300) return null;
+    const total = (ledger.issued.get(act.currency) ?? 0n) + change!;
+    const next = withAccount(ledger, act.account, { total: account!.total + change! });
+    return { ...next, issued: new Map(next.issued).set(act.currency, total) };
+  }, ledger);
+}
+
+function revert(ledger: Ledger, by: Person, id: string, seen: Seen): Ledger | null {
+  const original = ledger.moves.get(id);
+  if (original === undefined) {
+    return refusedFor(seen, ["transaction.not_found"]) ? ledger : null;
+  }
+  const { source, destination, amount } = original;
+  const back = { source: destination, destination: source };
+  // Who may not move value out of the account that received may be told that there is nothing.
+  const receiver = ledger.accounts.get(destination)!;
+  const reasons = by.writes || receiver.owner === by.id
+    ? whyNot(ledger, by, { ...back, value: textOf(amount) })
+    : ["transaction.not_found", "permission.owner"];
+  if (original.reverted || original.type === "revert") reasons.push("transaction.reverted");
+  return judge(seen, reasons, () => {
+    if (seen.status !== 201) return null;
+    const next = move(ledger, { ...back, amount, type: "revert", reverts: id }, by, seen.body);
+    if (next === null) return null;
+    return { ...next, moves: new Map(next.moves).set(id, { ...original, reverted: true }) };
+  }, ledger);
+}
