@@ -56,6 +56,23 @@ export async function selectDepositApp(db: Db, id: string): Promise<DepositAppRo
   return row ?? null;
 }
 
+/** Reads applications by their ids. */
+export async function selectDepositApps(db: Db, ids: string[]): Promise<DepositAppRow[]> {
+  return await db<DepositAppRow[]>`
+    select ${db(COLUMNS)} from deposit_apps where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Changes an application's data. */
+export async function updateDepositAppData(
+  tx: Tx,
+  id: string,
+  change: { data: Record<string, unknown>; at: number },
+): Promise<void> {
+  await tx`
+    update deposit_apps set data = ${tx.json(change.data as never)}, updated_at = ${change.at}
+    where id = ${id}`;
+}
+
 /** Finds the application that a deposit account was made for. */
 export async function selectDepositAppOf(db: Db, account: string): Promise<DepositAppRow | null> {
   const [row] = await db<DepositAppRow[]>`

@@ -38,6 +38,8 @@ export interface TargetRow {
   asset: string;
   owner: string | null;
   data: Record<string, unknown>;
+  /** Blocks up to here do not count for an address that is only watched; null for our own. */
+  since: number | null;
 }
 
 const COLUMNS = [
@@ -101,11 +103,11 @@ export async function selectTargets(
   addresses: readonly string[],
 ): Promise<TargetRow[]> {
   return await tx<TargetRow[]>`
-    select address, account, asset, owner, data from addresses
+    select address, account, asset, owner, data, null::float8 as since from addresses
     where chain = ${place.chain} and network = ${place.network}
       and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
     union all
-    select e.address, e.account, a.asset, a.owner, '{}'::jsonb
+    select e.address, e.account, a.asset, a.owner, '{}'::jsonb, e.since::float8
     from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
       and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
@@ -218,6 +220,12 @@ export async function selectDetached(
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block is null
     order by id limit ${limit}`;
+}
+
+/** Reads deposits by their ids. */
+export async function selectDeposits(db: Db, ids: string[]): Promise<DepositRow[]> {
+  return await db<DepositRow[]>`
+    select ${columns(db)} from deposits where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
 /** Reads a deposit. */

@@ -9,7 +9,6 @@ import { type AddressRow, selectAddressOf } from "../db/ramps.ts";
 import type { Db, Tx } from "../db/database.ts";
 import {
   type DepositAppRow,
-  insertDepositApp,
   selectDepositApp,
   selectDepositAppOf,
   selectDepositsOfApp,
@@ -104,14 +103,6 @@ export function viewDepositApp(row: DepositAppRow, parts: Parts): Record<string,
 /** Shows an application with all that it needs from elsewhere. */
 export async function viewWholeApp(db: Db, row: DepositAppRow): Promise<Record<string, unknown>> {
   return viewDepositApp(row, await partsOf(db, row));
-}
-
-/** Adds an application to an account that was made for it. */
-export async function addDepositApp(
-  tx: Tx,
-  app: Parameters<typeof insertDepositApp>[1],
-): Promise<DepositAppRow> {
-  return await insertDepositApp(tx, app);
 }
 
 /**

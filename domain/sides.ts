@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Db } from "../db/database.ts";
+import { selectAssigned } from "../db/external_addresses.ts";
 import {
   type AccountFacts,
   type AliasTarget,
@@ -105,19 +106,11 @@ async function lookUp(db: Db, moves: readonly Sides[]): Promise<Names> {
     if (destination.address !== undefined) addresses.add(destination.address);
   }
   const targets = aliases.size === 0 ? [] : await selectAliasTargets(db, [...aliases]);
-  const assigned = addresses.size === 0 ? [] : await assignedAccounts(db, [...addresses]);
+  const assigned = addresses.size === 0 ? [] : await selectAssigned(db, [...addresses]);
   return {
     aliases: new Map(targets.map((target) => [target.alias, target])),
     addresses: new Map(assigned.map(({ address, account }) => [address, account])),
   };
-}
-
-/** The accounts that external addresses are assigned to. No addresses are assigned yet. */
-function assignedAccounts(
-  _db: Db,
-  _addresses: readonly string[],
-): Promise<{ address: string; account: string }[]> {
-  return Promise.resolve([]);
 }
 
 /** The facts of all accounts that the moves name; those read now are remembered. */

@@ -25,7 +25,7 @@ import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sight
 import type { Actor } from "./actor.ts";
 import { findAsset } from "./assets.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
-import { newId } from "./ids.ts";
+import { newIds } from "./ids.ts";
 import { fromUnits } from "./money.ts";
 
 /** Value that arrived, as a chain adapter tells it; amount in base units. */
@@ -91,14 +91,17 @@ export async function recordTransfers(
       .map((sent) => [sent.hash, sent]),
   );
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
-  const deposits = transfers.flatMap((transfer): SeenDeposit[] => {
+  const { ids, at } = newIds(actor.at, transfers.length);
+  const deposits = transfers.flatMap((transfer, place): SeenDeposit[] => {
     const target = targets.get(transfer.to);
     const asset = target === undefined ? null : findAsset(target.asset);
     if (target === undefined || asset === null || asset.contract !== transfer.contract) return [];
     const sent = own.get(transfer.hash);
+    const height = transfer.block?.height ?? null;
+    if (target.since !== null && height !== null && height <= target.since) return [];
     if (sent !== undefined && (INWARD.has(sent.purpose) || sent.sender === transfer.to)) return [];
     return [{
-      id: newId(actor.at),
+      id: ids[place],
       hash: transfer.hash,
       index: transfer.index,
       account: target.account,
@@ -107,7 +110,7 @@ export async function recordTransfers(
       contract: transfer.contract,
       amount: fromUnits(transfer.amount, asset.decimals),
       sender: transfer.from,
-      block: transfer.block?.height ?? null,
+      block: height,
       block_hash: transfer.block?.hash ?? null,
       matures_at: transfer.maturesAt,
       address_data: Object.keys(target.data).length === 0 ? null : target.data,
@@ -115,7 +118,7 @@ export async function recordTransfers(
     }];
   });
   if (deposits.length === 0) return;
-  for (const row of await upsertDeposits(tx, place, deposits, actor.at)) {
+  for (const row of await upsertDeposits(tx, place, deposits, at)) {
     await tellDeposit(tx, actor, "deposit.pending", row);
   }
 }

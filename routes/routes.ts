@@ -1,11 +1,15 @@
 /** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
 import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses.ts";
+import { aliasRoutes } from "./aliases.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
 import { currencyRoutes } from "./currencies.ts";
+import { depositAppRoutes } from "./deposit_apps.ts";
+import { depositRoutes } from "./deposits.ts";
 import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "./entries.ts";
+import { externalAddressRoutes } from "./external_addresses.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { issuanceRoutes } from "./issuance.ts";
@@ -27,10 +31,14 @@ export function allRoutes(): AnyRoute[] {
     ...userRoutes,
     ...identityRoutes,
     ...addressRoutes,
+    ...externalAddressRoutes,
+    ...depositRoutes,
+    ...depositAppRoutes,
     ...accountRoutes,
     ...chainRoutes,
     ...entryRoutes,
     ...blockRoutes,
+    ...aliasRoutes,
     ...currencyRoutes,
     ...issuanceRoutes,
     ...rateRoutes,

@@ -63,6 +63,7 @@ create table external_addresses (
   network text not null,
   address text not null,
   currency text not null,
+  since bigint not null,
   owner uuid,
   deleted_at timestamptz,
   created_at timestamptz not null
@@ -70,6 +71,7 @@ create table external_addresses (
 create unique index external_addresses_address on external_addresses (chain, network, address)
   where deleted_at is null;
 create index external_addresses_account on external_addresses (account, id);
+comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
 
 create table chain_cursors (
   chain text not null,

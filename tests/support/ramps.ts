@@ -4,7 +4,7 @@
  */
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { type TestFollower, testFollower } from "./follower.ts";
-import { type TestRealm, testRealm } from "./realm.ts";
+import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
 export interface RampStage extends AsyncDisposable {
@@ -84,4 +84,23 @@ export async function rampStage(options: RampStageOptions = {}): Promise<RampSta
       await anvil.stop();
     },
   };
+}
+
+/** Mines and follows until a condition holds. */
+export async function mineUntil(stage: RampStage, done: () => Promise<boolean>): Promise<void> {
+  for (let round = 0; round < 40; round++) {
+    if (await done()) return;
+    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await stage.mine();
+  }
+  throw new Error(
+    JSON.stringify({
+      sweeps: await rowsOf(stage.realm, "select state, error from sweeps"),
+      orders: await rowsOf(stage.realm, "select purpose, state, error from orders"),
+      jobs: await rowsOf(
+        stage.realm,
+        "select name, state, last_error from jobs where state <> 'done'",
+      ),
+    }),
+  );
 }

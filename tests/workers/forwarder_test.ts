@@ -1,27 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { type RampStage, rampStage } from "../support/ramps.ts";
+import { mineUntil, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
-
-/** Mines and follows until a condition holds. */
-async function mineUntil(stage: RampStage, done: () => Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 40; round++) {
-    if (await done()) return;
-    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-    await stage.mine();
-  }
-  throw new Error(
-    JSON.stringify({
-      sweeps: await rowsOf(stage.realm, "select state, error from sweeps"),
-      orders: await rowsOf(stage.realm, "select purpose, state, error from orders"),
-      jobs: await rowsOf(
-        stage.realm,
-        "select name, state, last_error from jobs where state <> 'done'",
-      ),
-    }),
-  );
-}
 
 Deno.test("a coin deposit is swept to the ramp less the fee, and booked to the end", async () => {
   await using stage = await rampStage();

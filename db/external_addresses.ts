@@ -1,0 +1,71 @@
+/** Statements on addresses that are not ours and are watched for an account. @module */
+import type { PlaceKey } from "./chains.ts";
+import type { Db, Tx } from "./database.ts";
+
+/** A watched address as stored. */
+export interface ExternalAddressRow extends PlaceKey {
+  id: string;
+  account: string;
+  address: string;
+  /** Code of the account's asset. */
+  currency: string;
+  owner: string | null;
+  created_at: number;
+}
+
+/**
+ * Assigns an address from the newest block seen on; false if it is one of ours already. Fails where
+ * it is assigned.
+ */
+export async function insertExternalAddress(
+  tx: Tx,
+  row: ExternalAddressRow,
+): Promise<boolean> {
+  const rows = await tx`
+    insert into external_addresses
+      (id, account, chain, network, address, currency, owner, since, created_at)
+    select ${row.id}, ${row.account}, ${row.chain}, ${row.network}, ${row.address},
+      ${row.currency}, ${row.owner}, coalesce((select max(greatest(head, height))
+        from chain_cursors where chain = ${row.chain} and network = ${row.network}), -1),
+      ${row.created_at}
+    where not exists (select 1 from addresses where chain = ${row.chain}
+      and network = ${row.network} and address = ${row.address})
+    returning id`;
+  return rows.length > 0;
+}
+
+/** Lists the addresses assigned to an account, oldest first. */
+export async function selectExternalAddresses(
+  db: Db,
+  account: string,
+): Promise<{ address: string; currency: string }[]> {
+  return await db<{ address: string; currency: string }[]>`
+    select address, currency from external_addresses
+    where account = ${account} and deleted_at is null order by id`;
+}
+
+/** Takes an address from an account; false if it was not assigned to it. */
+export async function deleteExternalAddress(
+  tx: Tx,
+  of: { account: string; address: string; at: number },
+): Promise<boolean> {
+  const rows = await tx`
+    update external_addresses set deleted_at = ${of.at}
+    where account = ${of.account} and address = ${of.address} and deleted_at is null
+    returning id`;
+  return rows.length > 0;
+}
+
+/** Finds the accounts that addresses belong to: assigned ones, and those that serve an account. */
+export async function selectAssigned(
+  db: Db,
+  addresses: readonly string[],
+): Promise<{ address: string; account: string }[]> {
+  const given = JSON.stringify(addresses);
+  return await db<{ address: string; account: string }[]>`
+    select address, account from external_addresses
+    where deleted_at is null and address in (select jsonb_array_elements_text(${given}::text::jsonb))
+    union all
+    select address, coalesce(serves, account) from addresses
+    where address in (select jsonb_array_elements_text(${given}::text::jsonb))`;
+}

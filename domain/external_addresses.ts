@@ -1,0 +1,110 @@
+/**
+ * Addresses of others that are watched for a virtual account: what arrives there later adds to the
+ * account; what leaves from there is none of our business.
+ * @module
+ */
+import { z } from "zod";
+import type { Db, Tx } from "../db/database.ts";
+import { selectAccount } from "../db/accounts.ts";
+import { brokenConstraint } from "../db/errors.ts";
+import {
+  deleteExternalAddress,
+  insertExternalAddress,
+  selectExternalAddresses,
+} from "../db/external_addresses.ts";
+import { assertAccount, findAccount } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { checkAddress, parseAddress } from "./addresses.ts";
+import { type Asset, findAsset } from "./assets.ts";
+import { DomainError } from "./errors.ts";
+import { isId, newId } from "./ids.ts";
+import { notFound } from "./permissions.ts";
+import { type ChainSettings, networkOf } from "./places.ts";
+
+/** A watched address as shown. */
+export const ExternalAddressView = z.object({ address: z.string(), currency: z.string() })
+  .meta({ id: "ExternalAddress" });
+
+/** Names an account, an address and where chains are. */
+export interface Assignment {
+  account: string;
+  address: string;
+  chains: ChainSettings;
+}
+
+/**
+ * Assigns an address to a virtual account.
+ *
+ * @throws {DomainError} account.not_found, address.invalid, address.assigned, asset.unknown,
+ *   permission.role, permission.owner
+ */
+export async function assignAddress(
+  tx: Tx,
+  actor: Actor,
+  input: Assignment,
+): Promise<{ address: string; currency: string }> {
+  const { account, asset, network } = await target(tx, actor, input);
+  const address = await checkAddress(asset.chain, network, input.address);
+  const taken = new DomainError("address.assigned", "the address belongs to an account already");
+  try {
+    const added = await tx.savepoint((sp) =>
+      insertExternalAddress(sp, {
+        id: newId(actor.at),
+        account: account.id,
+        chain: asset.chain,
+        network,
+        address,
+        currency: asset.code,
+        owner: actor.user,
+        created_at: actor.at,
+      })
+    );
+    if (!added) throw taken;
+  } catch (error) {
+    if (brokenConstraint(error) === "external_addresses_address") throw taken;
+    throw error;
+  }
+  return { address, currency: asset.code };
+}
+
+/**
+ * Takes an address from an account; its balance stays as it is.
+ *
+ * @returns the addresses that remain
+ * @throws {DomainError} account.not_found, address.not_found, permission.role, permission.owner
+ */
+export async function unassignAddress(
+  tx: Tx,
+  actor: Actor,
+  input: Assignment,
+): Promise<{ address: string; currency: string }[]> {
+  const { account, asset, network } = await target(tx, actor, input);
+  const parsed = await parseAddress(asset.chain, network, input.address);
+  const address = parsed.ok ? parsed.address : input.address;
+  const of = { account: account.id, address, at: actor.at };
+  if (!await deleteExternalAddress(tx, of)) throw notFound("address.not_found");
+  return await selectExternalAddresses(tx, account.id);
+}
+
+/**
+ * Lists the addresses that are assigned to an account.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function listAssigned(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<{ address: string; currency: string }[]> {
+  return await selectExternalAddresses(db, (await findAccount(db, actor, id)).id);
+}
+
+async function target(tx: Tx, actor: Actor, input: Assignment) {
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  const asset: Asset | null = account.type === "virtual" ? findAsset(account.asset) : null;
+  if (asset === null) {
+    throw new DomainError("asset.unknown", "only virtual accounts of an asset on a chain watch");
+  }
+  return { account, asset, network: networkOf(input.chains, asset.chain, account.testnet) };
+}

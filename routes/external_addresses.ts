@@ -1,0 +1,72 @@
+/** HTTP face of watched addresses. @module */
+import { z } from "zod";
+import {
+  assignAddress,
+  ExternalAddressView,
+  listAssigned,
+  unassignAddress,
+} from "../domain/external_addresses.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const ByAddress = z.strictObject({ id: z.string(), external_address: z.string() });
+const ERRORS = [
+  "account.not_found",
+  "asset.unknown",
+  "permission.role",
+  "permission.owner",
+] as const;
+
+/** The routes of watched addresses. */
+export const externalAddressRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/assign",
+    tag: "Accounts",
+    summary: "List the external addresses assigned to an account",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: z.array(ExternalAddressView),
+    errors: ["account.not_found"],
+    handle: (call) => query(call, (db) => listAssigned(db, call.actor, call.params.id)),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/accounts/{id}/assign/{external_address}",
+    tag: "Accounts",
+    summary:
+      "Assign an external address: deposits that arrive there from now on add to the account",
+    access: "user",
+    params: ByAddress,
+    status: 200,
+    answer: ExternalAddressView,
+    errors: [...ERRORS, "address.invalid", "address.assigned"],
+    handle: (call) =>
+      command(call, (tx) =>
+        assignAddress(tx, call.actor, {
+          account: call.params.id,
+          address: call.params.external_address,
+          chains: call.services.config.chains,
+        })),
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/accounts/{id}/assign/{external_address}",
+    tag: "Accounts",
+    summary: "Take an external address from an account; its balance stays as it is",
+    access: "user",
+    params: ByAddress,
+    status: 200,
+    answer: z.array(ExternalAddressView),
+    errors: [...ERRORS, "address.not_found"],
+    handle: (call) =>
+      command(call, (tx) =>
+        unassignAddress(tx, call.actor, {
+          account: call.params.id,
+          address: call.params.external_address,
+          chains: call.services.config.chains,
+        })),
+  }),
+];
