@@ -128,3 +128,47 @@ export async function markEnabled(tx: Tx, id: string): Promise<AccountRow | null
     where id = ${id} and not enabled returning ${tx(COLUMNS)}`;
   return row ?? null;
 }
+
+/** Reads accounts by their ids, deleted ones too. */
+export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[]> {
+  return await db<AccountRow[]>`select ${
+    db(COLUMNS)
+  } from accounts where id = any (${ids}::uuid[])`;
+}
+
+/** Changes what is not a balance. */
+export async function updateAccount(
+  tx: Tx,
+  id: string,
+  to: Pick<AccountRow, "data" | "is_default" | "ramp">,
+  now: number,
+): Promise<void> {
+  await tx`
+    update accounts set data = ${tx.json(to.data as never)}, is_default = ${to.is_default},
+      ramp = ${to.ramp}, updated_at = ${now}
+    where id = ${id}`;
+}
+
+/** Freezes or unfreezes an account. */
+export async function markFrozen(tx: Tx, id: string, frozen: boolean, now: number): Promise<void> {
+  await tx`
+    update accounts set frozen = ${frozen}, updated_at = ${now} where id = ${id} and frozen <> ${frozen}`;
+}
+
+/** Activates or deactivates an account. */
+export async function markActive(tx: Tx, id: string, active: boolean, now: number): Promise<void> {
+  await tx`
+    update accounts set active = ${active}, updated_at = ${now} where id = ${id} and active <> ${active}`;
+}
+
+/** Reads the balance of an asset's counterparty; 0 where it has none yet. */
+export async function selectSystemTotal(
+  db: Db,
+  system: "world" | "fees",
+  asset: string,
+): Promise<string> {
+  const [row] = await db<{ total: string }[]>`
+    select coalesce(sum(total), 0) as total from accounts
+    where type = 'system' and system = ${system} and asset = ${asset} and not testnet`;
+  return row.total;
+}

@@ -63,3 +63,23 @@ export async function selectIdentityOfUser(db: Db, user: string): Promise<Identi
   } from identities where id = (select identity from users where id = ${user})`;
   return row ?? null;
 }
+
+/** Reads identities by their ids, deleted ones too. */
+export async function selectIdentities(db: Db, ids: string[]): Promise<IdentityRow[]> {
+  return await db<IdentityRow[]>`
+    select ${db(COLUMNS)} from identities where id = any (${ids}::uuid[])`;
+}
+
+/** Changes an identity. */
+export async function updateIdentity(
+  tx: Tx,
+  id: string,
+  to: Pick<IdentityRow, "type" | "country" | "currency" | "data">,
+  now: number,
+): Promise<IdentityRow> {
+  const [row] = await tx<IdentityRow[]>`
+    update identities set type = ${to.type}, country = ${to.country}, currency = ${to.currency},
+      data = ${tx.json(to.data as never)}, updated_at = ${now}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}

@@ -71,7 +71,7 @@ export async function selectUnsealed(
   return { commits: commits.map((commit) => commit.id), rows };
 }
 
-/** Appends seals after `from`, forgets the commits that they cover, and moves the head. */
+/** Appends seals after `from`, forgets the commits that they cover, moves the head, and tallies. */
 export async function insertSeals(
   tx: Tx,
   seals: { from: bigint; transactions: readonly string[]; hashes: Uint8Array; commits: string[] },
@@ -81,7 +81,13 @@ export async function insertSeals(
     seals.commits.join(",")
   }}`}::text::bigint[])),
     moved as (update seal_head set seq = ${`${seals.from + BigInt(seals.transactions.length)}`},
-      hash = ${seals.hashes.subarray(-32)})
+      hash = ${seals.hashes.subarray(-32)}),
+    tallied as (insert into tallies (collection, owner, living, dead)
+      select 'transactions', t.owner, count(*), 0 from transactions t
+      where t.id = any (${`{${
+    seals.transactions.join(",")
+  }}`}::text::uuid[]) and t.owner is not null
+      group by t.owner)
     insert into seals (seq, transaction, hash)
     select ${`${seals.from}`}::bigint + u.ord, u.id, substr(${seals.hashes}::bytea, u.ord::int * 32 - 31, 32)
     from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[]) with ordinality u(id, ord)`;

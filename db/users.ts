@@ -80,3 +80,52 @@ export async function selectAdmin(
     order by id limit 1`;
   return row ?? null;
 }
+
+/** Reads users by their ids, deleted ones too. */
+export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
+  return await db<UserRow[]>`select ${db(COLUMNS)} from users where id = any (${ids}::uuid[])`;
+}
+
+/** What can be changed of a user. */
+export type UserChanges = Partial<
+  Pick<
+    UserRow,
+    | "username"
+    | "email"
+    | "verifier"
+    | "password_digest"
+    | "roles"
+    | "scopes"
+    | "channel"
+    | "data"
+    | "active"
+  >
+>;
+
+/** Changes a user. */
+export async function updateUser(
+  tx: Tx,
+  id: string,
+  to: UserRow & UserChanges,
+  now: number,
+): Promise<UserRow> {
+  const [row] = await tx<UserRow[]>`
+    update users set username = ${to.username}, email = ${to.email}, verifier = ${to.verifier},
+      password_digest = ${to.password_digest}, roles = ${to.roles}, scopes = ${to.scopes},
+      channel = ${tx.json(to.channel as never)}, data = ${tx.json(to.data as never)},
+      active = ${to.active}, updated_at = ${now}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/**
+ * Counts the realm's active administrators other than one user. Under serializable isolation two
+ * demotions at once cannot both count the other.
+ */
+export async function countOtherAdmins(tx: Tx, id: string): Promise<number> {
+  const [row] = await tx<{ n: string }[]>`
+    select count(*) as n from users
+    where id <> ${id} and active and deleted_at is null
+      and 'admin' = any (roles) and 'realm' = any (scopes)`;
+  return Number(row.n);
+}

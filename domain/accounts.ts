@@ -38,6 +38,7 @@ export const NewAccount = z.strictObject({
   owner: Id.optional(),
   testnet: Flag.default(false),
   reference: text(200).optional(),
+  alias: text(200).regex(/^\S+$/).optional(),
   ramp: Id.optional().meta({ description: "The ramp account of a virtual or deposit account." }),
 }).meta({ id: "NewAccount" });
 /** What is asked for when an account is made. */

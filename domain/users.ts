@@ -34,8 +34,13 @@ function wordList<const T extends readonly [string, ...string[]]>(words: T, exam
   }).meta({ description: `Comma-separated: ${words.join(", ")}.`, example });
 }
 
+/** A list of roles. */
+export const RoleList = wordList(ROLES, "user");
+/** A list of scopes. */
+export const ScopeList = wordList(SCOPES, "own");
+
 /** An address for each messaging channel. */
-const Channel = z.strictObject({
+export const Channel = z.strictObject({
   phone: text(30).optional(),
   sms: text(30).optional(),
   whatsapp: text(30).optional(),
@@ -46,8 +51,8 @@ const Channel = z.strictObject({
 export const NewUser = z.strictObject({
   username: text(200),
   password: Password,
-  scopes: wordList(SCOPES, "own").default(["own"]),
-  roles: wordList(ROLES, "user").default(["user"]),
+  scopes: ScopeList.default(["own"]),
+  roles: RoleList.default(["user"]),
   identity: Id.optional(),
   channel: Channel.default({}),
   data: FreeForm.default({}),
@@ -138,7 +143,8 @@ function emailOf(input: PreparedUser): string | undefined {
   return typeof input.data.email === "string" ? input.data.email : undefined;
 }
 
-function strongest<T extends Role | Scope>(order: readonly T[], given: readonly T[]): T {
+/** The strongest of the words given. */
+export function strongest<T extends Role | Scope>(order: readonly T[], given: readonly T[]): T {
   return order.findLast((word) => given.includes(word)) ?? order[0];
 }
 

@@ -54,6 +54,8 @@ CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, tes
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
+CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
+CREATE TRIGGER accounts_tally_new AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
 table addresses (
@@ -107,6 +109,8 @@ constraint aliases_type_check CHECK ((type = ANY (ARRAY['account'::text, 'identi
 CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
+CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
+CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
 table audit (
@@ -257,6 +261,8 @@ constraint currencies_rate_check CHECK ((rate > (0)::numeric))
 constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
+CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
+CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
 table currency_issues (
@@ -383,6 +389,7 @@ table external_addresses (
   network text not null
   address text not null
   currency text not null
+  since bigint not null
   owner uuid
   deleted_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -487,6 +494,8 @@ constraint identities_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint identities_pkey PRIMARY KEY (id)
 constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
 CREATE INDEX identities_owner ON identities USING btree (owner, id)
+CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
+CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
 table jobs (
@@ -749,6 +758,15 @@ CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state 
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 granted: delete, insert, select, update
 
+table tallies (
+  collection text not null
+  owner uuid not null
+  living bigint not null
+  dead bigint not null
+)
+CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
+granted: delete, insert, select, update
+
 table transaction_data (
   transaction uuid not null
   data jsonb not null
@@ -820,6 +838,8 @@ constraint users_username_key UNIQUE (username)
 constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_owner ON users USING btree (owner, id)
+CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
+CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
 table withdrawals (
@@ -1102,6 +1122,21 @@ begin
   end if;
 end $function$;
 
+CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_at timestamp with time zone, IN p_ids uuid[], IN p_id uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
+      l.fiat_rate::text, l.fiat_value::text, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
+    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
+      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+  commit;
+end $procedure$;
+
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1154,4 +1189,27 @@ begin
   if places > 0 then unit := ('0.' || repeat('0', places - 1) || '1')::numeric; end if;
   if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
   return r;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tally_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.owner is not null then
+    insert into tallies (collection, owner, living, dead) values (tg_table_name, new.owner,
+      case when new.deleted_at is null then 1 else -1 end,
+      case when new.deleted_at is null then -1 else 1 end);
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tally_new()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into tallies (collection, owner, living, dead)
+    select tg_table_name, f.owner, count(*), 0 from fresh f where f.owner is not null group by f.owner;
+  return null;
 end $function$;

@@ -1,12 +1,22 @@
 /** HTTP face of accounts. @module */
 import { z } from "zod";
-import { AccountView, createAccount, findAccount, NewAccount } from "../domain/accounts.ts";
-import { findWholeEnabled, viewWholeAccount } from "../domain/account_views.ts";
+import {
+  AccountChange,
+  ACCOUNTS,
+  changeAccount,
+  findReady,
+  nameAccount,
+  removeAccount,
+  restoreAccount,
+  setState,
+  showAccount,
+} from "../domain/account_changes.ts";
+import { AccountView, createAccount, NewAccount } from "../domain/accounts.ts";
 import { createNamedDepositAccount } from "../domain/deposit_accounts.ts";
-import { command, query } from "./door.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
-const Populate = z.strictObject({ populate: z.string().optional() });
 const ById = z.strictObject({ id: z.string() });
 
 /** The routes of accounts. */
@@ -23,6 +33,7 @@ export const accountRoutes: readonly AnyRoute[] = [
     status: 201,
     answer: AccountView,
     errors: [
+      "alias.taken",
       "asset.unknown",
       "asset.no_testnet",
       "identity.not_found",
@@ -45,29 +56,67 @@ export const accountRoutes: readonly AnyRoute[] = [
           const row = call.body.type === "deposit"
             ? await createNamedDepositAccount(tx, call.actor, call.body)
             : await createAccount(tx, call.actor, { ...call.body, chains });
-          return await viewWholeAccount(tx, row);
+          await nameAccount(tx, call.actor, row, call.body.alias);
+          return await showAccount(tx, call.actor, row);
         },
-        { gate: true, ready: findWholeEnabled },
+        { gate: true, ready: (db, id) => findReady(db, call.actor, id) },
       ),
+  }),
+  ...collectionRoutes({
+    collection: ACCOUNTS,
+    tag: "Accounts",
+    one: "an account",
+    view: AccountView,
+    gate: true,
+    remove: removeAccount,
+    restore: restoreAccount,
+    errors: ["account.not_empty"],
   }),
   route({
-    method: "GET",
+    method: "PATCH",
     path: "/v1/accounts/{id}",
     tag: "Accounts",
-    summary: "Read an account",
+    summary: "Change an account",
     access: "user",
     params: ById,
-    query: Populate,
+    body: AccountChange,
     status: 200,
     answer: AccountView,
-    errors: ["account.not_found"],
+    errors: [
+      "account.not_found",
+      "permission.owner",
+      "ramp.not_found",
+      "account.asset_mismatch",
+      "account.no_ramp",
+      "account.not_enabled",
+      "account.inactive",
+    ],
     handle: (call) =>
-      query(
-        call,
-        async (db) =>
-          await viewWholeAccount(db, await findAccount(db, call.actor, call.params.id), {
-            address: call.query.populate?.includes("address"),
-          }),
-      ),
+      command(call, (tx) => changeAccount(tx, call.actor, call.params.id, call.body), {
+        gate: true,
+      }),
   }),
+  stateRoute("freeze", "Freeze an account: it receives and does not send"),
+  stateRoute("unfreeze", "Unfreeze an account"),
+  stateRoute("deactivate", "Deactivate an empty account: it neither sends nor receives"),
+  stateRoute("activate", "Activate an account"),
 ];
+
+function stateRoute(
+  state: "freeze" | "unfreeze" | "deactivate" | "activate",
+  summary: string,
+): AnyRoute {
+  return route({
+    method: "POST",
+    path: `/v1/accounts/{id}/${state}`,
+    tag: "Accounts",
+    summary,
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: AccountView,
+    errors: ["account.not_found", "permission.owner", "account.not_empty", "account.not_enabled"],
+    handle: (call) =>
+      command(call, (tx) => setState(tx, call.actor, call.params.id, state), { gate: true }),
+  });
+}

@@ -8,11 +8,11 @@ import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 
-/** The routes of deposit addresses, in the singular and in the plural. */
-export const addressRoutes: readonly AnyRoute[] = ["account", "accounts"].flatMap((noun) => [
+/** The routes of deposit addresses. */
+export const addressRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
-    path: `/v1/${noun}/{id}/address`,
+    path: "/v1/accounts/{id}/address",
     tag: "Accounts",
     summary: "List the addresses that deposits for an account can be sent to",
     access: "user",
@@ -24,7 +24,7 @@ export const addressRoutes: readonly AnyRoute[] = ["account", "accounts"].flatMa
   }),
   route({
     method: "POST",
-    path: `/v1/${noun}/{id}/address`,
+    path: "/v1/accounts/{id}/address",
     tag: "Accounts",
     summary: "Make a new deposit account with an address of its own",
     description: "On a ramp account, deposits stay on the ramp; on a virtual account, a deposit " +
@@ -51,4 +51,4 @@ export const addressRoutes: readonly AnyRoute[] = ["account", "accounts"].flatMa
         });
       }, { gate: true, ready: findWholeEnabled }),
   }),
-]);
+];

@@ -57,11 +57,18 @@ export function createApp(services: Services, platformKey: string): App {
   const methods = new Map<string, string[]>();
   const fixed = new Map<string, Serve>(); // paths without parameters need no router
   for (const route of allRoutes()) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
     const serve = createServer(services, authenticator, route);
-    if (path === route.path) fixed.set(`${route.method} ${path}`, serve);
-    hono.on(route.method, path, (c) => serve(c.req.raw, c.env.address, c.req.path, c.req.param()));
-    methods.set(path, [...methods.get(path) ?? [], route.method]);
+    for (const spelling of spellingsOf(route.path)) {
+      const path = spelling.replaceAll(/\{(\w+)\}/g, ":$1");
+      if (path === spelling) fixed.set(`${route.method} ${path}`, serve);
+      hono.on(
+        route.method,
+        path,
+        (c) => serve(c.req.raw, c.env.address, c.req.path, c.req.param()),
+      );
+      const allowed = methods.get(path) ?? [];
+      if (!allowed.includes(route.method)) methods.set(path, [...allowed, route.method]);
+    }
   }
   for (const [path, allowed] of methods) {
     hono.all(path, (c) => {
@@ -88,6 +95,13 @@ export function createApp(services: Services, platformKey: string): App {
       ? hono.fetch(request, { address })
       : serve(request, address, path, NO_PARAMS);
   };
+}
+
+/** A path as declared, and with its nouns in the singular: both are the same route. */
+function spellingsOf(path: string): string[] {
+  const singular = path.replace(/^\/v1\/accounts(?=\/|$)/, "/v1/account")
+    .replace(/^(\/v1\/identities)\/companies(?=\/|$)/, "$1/company");
+  return singular === path ? [path] : [path, singular];
 }
 
 function pathOf(url: string): string {

@@ -1,13 +1,9 @@
 /** HTTP face of virtual currencies. @module */
 import { z } from "zod";
-import {
-  createCurrency,
-  CurrencyView,
-  findCurrency,
-  NewCurrency,
-  viewCurrency,
-} from "../domain/currencies.ts";
-import { command, query } from "./door.ts";
+import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies.ts";
+import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currency_collection.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -32,20 +28,13 @@ export const currencyRoutes: readonly AnyRoute[] = [
         { gate: true },
       ),
   }),
-  route({
-    method: "GET",
-    path: "/v1/currencies/{id}",
+  ...collectionRoutes({
+    collection: CURRENCY_COLLECTION,
     tag: "Currencies",
-    summary: "Read a virtual currency",
-    access: "user",
-    params: ById,
-    status: 200,
-    answer: CurrencyView,
-    errors: ["currency.not_found"],
-    handle: (call) =>
-      query(
-        call,
-        async (db) => viewCurrency(await findCurrency(db, call.actor, call.params.id)),
-      ),
+    one: "a virtual currency",
+    view: CurrencyView,
+    remove: (tx, actor, id) => removeCurrency(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeCurrency(tx, actor, id, "undelete"),
+    errors: ["account.not_empty"],
   }),
 ];

@@ -1,16 +1,17 @@
 /** HTTP face of identities. @module */
 import { z } from "zod";
+import { IdentityView } from "../domain/identities.ts";
 import {
-  createIdentity,
-  findIdentity,
-  IdentityView,
-  NewIdentity,
-  viewIdentity,
-} from "../domain/identities.ts";
-import { command, query } from "./door.ts";
+  changeIdentity,
+  createIdentityWithAlias,
+  IDENTITIES,
+  IdentityChange,
+  NewIdentityWithAlias,
+  removeIdentity,
+} from "../domain/identity_changes.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
-
-const ById = z.strictObject({ id: z.string() });
 
 /** The routes of identities. */
 export const identityRoutes: readonly AnyRoute[] = [
@@ -20,30 +21,32 @@ export const identityRoutes: readonly AnyRoute[] = [
     tag: "Identities",
     summary: "Create an identity",
     access: "user",
-    body: NewIdentity,
+    body: NewIdentityWithAlias,
     status: 201,
     answer: IdentityView,
-    errors: [],
-    handle: (call) =>
-      command(
-        call,
-        async (tx) => viewIdentity(await createIdentity(tx, call.actor, call.body)),
-      ),
+    errors: ["alias.taken"],
+    handle: (call) => command(call, (tx) => createIdentityWithAlias(tx, call.actor, call.body)),
+  }),
+  ...collectionRoutes({
+    collection: IDENTITIES,
+    tag: "Identities",
+    one: "an identity",
+    view: IdentityView,
+    remove: (tx, actor, id) => removeIdentity(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeIdentity(tx, actor, id, "undelete"),
   }),
   route({
-    method: "GET",
+    method: "PATCH",
     path: "/v1/identities/{id}",
     tag: "Identities",
-    summary: "Read an identity",
+    summary: "Change an identity",
     access: "user",
-    params: ById,
+    params: z.strictObject({ id: z.string() }),
+    body: IdentityChange,
     status: 200,
     answer: IdentityView,
-    errors: ["identity.not_found"],
+    errors: ["identity.not_found", "permission.role", "permission.owner"],
     handle: (call) =>
-      query(
-        call,
-        async (db) => viewIdentity(await findIdentity(db, call.actor, call.params.id)),
-      ),
+      command(call, (tx) => changeIdentity(tx, call.actor, call.params.id, call.body)),
   }),
 ];

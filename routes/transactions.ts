@@ -1,10 +1,11 @@
 /** HTTP face of transactions. @module */
-import { z } from "zod";
 import { BATCH_BODY_MAX, BatchView, NewBatch } from "../domain/batches.ts";
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
-import { findTransaction, NewTransaction } from "../domain/transactions.ts";
-import { move, moveMany, query } from "./door.ts";
+import { TRANSACTIONS } from "../domain/transaction_collection.ts";
+import { NewTransaction } from "../domain/transactions.ts";
+import { collectionRoutes } from "./collection.ts";
+import { move, moveMany } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const REFUSALS = [
@@ -20,8 +21,6 @@ const REFUSALS = [
   "condition.failed",
   "reference.taken",
 ] as const;
-
-const ById = z.strictObject({ id: z.string() });
 
 /** The routes of transactions. */
 export const transactionRoutes: readonly AnyRoute[] = [
@@ -56,16 +55,10 @@ export const transactionRoutes: readonly AnyRoute[] = [
     errors: REFUSALS,
     handle: moveMany,
   }),
-  route({
-    method: "GET",
-    path: "/v1/transactions/{id}",
+  ...collectionRoutes({
+    collection: TRANSACTIONS,
     tag: "Transactions",
-    summary: "Read a transaction",
-    access: "user",
-    params: ById,
-    status: 200,
-    answer: TransactionView,
-    errors: ["transaction.not_found"],
-    handle: (call) => query(call, (db) => findTransaction(db, call.actor, call.params.id)),
+    one: "a transaction",
+    view: TransactionView,
   }),
 ];

@@ -2,11 +2,21 @@
 import { z } from "zod";
 import { hashPassword } from "../domain/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
-import { createUser, findUser, NewUser, UserView, viewUser } from "../domain/users.ts";
-import { command, query } from "./door.ts";
+import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
+import { changeUser, removeUser, restoreUser, UserChange, USERS } from "../domain/user_changes.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
+const CHANGE_ERRORS = [
+  "user.not_found",
+  "permission.role",
+  "permission.scope",
+  "permission.owner",
+  "user.last_admin",
+  "username.taken",
+] as const;
 
 /** The routes of users. */
 export const userRoutes: readonly AnyRoute[] = [
@@ -31,17 +41,56 @@ export const userRoutes: readonly AnyRoute[] = [
       );
     },
   }),
+  ...collectionRoutes({
+    collection: USERS,
+    tag: "Users",
+    one: "a user",
+    view: UserView,
+    restore: restoreUser,
+    errors: ["permission.scope", "username.taken"],
+  }),
   route({
-    method: "GET",
+    method: "PATCH",
     path: "/v1/users/{id}",
     tag: "Users",
-    summary: "Read a user",
+    summary: "Change a user",
+    description: "A new password, role, scope or activity ends all keys that the user holds.",
+    access: "user",
+    params: ById,
+    body: UserChange,
+    status: 200,
+    answer: UserView,
+    errors: CHANGE_ERRORS,
+    handle: async (call) => {
+      const { password, ...rest } = call.body;
+      const verifier = password === undefined ? undefined : await hashPassword(password);
+      const { tokenTtlS } = call.services.config;
+      const reply = await command(call, async (tx) => {
+        const change = { ...rest, verifier };
+        return viewUser(await changeUser(tx, call.actor, call.params.id, change, tokenTtlS));
+      });
+      call.realm!.refresh();
+      return reply;
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/users/{id}",
+    tag: "Users",
+    summary: "Delete a user; all keys it holds end",
     access: "user",
     params: ById,
     status: 200,
     answer: UserView,
-    errors: ["user.not_found"],
-    handle: (call) =>
-      query(call, async (db) => viewUser(await findUser(db, call.actor, call.params.id))),
+    errors: CHANGE_ERRORS,
+    handle: async (call) => {
+      const { tokenTtlS } = call.services.config;
+      const reply = await command(
+        call,
+        (tx) => removeUser(tx, call.actor, call.params.id, tokenTtlS),
+      );
+      call.realm!.refresh();
+      return reply;
+    },
   }),
 ];

@@ -5,6 +5,7 @@
  */
 import type { Database, Pool } from "../db/database.ts";
 import { endLease, takeLease } from "../db/leases.ts";
+import { compactTallies } from "../db/collection.ts";
 import { deleteOldAnswers } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
 import { deleteStale, selectWaiting } from "../db/timetable.ts";
@@ -16,9 +17,11 @@ import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import type { Bench } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
+import { refreshFees } from "./fees.ts";
 import type { RatesGateway } from "./gateways/rates.ts";
 import { workerActor } from "./runner.ts";
 import { sealRealm } from "./seals.ts";
+import { reviveForgotten } from "./sender.ts";
 import type { Signer } from "./signer.ts";
 
 /** The running timetable of a process. */
@@ -66,6 +69,8 @@ const REST_MS = 5000;
 
 const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
+  { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: refreshFees },
+  { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
 ];
 const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
@@ -269,6 +274,7 @@ async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {
 }
 
 async function tidyRealm({ pool }: Bench): Promise<void> {
+  await reading(pool, compactTallies);
   await locking(pool, async (tx) => {
     await deleteOldAnswers(tx);
     await deleteStale(tx);

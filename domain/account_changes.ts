@@ -1,0 +1,209 @@
+/** Accounts as a collection: lists, states, changes, deletion; and accounts made with an alias. @module */
+import { z } from "zod";
+import {
+  type AccountRow,
+  clearDefault,
+  markActive,
+  markFrozen,
+  selectAccount,
+  selectAccounts,
+  updateAccount,
+} from "../db/accounts.ts";
+import type { Db, Tx } from "../db/database.ts";
+import { selectIdentities } from "../db/identities.ts";
+import { selectUsers } from "../db/users.ts";
+import { viewAccounts } from "./account_views.ts";
+import { type Actor, reachesRealm, roleOf } from "./actor.ts";
+import { addAlias, aliasesOf, mayRead } from "./aliases.ts";
+import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
+import { Flag, FreeForm, Id } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { viewIdentity } from "./identities.ts";
+import { compare } from "./money.ts";
+import { resolveRamp } from "./ramps.ts";
+import { viewUser } from "./users.ts";
+
+/** What can be changed of an account. */
+export const AccountChange = z.strictObject({
+  data: FreeForm.optional(),
+  default: Flag.optional(),
+  ramp: Id.nullable().optional(),
+}).meta({ id: "AccountChange" });
+
+/** The collection of accounts. */
+export const ACCOUNTS: Collection<AccountRow> = {
+  name: "accounts",
+  table: "accounts",
+  deletable: true,
+  tallied: true,
+  notFound: "account.not_found",
+  populate: ["address", "holder", "owner", "ramp"],
+  fields: ["alias", "balance", "address", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    type: textColumn("type"),
+    asset: textColumn("asset"),
+    currency: textColumn("currency"),
+    country: textColumn("country"),
+    reference: textColumn("reference", true),
+    testnet: { column: "testnet", type: "boolean" },
+    default: { column: "is_default", type: "boolean" },
+    active: { column: "active", type: "boolean" },
+    frozen: { column: "frozen", type: "boolean" },
+    enabled: { column: "enabled", type: "boolean" },
+    holder: { column: "holder", type: "id", nullable: true },
+    ramp: { column: "ramp", type: "id", nullable: true },
+    "balance.total": { column: "total", type: "decimal" },
+  },
+  /** The ledger's counterparties are shown to realm administrators who ask for them by type. */
+  except: (actor, query) =>
+    roleOf(actor) === "admin" && reachesRealm(actor) && `${query ?? ""}`.includes('"system"')
+      ? null
+      : { op: "eq", at: { field: "type", path: [] }, value: "system" },
+  read: selectAccounts,
+  async show(db, actor, rows, populate) {
+    const [views, aliases] = [
+      await viewAccounts(db, rows, { address: populate.has("address") }),
+      await aliasesOf(db, rows.map((row) => row.id)),
+    ];
+    const shown = views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));
+    await populateParties(db, actor, rows, shown, populate);
+    return shown;
+  },
+};
+
+/** Shows one account. */
+export async function showAccount(
+  db: Db,
+  actor: Actor,
+  row: AccountRow,
+): Promise<Record<string, unknown>> {
+  return (await ACCOUNTS.show(db, actor, [row], new Set()))[0];
+}
+
+/** Shows an account once it is ready; null until then. */
+export async function findReady(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await selectAccount(db, id);
+  return row?.enabled ? await showAccount(db, actor, row) : null;
+}
+
+/** Gives a new account its alias, if it is to have one. @throws {DomainError} alias.taken */
+export async function nameAccount(
+  tx: Tx,
+  actor: Actor,
+  row: AccountRow,
+  alias: string | undefined,
+): Promise<void> {
+  if (alias === undefined) return;
+  await addAlias(tx, actor, { alias, type: "account", account: row.id, data: {} });
+}
+
+/**
+ * Changes an account. The default mark moves from the account that had it.
+ *
+ * @throws {DomainError} account.not_found, permission.owner, ramp.not_found, account.asset_mismatch
+ */
+export async function changeAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: z.infer<typeof AccountChange>,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, ACCOUNTS, id, "write");
+  if (input.ramp != null) {
+    await resolveRamp(tx, actor, input.ramp, { asset: row.asset, testnet: row.testnet });
+  }
+  if (input.default && !row.is_default && row.holder !== null) {
+    await clearDefault(tx, { holder: row.holder, asset: row.asset, testnet: row.testnet });
+  }
+  await updateAccount(tx, row.id, {
+    data: input.data ?? row.data,
+    is_default: input.default ?? row.is_default,
+    ramp: input.ramp === undefined ? row.ramp : input.ramp,
+  }, actor.at);
+  return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
+}
+
+/**
+ * Changes an account's state. Each is where it was asked to be afterwards, also if it was before.
+ *
+ * @throws {DomainError} account.not_found, permission.owner, account.not_empty
+ */
+export async function setState(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  state: "freeze" | "unfreeze" | "deactivate" | "activate",
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, ACCOUNTS, id, "write");
+  if (state === "deactivate") assertEmpty(row);
+  if (state === "activate" && !row.enabled) {
+    throw new DomainError("account.not_enabled", "the account is not ready yet");
+  }
+  if (state === "freeze" || state === "unfreeze") {
+    await markFrozen(tx, row.id, state === "freeze", actor.at);
+  } else await markActive(tx, row.id, state === "activate", actor.at);
+  return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
+}
+
+/** Deletes an empty account. @throws {DomainError} account.not_found, permission.*, account.not_empty */
+export async function removeAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  assertEmpty(await rowFor(tx, actor, ACCOUNTS, id, "delete"));
+  return await setDeleted(tx, actor, ACCOUNTS, id, true);
+}
+
+/** Restores an account; another may be the holder's default meanwhile. */
+export async function restoreAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, ACCOUNTS, id, "undelete");
+  if (row.is_default && row.deleted_at !== null) {
+    await updateAccount(tx, row.id, { ...row, is_default: false }, actor.at);
+  }
+  return await setDeleted(tx, actor, ACCOUNTS, id, false);
+}
+
+function assertEmpty(row: AccountRow): void {
+  if (compare(row.total, "0") === 0 && compare(row.blocked, "0") === 0) return;
+  throw new DomainError("account.not_empty", "total and available balance must both be 0");
+}
+
+/** Puts holders, owners and ramps in the place of their ids, one statement for each relation. */
+async function populateParties(
+  db: Db,
+  actor: Actor,
+  rows: AccountRow[],
+  views: Record<string, unknown>[],
+  populate: ReadonlySet<string>,
+): Promise<void> {
+  const idsOf = (of: (row: AccountRow) => string | null) => [
+    ...new Set(rows.flatMap((row) => of(row) ?? [])),
+  ];
+  const put = (field: string, of: (row: AccountRow) => string | null, by: Map<string, unknown>) =>
+    rows.forEach((row, i) => {
+      const whole = by.get(of(row) ?? "");
+      if (whole !== undefined) views[i][field] = whole;
+    });
+  if (populate.has("holder")) {
+    const found = await selectIdentities(db, idsOf((row) => row.holder));
+    const seen = found.filter((row) => mayRead(actor, row.owner));
+    put("holder", (row) => row.holder, new Map(seen.map((row) => [row.id, viewIdentity(row)])));
+  }
+  if (populate.has("owner")) {
+    const found = await selectUsers(db, idsOf((row) => row.owner));
+    const seen = found.filter((row) => row.id === actor.user || mayRead(actor, row.owner));
+    put("owner", (row) => row.owner, new Map(seen.map((row) => [row.id, viewUser(row)])));
+  }
+  if (populate.has("ramp")) {
+    const found = await selectAccounts(db, idsOf((row) => row.ramp));
+    const seen = found.filter((row) => mayRead(actor, row.owner));
+    const shown = await viewAccounts(db, seen);
+    put("ramp", (row) => row.ramp, new Map(seen.map((row, i) => [row.id, shown[i]])));
+  }
+}

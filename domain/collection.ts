@@ -1,0 +1,309 @@
+/**
+ * Collections: what every noun's generic routes have in common. A noun declares its columns, how its
+ * rows are read and shown and what deleting means; everything else is here, once.
+ * @module
+ */
+import { z } from "zod";
+import {
+  countMatching,
+  isVisible,
+  markDeleted,
+  selectIds,
+  type Source,
+  type Visibility,
+} from "../db/collection.ts";
+import type { Db, Tx } from "../db/database.ts";
+import type { Columns, Condition } from "../db/filter.ts";
+import { type Actor, reachesRealm } from "./actor.ts";
+import { DomainError, type ErrorCode } from "./errors.ts";
+import { invalidQuery, parseQuery } from "./filter.ts";
+import { isId } from "./ids.ts";
+import { pageOf, parseFields, parsePage, parseSearch, parseSort, parseWindow } from "./listing.ts";
+import { assertMay, notFound } from "./permissions.ts";
+
+/** What shows rows; `populate` names what is shown whole instead of by id. */
+export type Shower<R> = (
+  db: Db,
+  actor: Actor,
+  rows: R[],
+  populate: ReadonlySet<string>,
+) => Promise<Record<string, unknown>[]>;
+
+/** A noun's declaration. */
+export interface Collection<R extends { id: string; owner: string | null }> extends Source {
+  /** As it stands in paths: accounts, apps/deposit. */
+  name: string;
+  notFound: ErrorCode;
+  /** Names that `populate` takes. */
+  populate: readonly string[];
+  /** Fields of the view that have no column. */
+  fields: readonly string[];
+  /** Reads rows by their ids, in any order. */
+  read(db: Db, ids: string[]): Promise<R[]>;
+  show: Shower<R>;
+  /** A row that is one's own whoever owns it; null without. */
+  ownId?(db: Db, actor: Actor): Promise<string | null>;
+  /** Whether transactions' scopes apply. */
+  flows?: boolean;
+  /** Rows that this actor does not see unless its query asks for them; null for none. */
+  except?(actor: Actor, query: unknown): Condition | null;
+}
+
+/** A collection of whatever rows. */
+// Lists of collections do not look at their rows.
+// deno-lint-ignore no-explicit-any
+export type AnyCollection = Collection<any>;
+
+const param = z.union([z.string(), z.array(z.string())]).optional();
+
+/** Parameters of a get. */
+export const GetQuery = z.strictObject({ fields: param, scope: param, populate: param });
+/** Parameters of a count. */
+export const CountQuery = z.strictObject({
+  query: z.string().optional(),
+  search: z.string().optional(),
+  searchFields: param,
+  scope: param,
+});
+/** Parameters of a find. */
+export const FindQuery = CountQuery.extend({
+  limit: z.string().optional(),
+  offset: z.string().optional(),
+  after: z.string().optional(),
+  fields: param,
+  sort: param,
+  populate: param,
+});
+/** Parameters of a list. */
+export const ListQuery = CountQuery.extend({
+  page: z.string().optional(),
+  pageSize: z.string().optional(),
+  fields: param,
+  sort: param,
+  populate: param,
+});
+
+type Given = Partial<Record<string, string | string[]>>;
+
+/**
+ * Finds entities: at most 1000 from an offset, or after one of them.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function findEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<Record<string, unknown>[]> {
+  const wish = await wishOf(db, actor, collection, given);
+  const sort = parseSort(collection.columns, given.sort);
+  const ids = await selectIds(db, collection, wish, { sort, ...parseWindow(given) });
+  if (ids === null) throw invalidQuery("/after", "there is no such entity to begin after");
+  return await showAll(db, actor, collection, ids, given);
+}
+
+/**
+ * Lists one page of entities and says how many there are.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function listEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<Record<string, unknown>> {
+  const wish = await wishOf(db, actor, collection, given);
+  const sort = parseSort(collection.columns, given.sort);
+  const page = parsePage(given);
+  const ids = await selectIds(db, collection, wish, { sort, ...page, after: null });
+  const rows = await showAll(db, actor, collection, ids!, given);
+  return { ...pageOf(page, rows, await countMatching(db, collection, wish)) };
+}
+
+/**
+ * Counts entities.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function countEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<number> {
+  return await countMatching(db, collection, await wishOf(db, actor, collection, given));
+}
+
+/**
+ * Gets one entity. Without a scope, any that the actor may see and that is not deleted.
+ *
+ * @throws {DomainError} the collection's not-found code, query.invalid, permission.scope
+ */
+export async function getEntity(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  id: string,
+  given: Given,
+): Promise<Record<string, unknown>> {
+  const scope = given.scope ?? (reachesRealm(actor) ? "all" : "own");
+  const visibility = {
+    ...await visibilityOf(db, actor, collection, scope),
+    except: collection.except?.(actor, '"system"') ?? null,
+  };
+  if (collection.flows && given.scope === undefined) {
+    visibility.reaches = [...visibility.reaches, "incoming", "outgoing"];
+  }
+  const found = isId(id) && await isVisible(db, collection, visibility, id);
+  if (!found) throw notFound(collection.notFound);
+  return (await showAll(db, actor, collection, [id], given))[0];
+}
+
+/**
+ * Finds a living row that the actor may treat in this way.
+ *
+ * @throws {DomainError} the collection's not-found code, permission.role, permission.owner
+ */
+export async function rowFor<R extends { id: string; owner: string | null }>(
+  db: Db,
+  actor: Actor,
+  collection: Collection<R>,
+  id: string,
+  act: "read" | "write" | "delete" | "deleteUser" | "undelete",
+): Promise<R> {
+  const [row] = isId(id) ? await collection.read(db, [id]) : [];
+  if (row === undefined) throw notFound(collection.notFound);
+  const own = row.owner !== actor.user && await collection.ownId?.(db, actor) === row.id;
+  assertMay(actor, act, { owner: own ? actor.user : row.owner, what: collection.notFound });
+  const isDeleted = "deleted_at" in row && row.deleted_at !== null;
+  if (isDeleted && act !== "undelete") throw notFound(collection.notFound);
+  return row;
+}
+
+/** Flags an entity deleted, or living again, and shows it. */
+export async function setDeleted(
+  tx: Tx,
+  actor: Actor,
+  collection: AnyCollection,
+  id: string,
+  deleted: boolean,
+): Promise<Record<string, unknown>> {
+  await markDeleted(tx, collection.table, id, deleted ? actor.at : null, actor.at);
+  const rows = await collection.read(tx, [id]);
+  return (await collection.show(tx, actor, rows, new Set()))[0];
+}
+
+/** A column of text. */
+export function textColumn(column: string, nullable = false): Columns[string] {
+  return { column, type: "text", nullable };
+}
+
+/** The columns that every entity has. */
+export const ENTITY_COLUMNS: Columns = {
+  id: { column: "id", type: "id" },
+  owner: { column: "owner", type: "id", nullable: true },
+  created_at: { column: "created_at", type: "time", inId: true },
+};
+
+/** The columns of an entity that a caller can change and delete. */
+export const MUTABLE_COLUMNS: Columns = {
+  ...ENTITY_COLUMNS,
+  data: { column: "data", type: "json" },
+  updated_at: { column: "updated_at", type: "time", nullable: true },
+  deleted_at: { column: "deleted_at", type: "time", nullable: true },
+};
+
+async function wishOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
+  return {
+    visibility: {
+      ...await visibilityOf(db, actor, collection, given.scope),
+      except: collection.except?.(actor, given.query) ?? null,
+    },
+    condition: parseQuery(collection.columns, given.query),
+    search: parseSearch(collection.columns, given.search, given.searchFields),
+  };
+}
+
+/**
+ * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default own;
+ * a leading minus removes one; `deleted` shows deleted entities only, `false` those too.
+ */
+async function visibilityOf(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: unknown,
+): Promise<Visibility> {
+  const words = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
+    .filter((word) => word !== "" && word !== "true");
+  const reaches = new Set<Visibility["reaches"][number]>();
+  let deleted: Visibility["deleted"] = "no";
+  let withoutOwn = false;
+  for (const word of words) {
+    if (word === "false") deleted = "too";
+    else if (word === "deleted" || word === "-deleted") {
+      deleted = word === "deleted" ? "only" : "no";
+    } else if (word === "own" || word === "all") reaches.add(word);
+    else if (collection.flows && (word === "incoming" || word === "outgoing")) reaches.add(word);
+    else if (word === "-own") withoutOwn = true;
+    else if (word === "-all" || word === "-incoming" || word === "-outgoing") {
+      reaches.delete(word.slice(1) as "all");
+    } else throw invalidQuery("/scope", `unknown scope ${JSON.stringify(word.slice(0, 60))}`);
+  }
+  if (withoutOwn && reaches.size === 0) reaches.add("all");
+  if (reaches.has("all") && !reachesRealm(actor)) {
+    throw new DomainError("permission.scope", "the scope all takes a user of scope realm");
+  }
+  if (reaches.size === 0) reaches.add("own");
+  if (withoutOwn && reaches.size > 1) reaches.delete("own");
+  const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
+  return { reaches: [...reaches], user: actor.user, ownId, deleted, except: null };
+}
+
+/** Reads and shows rows in the order of their ids, cut down to the fields asked for. */
+async function showAll(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  ids: string[],
+  given: Given,
+): Promise<Record<string, unknown>[]> {
+  const fields = parseFields(collection.columns, given.fields, collection.fields);
+  const populate = populateOf(collection, given.populate);
+  if (ids.length === 0) return [];
+  const rows: { id: string }[] = await collection.read(db, ids);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const ordered = ids.flatMap((id) => byId.get(id) ?? []);
+  const views = await collection.show(db, actor, ordered as never, populate);
+  return fields === null ? views : views.map((view) => pick(view, fields));
+}
+
+function populateOf(collection: AnyCollection, given: unknown): ReadonlySet<string> {
+  const names = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
+    .filter((name) => name !== "" && name !== "false");
+  for (const name of names) {
+    if (collection.populate.includes(name)) continue;
+    throw invalidQuery("/populate", `${JSON.stringify(name.slice(0, 60))} cannot be populated`);
+  }
+  return new Set(names);
+}
+
+/** Keeps the named fields of a view, and parts of fields where names are dotted. */
+function pick(view: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const name of names) {
+    const dot = name.indexOf(".");
+    const head = dot < 0 ? name : name.slice(0, dot);
+    if (!Object.hasOwn(view, head)) continue;
+    const value = view[head];
+    if (dot < 0) kept[head] = value;
+    else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      const part = pick(value as Record<string, unknown>, [name.slice(dot + 1)]);
+      const before = kept[head];
+      kept[head] = typeof before === "object" && before !== null ? { ...before, ...part } : part;
+    }
+  }
+  return kept;
+}

@@ -1,0 +1,169 @@
+/** What happens to users after they were made: changes, deletion, and the end of their keys. @module */
+import { z } from "zod";
+import type { Db, Tx } from "../db/database.ts";
+import { brokenConstraint } from "../db/errors.ts";
+import { selectIdentityOfUser } from "../db/identities.ts";
+import {
+  countOtherAdmins,
+  selectUsers,
+  updateUser,
+  type UserChanges,
+  type UserRow,
+} from "../db/users.ts";
+import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "./actor.ts";
+import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
+import { Flag, FreeForm, text } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { Password } from "./passwords.ts";
+import { assertMayGrant } from "./permissions.ts";
+import { revokeUser } from "./sessions.ts";
+import { Channel, RoleList, ScopeList, strongest, viewUser } from "./users.ts";
+
+/** What can be changed of a user. */
+export const UserChange = z.strictObject({
+  username: text(200).optional(),
+  password: Password.optional(),
+  scopes: ScopeList.optional(),
+  roles: RoleList.optional(),
+  channel: Channel.optional(),
+  data: FreeForm.optional(),
+  active: Flag.optional(),
+}).meta({ id: "UserChange" });
+
+/** A change whose slow work on the password is done, outside any transaction. */
+export type PreparedChange = Omit<z.infer<typeof UserChange>, "password"> & { verifier?: string };
+
+/** The collection of users. */
+export const USERS: Collection<UserRow> = {
+  name: "users",
+  table: "users",
+  deletable: true,
+  tallied: true,
+  notFound: "user.not_found",
+  populate: [],
+  fields: ["password", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    username: textColumn("username"),
+    identity: { column: "identity", type: "id" },
+    roles: { column: "roles", type: "texts" },
+    scopes: { column: "scopes", type: "texts" },
+    channel: { column: "channel", type: "json" },
+    active: { column: "active", type: "boolean" },
+  },
+  read: selectUsers,
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewUser)),
+  ownId: (_db, actor) => Promise.resolve(actor.user),
+};
+
+/**
+ * Changes a user. A new password, role, scope or activity ends all keys it holds.
+ *
+ * @param ttlS lifetime of keys in seconds: how long a revocation is remembered
+ * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken
+ */
+export async function changeUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: PreparedChange,
+  ttlS: number,
+): Promise<UserRow> {
+  const row = await rowFor(tx, actor, USERS, id, "write");
+  assertNotAbove(actor, row);
+  const changes = changesOf(actor, input);
+  const next = { ...row, ...changes };
+  assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
+  assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
+  if (isAdmin(row) && !isAdmin(next)) await assertNotLast(tx, row.id);
+  const ends = input.verifier !== undefined || row.active !== next.active ||
+    `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
+  if (ends) await revokeUser(tx, actor, row.id, ttlS);
+  try {
+    return await tx.savepoint((sp) => updateUser(sp, row.id, next, actor.at));
+  } catch (error) {
+    const broken = brokenConstraint(error);
+    if (broken !== "users_username_key" && broken !== "users_admin_email") throw error;
+    throw new DomainError("username.taken", "this username or e-mail address is taken");
+  }
+}
+
+/**
+ * Deletes a user and ends all its keys.
+ *
+ * @throws {DomainError} user.not_found, permission.*, user.last_admin
+ */
+export async function removeUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  ttlS: number,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, USERS, id, "deleteUser");
+  assertNotAbove(actor, row);
+  if (isAdmin(row)) await assertNotLast(tx, row.id);
+  await revokeUser(tx, actor, row.id, ttlS);
+  return await setDeleted(tx, actor, USERS, row.id, true);
+}
+
+/**
+ * Restores a user.
+ *
+ * @throws {DomainError} user.not_found, permission.*, username.taken
+ */
+export async function restoreUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, USERS, id, "undelete");
+  assertNotAbove(actor, row);
+  try {
+    return await tx.savepoint((sp) => setDeleted(sp, actor, USERS, row.id, false));
+  } catch (error) {
+    if (brokenConstraint(error) !== "users_admin_email") throw error;
+    throw new DomainError("username.taken", "another administrator has this e-mail address now");
+  }
+}
+
+/** The id of the actor's own identity, which it always sees. */
+export async function ownIdentity(db: Db, actor: Actor): Promise<string | null> {
+  return (await selectIdentityOfUser(db, actor.user))?.id ?? null;
+}
+
+function changesOf(actor: Actor, input: PreparedChange): UserChanges {
+  const { verifier, roles, scopes, channel, ...rest } = input;
+  const email = channel?.email ?? (typeof input.data?.email === "string" ? input.data.email : null);
+  return {
+    ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    ...(verifier === undefined
+      ? {}
+      : { verifier, password_digest: crypto.randomUUID().replaceAll("-", "") }),
+    ...(roles === undefined ? {} : { roles: cumulativeRoles(strongest(ROLES, roles)) }),
+    ...(scopes === undefined ? {} : { scopes: cumulativeScopes(strongest(SCOPES, scopes)) }),
+    ...(channel === undefined ? {} : { channel }),
+    ...(email === null || actor.kind === "worker" ? {} : { email: email.toLowerCase() }),
+  };
+}
+
+function cumulative(row: Pick<UserRow, "roles" | "scopes">) {
+  return {
+    roles: ROLES.filter((role) => row.roles.includes(role)),
+    scopes: SCOPES.filter((scope) => row.scopes.includes(scope)),
+  };
+}
+
+/** Nobody changes, deletes or restores a user who holds more than they do: that would be a way up. */
+function assertNotAbove(actor: Actor, row: UserRow): void {
+  const { roles, scopes } = cumulative(row);
+  assertMayGrant(actor, roles, scopes);
+}
+
+function isAdmin(row: Pick<UserRow, "roles" | "scopes" | "active">): boolean {
+  return row.active && row.roles.includes("admin") && row.scopes.includes("realm");
+}
+
+async function assertNotLast(tx: Tx, id: string): Promise<void> {
+  if (await countOtherAdmins(tx, id) > 0) return;
+  throw new DomainError("user.last_admin", "the realm's last administrator must stay");
+}

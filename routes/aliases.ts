@@ -1,0 +1,56 @@
+/** HTTP face of aliases. @module */
+import { z } from "zod";
+import { ALIAS_COLLECTION, removeAliasOf } from "../domain/alias_collection.ts";
+import {
+  AliasChange,
+  AliasView,
+  changeAlias,
+  createAlias,
+  NewAlias,
+  viewAlias,
+} from "../domain/aliases.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+/** The routes of aliases. */
+export const aliasRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/aliases",
+    tag: "Aliases",
+    summary: "Give an account or an identity an alias",
+    access: "user",
+    body: NewAlias,
+    status: 201,
+    answer: AliasView,
+    errors: ["alias.taken", "account.not_found", "identity.not_found", "permission.owner"],
+    handle: (call) =>
+      command(call, async (tx) => viewAlias(await createAlias(tx, call.actor, call.body))),
+  }),
+  ...collectionRoutes({
+    collection: ALIAS_COLLECTION,
+    tag: "Aliases",
+    one: "an alias",
+    view: AliasView,
+    remove: (tx, actor, id) => removeAliasOf(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeAliasOf(tx, actor, id, "undelete"),
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/aliases/{id}",
+    tag: "Aliases",
+    summary: "Change an alias's data",
+    access: "user",
+    params: z.strictObject({ id: z.string() }),
+    body: AliasChange,
+    status: 200,
+    answer: AliasView,
+    errors: ["alias.not_found", "permission.role", "permission.owner"],
+    handle: (call) =>
+      command(
+        call,
+        async (tx) => viewAlias(await changeAlias(tx, call.actor, call.params.id, call.body)),
+      ),
+  }),
+];

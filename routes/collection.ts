@@ -1,0 +1,140 @@
+/** The generic routes of a collection, made from its declaration. @module */
+import { z } from "zod";
+import {
+  type AnyCollection,
+  countEntities,
+  CountQuery,
+  findEntities,
+  FindQuery,
+  getEntity,
+  GetQuery,
+  listEntities,
+  ListQuery,
+} from "../domain/collection.ts";
+import type { Tx } from "../domain/command.ts";
+import type { Actor } from "../domain/actor.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, type Call, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+
+/** What a change of an entity does; it gives the entity's view. */
+export type Change = (
+  tx: Tx,
+  actor: Actor,
+  id: string,
+) => Promise<Record<string, unknown>>;
+
+/** What the routes of a collection are made of. */
+export interface CollectionRoutes {
+  collection: AnyCollection;
+  tag: string;
+  /** In the singular, for summaries: "an account". */
+  one: string;
+  view: z.ZodType;
+  remove?: Change;
+  restore?: Change;
+  /** Codes that removing or restoring can answer besides the usual. */
+  errors?: readonly ErrorCode[];
+  /** Whether a change writes an account's row. */
+  gate?: boolean;
+  /** Runs after a change was committed. */
+  changed?: (call: Call<unknown, unknown, unknown>) => void;
+}
+
+/** Makes find, list, count, get, and delete and undelete where the collection has them. */
+export function collectionRoutes(of: CollectionRoutes): AnyRoute[] {
+  return [...readingRoutes(of), ...changingRoutes(of)];
+}
+
+function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRoute[] {
+  const path = `/v1/${collection.name}`;
+  const shared = { method: "GET", tag, access: "user", status: 200 } as const;
+  const errors = ["permission.scope"] as const;
+  return [
+    route({
+      ...shared,
+      path: `${path}/all`,
+      summary: `Find: each answer is ${one}`,
+      query: FindQuery,
+      answer: z.array(view),
+      errors,
+      handle: (call) => query(call, (db) => findEntities(db, call.actor, collection, call.query)),
+    }),
+    route({
+      ...shared,
+      path,
+      summary: `List page by page: each row is ${one}`,
+      query: ListQuery,
+      answer: z.object({
+        rows: z.array(view),
+        total: z.number().int(),
+        page: z.number().int(),
+        pageSize: z.number().int(),
+        totalPages: z.number().int(),
+      }),
+      errors,
+      handle: (call) => query(call, (db) => listEntities(db, call.actor, collection, call.query)),
+    }),
+    route({
+      ...shared,
+      path: `${path}/count`,
+      summary: "Count",
+      query: CountQuery,
+      answer: z.number().int(),
+      errors,
+      handle: (call) => query(call, (db) => countEntities(db, call.actor, collection, call.query)),
+    }),
+    route({
+      ...shared,
+      path: `${path}/{id}`,
+      summary: `Read ${one}`,
+      params: ById,
+      query: GetQuery,
+      answer: view,
+      errors: [...errors, collection.notFound],
+      handle: (call) =>
+        query(call, (db) => getEntity(db, call.actor, collection, call.params.id, call.query)),
+    }),
+  ];
+}
+
+function changingRoutes(of: CollectionRoutes): AnyRoute[] {
+  const path = `/v1/${of.collection.name}/{id}`;
+  const shared = {
+    tag: of.tag,
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: of.view,
+    errors: [of.collection.notFound, "permission.role", "permission.owner", ...of.errors ?? []],
+  } as const;
+  const handler = (change: Change) => async (call: Call<{ id: string }, unknown, unknown>) => {
+    const reply = await command(call, (tx) => change(tx, call.actor, call.params.id), {
+      gate: of.gate,
+    });
+    of.changed?.(call);
+    return reply;
+  };
+  const routes: AnyRoute[] = [];
+  if (of.remove !== undefined) {
+    routes.push(route({
+      ...shared,
+      method: "DELETE",
+      path,
+      summary: `Delete ${of.one}; it can be restored`,
+      handle: handler(of.remove),
+    }));
+  }
+  if (of.restore !== undefined) {
+    routes.push(route({
+      ...shared,
+      method: "POST",
+      path: `${path}/undelete`,
+      summary: `Restore ${of.one}`,
+      handle: handler(of.restore),
+    }));
+  }
+  return routes;
+}
