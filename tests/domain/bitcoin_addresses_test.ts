@@ -4,6 +4,7 @@ import { encodeCashAddress } from "@bitauth/libauth";
 import { address as bitcoin } from "bitcoinjs-lib";
 import { type Network, parseAddress, scriptOf } from "../../domain/addresses.ts";
 import { type ChainId, CHAINS } from "../../domain/assets.ts";
+import { writeBitcoin } from "../../domain/bitcoin_addresses.ts";
 
 const NETWORKS: Network[] = ["main", "testnet", "signet", "regtest"];
 const UTXO = CHAINS.filter((chain) => chain.family === "bitcoin").map((chain) => chain.id);
@@ -101,6 +102,31 @@ Deno.test("published addresses are read into their output scripts", async () => 
       address: address.startsWith("BC1") ? address.toLowerCase() : address,
     });
     equal((await scriptOf(chain, network, address)).toHex(), script, address);
+  }
+});
+
+Deno.test("an output script is written as the one address that stands for it", async () => {
+  for (const [chain, network, address, script] of VALID) {
+    const written = await writeBitcoin(chain, network, Uint8Array.fromHex(script));
+    equal(written, address.startsWith("BC1") ? address.toLowerCase() : address);
+  }
+});
+
+Deno.test("a script that nobody can be paid by has no address", async () => {
+  const scripts: [ChainId, string][] = [
+    ["BITCOIN", ""],
+    ["BITCOIN", "6a0401020304"],
+    ["BITCOIN", `21${"02".repeat(33)}ac`],
+    ["BITCOIN", `0013${"11".repeat(19)}`],
+    ["BITCOIN", `5220${"11".repeat(32)}`],
+    ["BITCOIN", `5120${"ff".repeat(32)}`],
+    ["BITCOIN", `aa20${"11".repeat(32)}87`],
+    ["BITCOIN", `76a914${"11".repeat(20)}88ad`],
+    ["DOGECOIN", `0014${"11".repeat(20)}`],
+    ["BITCOIN_CASH", `0014${"11".repeat(20)}`],
+  ];
+  for (const [chain, script] of scripts) {
+    equal(await writeBitcoin(chain, "main", Uint8Array.fromHex(script)), null, script);
   }
 });
 
