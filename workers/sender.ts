@@ -24,6 +24,7 @@ import {
   type OrderRow,
   planNextLook,
   releaseClaims,
+  reviveOrders,
 } from "../domain/orders.ts";
 import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
@@ -53,6 +54,11 @@ export async function advanceOrder(
   const delayMs = await look(bench, order, crossing);
   if (delayMs === null) return;
   await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+}
+
+/** Takes up the orders whose looks were lost. */
+export async function reviveForgotten(bench: Bench): Promise<void> {
+  await bench.step((tx) => reviveOrders(tx, bench.actor));
 }
 
 /** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
