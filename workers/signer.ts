@@ -9,7 +9,7 @@ import { reading, serializable } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { newId } from "../domain/ids.ts";
-import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain/secrets.ts";
+import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain/sealing.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "./chains/keys.ts";
 import type { Keys } from "./chains/order.ts";
 
