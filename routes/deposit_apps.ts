@@ -1,0 +1,100 @@
+/** HTTP face of deposit applications. @module */
+import { z } from "zod";
+import { findEntities, FindQuery, listEntities } from "../domain/collection.ts";
+import {
+  changeDepositApp,
+  createDepositApp,
+  DEPOSIT_APPS,
+  DepositAppChange,
+  NewDepositApp,
+  removeDepositApp,
+} from "../domain/deposit_app_list.ts";
+import { DepositAppView, findDepositApp } from "../domain/deposit_apps.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const Paged = FindQuery.extend({ page: z.string().optional(), pageSize: z.string().optional() });
+const LIST = "/v1/apps/deposit";
+
+/** The routes of deposit applications. */
+export const depositAppRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: LIST,
+    tag: "Deposit application",
+    summary: "Make an address whose deposits go on to a virtual account",
+    access: "user",
+    body: NewDepositApp,
+    status: 201,
+    answer: DepositAppView,
+    errors: [
+      "account.not_found",
+      "alias.not_found",
+      "address.not_found",
+      "account.no_ramp",
+      "account.asset_mismatch",
+      "account.not_enabled",
+      "account.inactive",
+      "asset.suspended",
+    ],
+    handle: (call) =>
+      command(call, (tx) => createDepositApp(tx, call.actor, call.body), { gate: true }),
+  }),
+  route({
+    method: "GET",
+    path: LIST,
+    tag: "Deposit application",
+    summary: "Find deposit applications; with page or pageSize, page by page",
+    access: "user",
+    query: Paged,
+    status: 200,
+    answer: z.array(DepositAppView),
+    errors: ["permission.scope"],
+    handle: (call) => {
+      const { page, pageSize, ...rest } = call.query;
+      if (page === undefined && pageSize === undefined) {
+        return query(call, (db) => findEntities(db, call.actor, DEPOSIT_APPS, rest));
+      }
+      return query(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query));
+    },
+  }),
+  ...collectionRoutes({
+    collection: DEPOSIT_APPS,
+    tag: "Deposit application",
+    one: "a deposit application",
+    view: DepositAppView,
+    remove: (tx, actor, id) => removeDepositApp(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeDepositApp(tx, actor, id, "undelete"),
+  }).filter((one) => !(one.method === "GET" && [LIST, `${LIST}/{id}`].includes(one.path))),
+  route({
+    method: "GET",
+    path: `${LIST}/{id}`,
+    tag: "Deposit application",
+    summary: "Read a deposit application with the ids of its deposits",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: DepositAppView,
+    errors: ["deposit.not_found"],
+    handle: (call) => query(call, (db) => findDepositApp(db, call.actor, call.params.id)),
+  }),
+  route({
+    method: "PATCH",
+    path: `${LIST}/{id}`,
+    tag: "Deposit application",
+    summary: "Change a deposit application's data",
+    access: "user",
+    params: ById,
+    body: DepositAppChange,
+    status: 200,
+    answer: DepositAppView,
+    errors: ["deposit.not_found", "permission.role", "permission.owner"],
+    handle: (call) =>
+      command(
+        call,
+        (tx) => changeDepositApp(tx, call.actor, { ...call.body, id: call.params.id }),
+      ),
+  }),
+];
