@@ -87,7 +87,8 @@ Deno.test("an absurd estimate is cut to the cap; a mempool beyond the cap stops 
     height: 1,
     parent: null,
   };
-  await failsAs("refused", (async () => chain.plan(draft, { nonce: null, coins: [coin] }))());
+  const stock = { nonce: null, coins: [coin] };
+  await failsAs("refused", Promise.resolve().then(() => chain.plan(draft, stock)));
   chain.close();
 });
 
