@@ -106,6 +106,13 @@ export async function markOpened(tx: Tx, account: string, xpub: string): Promise
   return rows.length > 0;
 }
 
+/** Says what keeps an account from becoming ready. */
+export async function markAccountError(tx: Tx, account: string, error: unknown): Promise<void> {
+  await tx`
+    update accounts set error = ${tx.json(error as never)}, updated_at = now()
+    where id = ${account} and not enabled`;
+}
+
 /** Adds an address. */
 export async function insertAddress(tx: Tx, address: AddressRow): Promise<void> {
   await tx`insert into addresses ${tx({ ...address, data: tx.json(address.data as never) })}`;

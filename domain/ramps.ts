@@ -6,7 +6,13 @@
 import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
-import { insertAddress, insertRamp, markOpened, type RampRow } from "../db/ramps.ts";
+import {
+  insertAddress,
+  insertRamp,
+  markAccountError,
+  markOpened,
+  type RampRow,
+} from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
 import type { Asset } from "./assets.ts";
 import { DomainError } from "./errors.ts";
@@ -70,6 +76,11 @@ export async function openRamp(
     created_at: actor.at,
   });
   return await markEnabled(tx, account.id);
+}
+
+/** Says why a ramp cannot be opened; it stays disabled. */
+export async function refuseRamp(tx: Tx, account: string, detail: string): Promise<void> {
+  await markAccountError(tx, account, { code: "token.invalid", detail });
 }
 
 /**

@@ -1,11 +1,13 @@
 /** Opens ramps: derives what a ramp account needs before anybody may pay to it. @module */
+import { selectAccount } from "../db/accounts.ts";
 import { insertCursor, selectCursor } from "../db/chains.ts";
 import { type RampRow, selectRamp } from "../db/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
-import type { ChainId } from "../domain/assets.ts";
+import { type ChainId, findAsset } from "../domain/assets.ts";
 import { openRampAccount } from "../domain/deposit_accounts.ts";
 import { deriveAddress } from "../domain/derivation.ts";
+import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
 
 /**
@@ -16,6 +18,11 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
   if (ramp === null || ramp.next_index > 0) return;
   await beginCursor(bench, ramp);
+  const fault = await tokenFault(bench, ramp);
+  if (fault !== null) {
+    bench.log("error", "a token is not what the registry says", { account, fault });
+    return await bench.step((tx) => refuseRamp(tx, account, fault), { gate: true });
+  }
   const chain = ramp.chain as ChainId;
   const network = ramp.network as Network;
   const vault = { realm: bench.realm.id, pool: bench.pool };
@@ -23,6 +30,23 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
   const derived = { xpub, address: await deriveAddress(chain, network, xpub, 0) };
   await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
+}
+
+/** Compares a token's own words with the registry before anybody may pay it in; null if they agree. */
+async function tokenFault(bench: Bench, ramp: RampRow): Promise<string | null> {
+  const row = await reading(bench.pool, (db) => selectAccount(db, ramp.account));
+  const asset = findAsset(row!.asset);
+  if (asset === null || asset.contract === null) return null;
+  const at = { chain: ramp.chain as ChainId, testnet: ramp.network !== "main" };
+  const token = await (await bench.chains.open(at)).token(asset.contract);
+  if (token === null) return `there is no contract at ${asset.contract}`;
+  if (token.decimals !== asset.decimals) {
+    return `decimals() answers ${token.decimals}; ${asset.decimals} is known of ${asset.code}`;
+  }
+  if (asset.symbols.length > 0 && !asset.symbols.includes(token.symbol ?? "")) {
+    return `symbol() answers ${JSON.stringify(token.symbol)}, which is not ${asset.code}'s`;
+  }
+  return null;
 }
 
 /** Begins the cursor of a place at its head, unless it has begun. */

@@ -1,0 +1,60 @@
+/**
+ * Tokens of the registry on a node of a test: an honest ERC-20 stands at the contract's real address,
+ * and its code can be exchanged for one that misbehaves while balances stay.
+ * @module
+ */
+import { AbiCoder, getCreateAddress, keccak256, toBeHex } from "ethers";
+import token from "../../workers/chains/evm/token/Token.json" with { type: "json" };
+import { findAsset } from "../../domain/assets.ts";
+import { type Anvil, CALLS, rich } from "./anvil.ts";
+import strange from "./contracts/Strange.json" with { type: "json" };
+
+/** A token of the registry that lives on a test's node. */
+export interface TestToken {
+  contract: string;
+  /** Sends base units from rich account 0; not mined yet. */
+  pay(to: string, amount: bigint): Promise<string>;
+  /** Exchanges the code; balances stay. */
+  become(name: keyof typeof strange.bytecode): Promise<void>;
+}
+
+/** Slots of the honest token: balances, allowances, supply, name, symbol, and a few to spare. */
+const SLOTS = 8;
+
+/** Puts a token of the registry on the node, the whole supply in the hands of rich account 0. */
+export async function installToken(
+  anvil: Anvil,
+  code: string,
+  says: { symbol?: string; decimals?: number } = {},
+): Promise<TestToken> {
+  const asset = findAsset(code)!;
+  const contract = asset.contract!;
+  const { address: from } = rich(0);
+  const types = ["string", "string", "uint8", "uint256"];
+  const values = AbiCoder.defaultAbiCoder().encode(types, [
+    code,
+    says.symbol ?? asset.symbols[0],
+    says.decimals ?? asset.decimals,
+    10n ** 30n,
+  ]);
+  const nonce = BigInt(await anvil.rpc<string>("eth_getTransactionCount", from, "latest"));
+  await anvil.send({ data: token.bytecode.Token + values.slice(2) });
+  const made = getCreateAddress({ from, nonce });
+  const slots = Array.from({ length: SLOTS }, (_, slot) => toBeHex(slot, 32));
+  const balance = keccak256(AbiCoder.defaultAbiCoder().encode(["address", "uint256"], [from, 0]));
+  for (const slot of [...slots, balance]) {
+    const value = await anvil.rpc<string>("eth_getStorageAt", made, slot, "latest");
+    await anvil.rpc("anvil_setStorageAt", contract, slot, value);
+  }
+  await copyCode(anvil, made, contract);
+  return {
+    contract,
+    pay: (to, amount) =>
+      anvil.pool({ to: contract, data: CALLS.encodeFunctionData("transfer", [to, amount]) }),
+    become: async (name) => await copyCode(anvil, await anvil.deploy(name), contract),
+  };
+}
+
+async function copyCode(anvil: Anvil, from: string, to: string): Promise<void> {
+  await anvil.rpc("anvil_setCode", to, await anvil.rpc("eth_getCode", from, "latest"));
+}
