@@ -10,6 +10,7 @@ import type { Db, Tx } from "../db/database.ts";
 import { selectTransactions } from "../db/ledger.ts";
 import { insertEvents } from "../db/records.ts";
 import {
+  type HeadRow,
   insertSeals,
   lockHead,
   type SealableRow,
@@ -175,11 +176,7 @@ export async function verifyChain(
   const most = from + BigInt(CHECKED_MAX) - 1n;
   const wanted = range.to === undefined ? end : BigInt(range.to);
   const last = [wanted, end, most].reduce((a, b) => a < b ? a : b);
-  const found = await recompute(db, from, last);
-  const whole = found.break === null && last === end && from <= end;
-  if (whole && hex(found.last) !== hex(head.hash)) {
-    found.break = { seq: asNumber(last), reason: "head_mismatch" };
-  }
+  const found = await recompute(db, from, last, head);
   const more = found.break === null && last < end && last < wanted;
   return {
     valid: found.break === null,
@@ -190,18 +187,28 @@ export async function verifyChain(
   };
 }
 
-interface Recomputed {
+/** Recomputes the whole chain and names its first break. */
+export async function recomputeAll(db: Db): Promise<Recomputed> {
+  const head = await selectHead(db);
+  return await recompute(db, 1n, BigInt(head.seq), head);
+}
+
+/** What recomputing a part of the chain found. */
+export interface Recomputed {
   checked: number;
-  last: Uint8Array;
   break: { seq: number; reason: BreakReason } | null;
 }
 
-async function recompute(db: Db, from: bigint, last: bigint): Promise<Recomputed> {
+async function recompute(
+  db: Db,
+  from: bigint,
+  last: bigint,
+  head: HeadRow,
+): Promise<Recomputed> {
   let tip: Uint8Array = new Uint8Array(HASH_BYTES);
   let checked = 0;
   const broken = (seq: bigint, reason: BreakReason): Recomputed => ({
     checked,
-    last: tip,
     break: { seq: asNumber(seq), reason },
   });
   if (from > 1n && from <= last) {
@@ -224,7 +231,9 @@ async function recompute(db: Db, from: bigint, last: bigint): Promise<Recomputed
       seq++;
     }
   }
-  return { checked, last: tip, break: null };
+  const whole = from <= last && last === BigInt(head.seq);
+  if (whole && hex(tip) !== hex(head.hash)) return broken(last, "head_mismatch");
+  return { checked, break: null };
 }
 
 /**

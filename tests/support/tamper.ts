@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Tx } from "../../db/database.ts";
 import type { TestRealm } from "./realm.ts";
 
 const GUARDED = [
@@ -18,11 +19,31 @@ const GUARDED = [
 
 /** Changes rows of a realm behind the back of every rule. */
 export async function tamper(realm: TestRealm, ...statements: string[]): Promise<void> {
-  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  await realm.database.platform.sql.begin((tx) => change(tx, realm, statements));
+}
+
+/** Changes rows as {@link tamper} does, lets `look` see them, and takes everything back. */
+export async function tampering<T>(
+  realm: TestRealm,
+  statements: readonly string[],
+  look: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const seen: T[] = [];
+  const end = new Error("enough seen");
   await realm.database.platform.sql.begin(async (tx) => {
-    await tx`set local search_path to ${tx(schema)}`;
-    for (const table of GUARDED) await tx.unsafe(`alter table ${table} disable trigger user`);
-    for (const statement of statements) await tx.unsafe(statement);
-    for (const table of GUARDED) await tx.unsafe(`alter table ${table} enable trigger user`);
+    await change(tx, realm, statements);
+    seen.push(await look(tx));
+    throw end;
+  }).catch((error) => {
+    if (error !== end) throw error;
   });
+  return seen[0];
+}
+
+async function change(tx: Tx, realm: TestRealm, statements: readonly string[]): Promise<void> {
+  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  await tx`set local search_path to ${tx(schema)}`;
+  for (const table of GUARDED) await tx.unsafe(`alter table ${table} disable trigger user`);
+  for (const statement of statements) await tx.unsafe(statement);
+  for (const table of GUARDED) await tx.unsafe(`alter table ${table} enable trigger user`);
 }

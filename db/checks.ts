@@ -1,0 +1,197 @@
+/**
+ * Statements that work out anew, from the entries, everything that the ledger stores twice, and give
+ * what does not agree. Each is one pass; none of them locks anything.
+ * @module
+ */
+import type { Tx } from "./database.ts";
+
+/** One thing that is not what it should be. */
+export interface CheckRow {
+  /** Id, or name, of what is wrong. */
+  subject: string;
+  expected: string | null;
+  found: string | null;
+  /** How many there are of this kind, those not listed included. */
+  count: string;
+}
+
+/** Every kind of disagreement, with the statement that finds it. */
+export const CHECKS = {
+  /** A transaction has exactly its two entries, which sum to zero, in the accounts it names. */
+  "transaction.entries": `
+    select t.id as subject, concat_ws(' ', t.id, t.id, -t.amount, t.amount) as expected,
+      concat_ws(' ', s.transaction, d.transaction, s.amount, d.amount) as found
+    from transactions t
+    left join entries s on s.account = t.source and s.seq = t.source_seq
+    left join entries d on d.account = t.destination and d.seq = t.destination_seq
+    where (s.transaction, d.transaction, s.amount, d.amount)
+      is distinct from (t.id, t.id, -t.amount, t.amount)`,
+  /** An entry belongs to a transaction that names it. */
+  "entry.transaction": `
+    select e.account || ' ' || e.seq as subject, e.transaction as expected, t.id as found
+    from entries e left join transactions t on t.id = e.transaction
+      and ((t.source = e.account and t.source_seq = e.seq)
+        or (t.destination = e.account and t.destination_seq = e.seq))
+    where t.id is null`,
+  /** Entries of an account are numbered from 1 without gaps. */
+  "entry.seq": `
+    select account || ' ' || seq as subject, before + 1 as expected, seq as found
+    from (select account, seq, lag(seq, 1, 0::bigint) over (partition by account order by seq)
+      as before from entries) q where seq <> before + 1`,
+  /** The balance after an entry is the one before it and its amount. */
+  "entry.balance": `
+    select account || ' ' || seq as subject, before + amount as expected, balance as found
+    from (select account, seq, amount, balance,
+      lag(balance, 1, 0) over (partition by account order by seq) as before from entries) q
+    where balance <> before + amount`,
+  /** An account's total is the sum of its entries. */
+  "account.total": `
+    select a.id as subject, coalesce(e.sum, 0)::text as expected, a.total::text as found
+    from accounts a left join (select account, sum(amount) from entries group by account) e
+      on e.account = a.id
+    where a.total <> coalesce(e.sum, 0)
+    union all select e.account, 'an account', null from (select distinct account from entries) e
+      where not exists (select 1 from accounts a where a.id = e.account)`,
+  /** An account's number is that of its last entry. */
+  "account.seq": `
+    select a.id as subject, coalesce(e.max, 0) as expected, a.seq as found
+    from accounts a left join (select account, max(seq) from entries group by account) e
+      on e.account = a.id
+    where a.seq <> coalesce(e.max, 0)`,
+  /** What is blocked is the sum of the open blocks. */
+  "account.blocked": `
+    select a.id as subject, coalesce(b.sum, 0) as expected, a.blocked as found
+    from accounts a left join (select account, sum(amount) from blocks where status = 'OPEN'
+      group by account) b on b.account = a.id
+    where a.blocked <> coalesce(b.sum, 0)`,
+  /** No account but a system account is below what is blocked in it, or below zero. */
+  "account.covered": `
+    select id as subject, blocked as expected, total as found from accounts
+    where (total < blocked and type <> 'system') or blocked < 0`,
+  /** The history of blocks and freezing ends with what is so now. */
+  "account.state": `
+    select a.id as subject, concat_ws(' ', a.blocked, a.frozen) as expected,
+      concat_ws(' ', s.blocked, s.frozen) as found
+    from accounts a left join (select distinct on (account) account, blocked, frozen
+      from account_states order by account, at desc, id desc) s on s.account = a.id
+    where (coalesce(s.blocked, 0), coalesce(s.frozen, false)) <> (a.blocked, a.frozen)`,
+  /** Balances of all accounts of an asset sum to zero. */
+  "asset.sum": `
+    select asset || case when testnet then ' (testnet)' else '' end as subject, 0 as expected,
+      sum(total) as found
+    from accounts group by asset, testnet having sum(total) <> 0`,
+  /** Both accounts of a transaction are of its asset, and can divide it so finely. */
+  "transaction.asset": `
+    select t.id as subject, concat_ws(' ', t.asset, t.testnet) as expected,
+      concat_ws(' ', s.asset, s.testnet, d.asset, d.testnet) as found
+    from transactions t left join accounts s on s.id = t.source
+    left join accounts d on d.id = t.destination
+    where (s.asset, s.testnet, d.asset, d.testnet)
+      is distinct from (t.asset, t.testnet, t.asset, t.testnet)
+      or scale(trim_scale(t.amount)) > s.decimals`,
+  /** A transaction's time is the one that its id tells. */
+  "transaction.time": `
+    select id as subject, ms as expected, (extract(epoch from created_at) * 1000)::bigint as found
+    from (select id, created_at,
+      ('x' || lpad(left(replace(id::text, '-', ''), 12), 16, '0'))::bit(64)::bigint as ms
+      from transactions) q
+    where ms <> (extract(epoch from created_at) * 1000)::bigint`,
+  /** Fiat value is the amount times the rate, rounded half-even. */
+  "transaction.fiat": `
+    select t.id as subject, round_half_even(t.amount * t.fiat_rate, a.currency_places) as expected,
+      t.fiat_value as found
+    from transactions t join accounts a on a.id = t.source
+    where t.fiat_value is not null and t.fiat_currency = a.currency
+      and t.fiat_value <> round_half_even(t.amount * t.fiat_rate, a.currency_places)`,
+  /** A revert moves back what another transaction moved. */
+  "transaction.revert": `
+    select t.id as subject, concat_ws(' ', t.destination, t.source, t.amount) as expected,
+      concat_ws(' ', o.source, o.destination, o.amount) as found
+    from transactions t left join transactions o on o.id = t.reverts and o.type <> 'revert'
+    where (t.type = 'revert') <> (t.reverts is not null) or (t.reverts is not null and
+      (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount))`,
+  /** A captured block names the capture of what was captured. */
+  "block.capture": `
+    select b.id as subject, concat_ws(' ', b.account, b.captured) as expected,
+      concat_ws(' ', t.source, t.amount) as found
+    from blocks b left join transactions t on t.id = b.transaction
+    where b.status = 'CAPTURED' and (t.source, t.amount) is distinct from (b.account, b.captured)
+    union all select t.id, 'a block', null from transactions t
+      where t.type = 'capture' and not exists (select 1 from blocks b where b.transaction = t.id)`,
+  /** What circulates of a currency is what was issued less what was destroyed. */
+  "currency.supply": `
+    select c.name as subject, coalesce(i.sum, 0) as expected, c.supply as found
+    from currencies c left join (select currency, sum(case operation when 'issue' then amount
+      else -amount end) from currency_issues group by currency) i on i.currency = c.id
+    where c.supply <> coalesce(i.sum, 0)`,
+  /** Each issue and each destruction stands beside the transaction that made it. */
+  "currency.issue": `
+    select coalesce(i.transaction, t.id) as subject,
+      concat_ws(' ', t.asset, t.amount, t.direction, t.account) as expected,
+      concat_ws(' ', c.name, i.amount, i.operation, i.account) as found
+    from (currency_issues i join currencies c on c.id = i.currency)
+    full join (select x.id, x.asset, x.amount,
+        case when s.system = 'world' then 'issue' else 'destroy' end as direction,
+        case when s.system = 'world' then x.destination else x.source end as account
+      from transactions x join accounts s on s.id = x.source
+      left join transactions o on o.id = x.reverts
+      where x.type in ('issue', 'destroy') or o.type in ('issue', 'destroy')) t
+      on t.id = i.transaction
+    where (c.name, i.amount, i.operation, i.account)
+      is distinct from (t.asset, t.amount, t.direction, t.account)`,
+  /** Every transaction is sealed, or waits to be, and only once. */
+  "seal.missing": `
+    select t.id as subject, 1 as expected, count(q.id) as found
+    from transactions t left join (select transaction as id from seals
+      union all select unnest(transactions) from ledger_commits) q on q.id = t.id
+    group by t.id having count(q.id) <> 1
+    union all select q.id, 1, null from (select unnest(transactions) as id from ledger_commits) q
+      where not exists (select 1 from transactions t where t.id = q.id)`,
+  /** The head of the chain is its last link. */
+  "seal.head": `
+    select 'head' as subject, coalesce(max(s.seq), 0) as expected, h.seq as found
+    from seal_head h left join seals s on true group by h.seq
+    having h.seq <> coalesce(max(s.seq), 0)`,
+  /** Within an account the chain follows the order of the entries. */
+  "seal.order": `
+    select account || ' ' || seq as subject, before as expected, sealed as found
+    from (select e.account, e.seq, s.seq as sealed,
+        lag(s.seq) over (partition by e.account order by e.seq) as before
+      from entries e join seals s on s.transaction = e.transaction) q
+    where sealed <= before`,
+  /** A kept answer that stands for a transaction finds it, and no two stand for the same one. */
+  "idempotency.transaction": `
+    select i.key as subject, i.transaction as expected, t.id as found
+    from idempotency i left join transactions t on t.id = i.transaction
+    where i.transaction is not null and t.id is null
+    union all select b.key, u.id, null from batches b
+      cross join unnest(b.transactions) with ordinality u(id, ord)
+      where b.refusals[u.ord] is null and not exists
+        (select 1 from transactions t where t.id = u.id)`,
+  /** No transaction was applied under two keys. */
+  "idempotency.twice": `
+    select transaction as subject, 1 as expected, count(*) as found from (
+      select transaction from idempotency where transaction is not null
+      union all select u.id from batches b cross join unnest(b.transactions) u(id)) q
+    group by transaction having count(*) > 1`,
+} as const;
+
+/** The name of a check. */
+export type CheckCode = keyof typeof CHECKS;
+
+/** Lets the statements of this transaction take as long as they need. */
+export async function allowTime(tx: Tx): Promise<void> {
+  await tx`set local statement_timeout = 0`;
+}
+
+/** Runs one check; gives at most `limit` of what it found. */
+export async function selectMismatches(
+  tx: Tx,
+  code: CheckCode,
+  limit: number,
+): Promise<CheckRow[]> {
+  return await tx.unsafe<CheckRow[]>(
+    `select subject::text as subject, expected::text as expected, found::text as found,
+      count(*) over () as count from (${CHECKS[code]}) q limit ${limit}`,
+  );
+}

@@ -1,0 +1,155 @@
+import { deepEqual, equal } from "node:assert/strict";
+import {
+  CHECK_CODES,
+  checkLedger,
+  checkWithin,
+  type LedgerAudit,
+  type MismatchCode,
+} from "../../domain/checks.ts";
+import { sealRealm } from "../../workers/seals.ts";
+import { type TestRealm, testRealm } from "../support/realm.ts";
+import { tampering } from "../support/tamper.ts";
+
+/** A ledger in which something of every kind has happened. */
+async function busyRealm(): Promise<TestRealm> {
+  const realm = await testRealm();
+  const send = async (path: string, body: unknown, key?: string) => {
+    const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
+    const answer = await realm.admin.send("POST", path, body, headers);
+    equal(answer.status < 300, true, answer.text);
+    return answer.body;
+  };
+  const { id, name, account } = await send("/v1/currencies", { name: "GOLD", supply: "1000" });
+  const other = await realm.account({ asset: name });
+  await realm.admin.send("PUT", "/v1/rates", { base: "GOLD", currency: "USD", rate: "3.335" });
+  const move = { source: { account }, destination: { account: other }, value: "10.5" };
+  const first = await send("/v1/transactions", { ...move, seal: { n: 1 } }, "k1");
+  await send("/v1/transactions", move, "k2");
+  await send("/v1/transactions/batch", { atomic: true, transactions: [move, move] }, "k3");
+  await send(`/v1/transactions/${first.id}/revert`, {});
+  await send(`/v1/currencies/${id}/issue`, { amount: "7" });
+  await send(`/v1/currencies/${id}/destroy`, { amount: "3" });
+  const blocks = `/v1/accounts/${account}/blocks`;
+  const captured = await send(blocks, { amount: "5" });
+  await send(`${blocks}/${captured.id}/capture`, { destination: { account: other }, amount: "2" });
+  await send(blocks, { amount: "20" });
+  await sealRealm(realm.pool, Date.now);
+  await send("/v1/transactions", move);
+  return realm;
+}
+
+const GOLD = "(select account from currencies where name = 'GOLD')";
+const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
+const AT = (seq: number) => `(select transaction from seals where seq = ${seq})`;
+
+/** How to break each thing that is stored twice, and what must be said of it. */
+const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
+  [
+    "transaction.entries",
+    `update entries set amount = amount + 1 where transaction = ${AT(2)}
+    and amount > 0`,
+  ],
+  ["transaction.entries", `delete from entries where transaction = ${AT(2)} and amount < 0`],
+  ["entry.transaction", `delete from transactions where id = ${AT(3)}`],
+  ["entry.transaction", `update entries set transaction = ${AT(4)} where transaction = ${AT(3)}`],
+  ["entry.seq", `update entries set seq = seq + 100 where account = ${GOLD} and seq > 2`],
+  ["entry.balance", `update entries set balance = balance + 1 where account = ${GOLD} and seq = 2`],
+  ["account.total", `update accounts set total = total + 1 where id = ${GOLD}`],
+  ["account.seq", `update accounts set seq = seq + 1 where id = ${GOLD}`],
+  ["account.blocked", `update accounts set blocked = blocked - 1 where id = ${GOLD}`],
+  ["account.blocked", "update blocks set amount = 21 where status = 'OPEN'"],
+  [
+    "account.covered",
+    "alter table accounts drop constraint accounts_covered",
+    `update accounts set blocked = total + 1 where id = ${GOLD}`,
+  ],
+  ["account.state", `delete from account_states where account = ${GOLD}`],
+  ["account.state", `update accounts set frozen = true where id = ${GOLD}`],
+  ["asset.sum", `update accounts set total = total - 1 where id = ${WORLD}`],
+  ["transaction.asset", `update transactions set asset = 'SILVER' where id = ${AT(2)}`],
+  ["transaction.asset", `update accounts set decimals = 0 where id = ${GOLD}`],
+  [
+    "transaction.time",
+    `update transactions set created_at = created_at + interval '1 ms'
+    where id = ${AT(2)}`,
+  ],
+  [
+    "transaction.fiat",
+    `update transactions set fiat_value = fiat_value + 0.01 where id = ${AT(2)}`,
+  ],
+  ["transaction.revert", "update transactions set amount = 9 where type = 'revert'"],
+  ["transaction.revert", "update transactions set reverts = null where type = 'revert'"],
+  ["block.capture", "update blocks set captured = 3 where status = 'CAPTURED'"],
+  ["block.capture", "delete from blocks where status = 'CAPTURED'"],
+  ["currency.supply", "update currencies set supply = supply + 1 where name = 'GOLD'"],
+  ["currency.issue", "update currency_issues set amount = amount + 1 where operation = 'destroy'"],
+  ["currency.issue", "delete from currency_issues where operation = 'destroy'"],
+  ["currency.issue", "update currency_issues set operation = 'issue' where operation = 'destroy'"],
+  ["seal.missing", "delete from ledger_commits"],
+  [
+    "seal.missing",
+    "insert into ledger_commits (transactions) select array[transaction] from seals",
+  ],
+  ["seal.head", "update seal_head set seq = seq - 1"],
+  [
+    "seal.order",
+    `update seals set transaction = gen_random_uuid() where seq = 2`,
+    `update seals set transaction = (select transaction from entries e where e.account = ${GOLD}
+      and e.seq = 2) where seq = 8`,
+  ],
+  ["seal.hash_mismatch", `update transactions set seal = '{"n":2}' where id = ${AT(2)}`],
+  ["seal.hash_mismatch", "update seals set hash = sha256('x') where seq = 4"],
+  ["seal.seq_missing", "delete from seals where seq = 4"],
+  ["seal.transaction_missing", `delete from transactions where id = ${AT(5)}`],
+  ["seal.head_mismatch", "update seal_head set hash = sha256('x')"],
+  [
+    "idempotency.transaction",
+    "update idempotency set transaction = gen_random_uuid() where transaction is not null",
+  ],
+  ["idempotency.transaction", "update batches set transactions = array[gen_random_uuid()]"],
+  [
+    "idempotency.twice",
+    "update idempotency set transaction = (select min(transaction::text)::uuid from idempotency) where transaction is not null",
+  ],
+];
+
+Deno.test("the checker finds nothing in a sound ledger, in the middle of sealing", async () => {
+  await using realm = await busyRealm();
+  deepEqual(await checkLedger(realm.pool), { sealed: 9, mismatches: [] });
+});
+
+Deno.test("the checker names what was corrupted, whatever it is", async () => {
+  await using realm = await busyRealm();
+  for (const [code, ...statements] of CORRUPTIONS) {
+    const found: LedgerAudit = await tampering(realm, statements, checkWithin);
+    const codes = found.mismatches.map((mismatch) => mismatch.code);
+    equal(codes.includes(code), true, `${statements}: ${codes}`);
+  }
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("no check is without a corruption that it finds", () => {
+  const tried = new Set(CORRUPTIONS.map(([code]) => code));
+  deepEqual(CHECK_CODES.filter((code) => !tried.has(code)), []);
+});
+
+Deno.test("a mismatch says what was expected, what was found, and how often", async () => {
+  await using realm = await busyRealm();
+  const { mismatches } = await tampering(
+    realm,
+    [`update accounts set total = total + 1.5 where id = ${GOLD}`],
+    checkWithin,
+  );
+  const one = mismatches.find((mismatch) => mismatch.code === "account.total")!;
+  const [{ expected }] = await tampering(
+    realm,
+    [],
+    (tx) =>
+      tx<{ expected: string }[]>`
+        select sum(amount)::text as expected from entries
+        where account = (select account from currencies where name = 'GOLD')`,
+  );
+  equal(one.expected, expected);
+  equal(one.found, `${Number(expected) + 1.5}.000`.slice(0, one.found!.length));
+  equal(one.count, 1);
+});
