@@ -18,8 +18,11 @@ import type { Spender } from "./spends.ts";
 type Mined = Fate & { state: "mined" };
 type Dead = Fate & { state: "dead" };
 
-/** What one node knows. */
-type Testimony = Mined | Dead | Fate & { state: "pending" | "unseen" };
+/** What one node knows, and the height up to which it knows anything. */
+interface Testimony {
+  readonly fate: Fate;
+  readonly height: number;
+}
 
 /** A reorganisation may have mined it below the height at which it was signed. */
 const SLACK = 10;
@@ -34,14 +37,29 @@ export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> 
   );
   const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
   if (told.length === 0) throw failureOf(asked);
-  for (const state of ["mined", "pending", "dead"]) {
-    const found = told.find((one) => one.state === state);
-    if (found) return found;
+  for (const state of ["mined", "pending"]) {
+    const found = told.find(({ fate }) => fate.state === state);
+    if (found) return found.fate;
   }
-  return { state: "unseen" };
+  return agreedDeath(told) ?? { state: "unseen" };
+}
+
+/** Death is believed if every node says so that has come as far as the block that proves it. */
+function agreedDeath(told: readonly Testimony[]): Dead | null {
+  for (const { fate } of told) {
+    if (fate.state !== "dead") continue;
+    const others = told.filter(({ height }) => height >= fate.height);
+    if (others.every((one) => one.fate.state === "dead")) return fate;
+  }
+  return null;
 }
 
 async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Testimony> {
+  const { height } = await readHead(peer);
+  return { height, fate: await fateAt(chain, peer, query) };
+}
+
+async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Fate> {
   const { candidates } = query;
   const families = await familiesOf(peer, candidates.map(({ hash }) => hash));
   const pooled = families.findLastIndex((one) => one !== null);
@@ -85,7 +103,7 @@ async function byBlocks(
   peer: Peer,
   { candidates, since, depth }: FateQuery,
   spent: readonly string[],
-): Promise<Testimony> {
+): Promise<Fate> {
   const head = await readHead(peer);
   const from = Math.max(0, since - SLACK);
   const spenders = await chain.spends.find(peer, spent, from, head.height);

@@ -44,21 +44,29 @@ interface Progress {
 
 const NOTES_MAX = 20_000;
 const SEARCHES_MAX = 2_000;
+/** Spenders kept of one coin: nodes may differ for a while, and chains change. */
+const RIVALS_MAX = 4;
 /** Blocks looked through in one go. */
 const BLOCKS_AT_ONCE = 200;
 
 /** Makes a memory of spent coins. */
 export function openSpends(): Spends {
-  const notes = new Map<string, Spender>();
+  const notes = new Map<string, readonly Spender[]>();
   const searches = new Map<string, Progress>();
+  function keep(claim: string, spender: Spender): void {
+    const others = notes.get(claim)?.filter(({ blockHash }) => blockHash !== spender.blockHash);
+    notes.set(claim, [...others ?? [], spender].slice(-RIVALS_MAX));
+    if (notes.size <= NOTES_MAX) return;
+    // What is forgotten must be searched again, so no search may go on behind it.
+    notes.clear();
+    searches.clear();
+  }
   function note(block: CoinBlock, claims: ReadonlySet<string>): void {
     if (claims.size === 0) return;
     for (const { hash, spends, fee } of block.transactions) {
       for (const claim of spends) {
         if (!claims.has(claim)) continue;
-        notes.delete(claim);
-        notes.set(claim, { hash, blockHash: block.hash, height: block.height, fee });
-        trim(notes, NOTES_MAX);
+        keep(claim, { hash, blockHash: block.hash, height: block.height, fee });
       }
     }
   }
@@ -68,13 +76,13 @@ export function openSpends(): Spends {
     if (!last || last.from > from) return from;
     return await hashAt(peer, last.height) === last.hash ? last.height + 1 : from;
   }
+  /** What is known, as far as it holds on the chain of this node. */
   async function known(peer: Peer, claims: readonly string[]): Promise<Map<string, Spender>> {
     const found = new Map<string, Spender>();
     for (const claim of claims) {
-      const spender = notes.get(claim);
-      if (!spender) continue;
-      if (await hashAt(peer, spender.height) === spender.blockHash) found.set(claim, spender);
-      else notes.delete(claim);
+      for (const spender of notes.get(claim) ?? []) {
+        if (await hashAt(peer, spender.height) === spender.blockHash) found.set(claim, spender);
+      }
     }
     return found;
   }
@@ -94,18 +102,10 @@ export function openSpends(): Spends {
           throw new ChainError("unavailable", `${peer.name} has no block ${height}`);
         }
         note(await wholeBlock(peer, blockHash), wanted);
-        searches.delete(key);
+        if (searches.size >= SEARCHES_MAX) searches.clear();
         searches.set(key, { from, height, hash: blockHash });
-        trim(searches, SEARCHES_MAX);
       }
       return end < head ? null : await known(peer, claims);
     },
   };
-}
-
-/** Forgets what is oldest. */
-function trim<T>(kept: Map<string, T>, most: number): void {
-  if (kept.size <= most) return;
-  const [oldest] = kept.keys();
-  kept.delete(oldest);
 }

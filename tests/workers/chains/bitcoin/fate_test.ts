@@ -3,6 +3,7 @@ import type { Coin, Plan, Signed } from "../../../../workers/chains/order.ts";
 import { failsAs, fateIs, type Party, pays, signed } from "../../../chains/conformance.ts";
 import { hasLitecoind } from "../../../support/litecoind.ts";
 import type { CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
+import { RogueError, startRogue } from "../../../support/rogue_node.ts";
 import { type CoinStage, litecoindStage } from "./stage.ts";
 
 const ignore = !hasLitecoind();
@@ -152,6 +153,37 @@ onLitecoind(
     fateIs(await ask([gone.signed, alive.signed]), "pending");
   },
 );
+
+onLitecoind("a death that another node contradicts is not believed", async (stage) => {
+  const { chain, payer, party, amount, mine, node } = stage;
+  const [one, two] = [await party(), await party()];
+  const since = (await chain.head()).height;
+  const coins = (await stage.coins(payer.address)).slice(0, 1);
+  const never = await spend(stage, payer, coins, one.address, amount);
+  const rival = await spend(stage, payer, coins, two.address, amount);
+  await chain.broadcast(rival.signed);
+  await mine(3);
+  let lag = 0;
+  await using other = startRogue(null, async ({ method, params }) => {
+    if (method === "gettxout" && lag === 0) {
+      const best = await node.rpc("getbestblockhash");
+      const script = { hex: await stage.script(payer.address) };
+      return { bestblock: best, confirmations: 9, value: 1, scriptPubKey: script };
+    }
+    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+    if (method === "getbestblockhash" && lag > 0) {
+      return await node.rpc("getblockhash", since + 3 - lag);
+    }
+    return await node.rpc(method, ...params);
+  });
+  const both = await stage.open(other.url, node.url);
+  const ask = () => both.status({ candidates: [never.signed], since, depth: 2 });
+  fateIs(await chain.status({ candidates: [never.signed], since, depth: 2 }), "dead");
+  fateIs(await ask(), "unseen");
+  // A node that has not come as far does not contradict.
+  lag = 3;
+  fateIs(await ask(), "dead");
+});
 
 onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (stage) => {
   const { chain, payer, party, amount, node, mine } = stage;
