@@ -7,6 +7,7 @@ import { type Config, ConfigError, readConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
+import { checkRealms } from "./domain/checks.ts";
 import { runCommand } from "./domain/command.ts";
 import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
@@ -16,8 +17,10 @@ import { migrateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
+import { openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { createApp } from "./routes/app.ts";
+import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
 import { openChains } from "./workers/chains/registry.ts";
@@ -56,6 +59,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   worker: work,
   migrate: () => Promise.resolve(), // every command does it first
   realm: (base, _ending, args) => realm(base, args),
+  audit,
 };
 
 if (import.meta.main) await main(Deno.args);
@@ -104,6 +108,8 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
       tokenTtlS: config.tokenTtlS,
       now,
     }),
+    secrets: openSecrets(base.platformKey),
+    limits: openLimits({ platform: database.platform, log, now }),
     wake: (id) => runner?.wake(id),
     now,
   };
@@ -117,6 +123,7 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
   if (config.databaseUrl === null) await welcome(base);
   limitTime(log, await ending);
   await server.shutdown();
+  await services.limits.close();
   await runner?.stop();
 }
 
@@ -143,6 +150,18 @@ async function realm(base: Base, args: readonly string[]): Promise<void> {
   }
   const input = check(NewRealm, parseStoredJson(args.slice(1).join(" ")), "request.invalid");
   console.log(JSON.stringify(await makeRealm(base, input), null, 2));
+}
+
+/** Works out anew what every realm's ledger stores twice; fails where something does not agree. */
+async function audit(base: Base): Promise<void> {
+  await checkRealms(base.database, ({ realm, name, sealed, mismatches }) => {
+    for (const mismatch of mismatches) console.log(JSON.stringify({ realm, ...mismatch }));
+    const sound = mismatches.length === 0;
+    const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
+    const verdict = sound ? "sound" : `FAILED: ${[...kinds].join(", ")}`;
+    console.log(`realm ${name} (${realm}): ${sealed} sealed, ${verdict}`);
+    if (!sound) Deno.exitCode = 1;
+  });
 }
 
 function startWorkers(base: Base): Runner {

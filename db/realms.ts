@@ -18,6 +18,9 @@ export interface RealmRow {
   error: unknown;
   updated_at: number | null;
   created_at: number;
+  /** Of its tier; null means without limit. */
+  requests_per_second: number | null;
+  credits_per_month: string | null;
 }
 
 const COLUMNS = [
@@ -38,18 +41,31 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
+/** The columns of a realm with the limits of its tier. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)},
+    (select t.requests_per_second from tiers t where t.name = realms.tier) as requests_per_second,
+    (select t.credits_per_month from tiers t where t.name = realms.tier) as credits_per_month`;
+}
+
+/** What a new realm consists of. */
+export type NewRealmRow = Omit<
+  RealmRow,
+  "error" | "updated_at" | "settings" | "requests_per_second" | "credits_per_month"
+>;
+
 /** Adds a realm to the directory. */
 export async function insertRealm(
   tx: Tx,
-  realm: Omit<RealmRow, "error" | "updated_at" | "settings">,
+  realm: NewRealmRow,
 ): Promise<RealmRow> {
-  const [row] = await tx<RealmRow[]>`insert into realms ${tx(realm)} returning ${tx(COLUMNS)}`;
+  const [row] = await tx<RealmRow[]>`insert into realms ${tx(realm)} returning ${columns(tx)}`;
   return row;
 }
 
 /** Reads one realm. */
 export async function selectRealm(db: Db, id: string): Promise<RealmRow | null> {
-  const [row] = await db<RealmRow[]>`select ${db(COLUMNS)} from realms where id = ${id}`;
+  const [row] = await db<RealmRow[]>`select ${columns(db)} from realms where id = ${id}`;
   return row ?? null;
 }
 
@@ -60,14 +76,14 @@ export async function selectRealms(
   limit: number,
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
-    select ${db(COLUMNS)} from realms
+    select ${columns(db)} from realms
     where ${after === null ? db`true` : db`id > ${after}`} order by id limit ${limit}`;
 }
 
 /** Reads several realms by their ids. */
 export async function selectRealmsById(db: Db, ids: string[]): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
-    select ${db(COLUMNS)} from realms where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+    select ${columns(db)} from realms where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
 /** Reads realms whose ladder has not been climbed to the given rung. */
@@ -77,7 +93,7 @@ export async function selectRealmsBehind(
   limit: number,
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
-    select ${db(COLUMNS)} from realms where rung < ${rung} order by id limit ${limit}`;
+    select ${columns(db)} from realms where rung < ${rung} order by id limit ${limit}`;
 }
 
 /** Counts the realms. */
@@ -91,12 +107,89 @@ export async function markRung(tx: Tx, id: string, rung: number): Promise<void> 
   await tx`update platform.realms set rung = ${rung} where id = ${id}`;
 }
 
+/** What can be changed of a realm. */
+export type RealmChanges = Partial<
+  Pick<
+    RealmRow,
+    "name" | "country" | "accounting_currency" | "tier" | "settings" | "placement" | "updated_at"
+  >
+>;
+
+/** Changes a realm; null where there is none. */
+export async function updateRealm(
+  tx: Tx,
+  id: string,
+  { settings, ...changes }: RealmChanges,
+): Promise<RealmRow | null> {
+  const json = settings === undefined ? tx`` : tx`, settings = ${tx.json(settings as never)}`;
+  const [row] = await tx<RealmRow[]>`
+    update realms set ${tx(changes)} ${json} where id = ${id} returning ${columns(tx)}`;
+  return row ?? null;
+}
+
+/** Locks a realm's row and reads it. */
+export async function lockRealm(tx: Tx, id: string): Promise<RealmRow | null> {
+  const [row] = await tx<RealmRow[]>`
+    select ${columns(tx)} from realms where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** An application key without the key itself. */
+export interface ApplicationKeyRow {
+  id: string;
+  revoked_at: number | null;
+  created_at: number;
+}
+
 /** Adds an application key of a realm. */
 export async function insertApplicationKey(
   tx: Tx,
   key: { id: string; realm: string; digest: Uint8Array; created_at: number },
+): Promise<ApplicationKeyRow> {
+  const [row] = await tx<ApplicationKeyRow[]>`
+    insert into application_keys ${tx(key)} returning id, revoked_at, created_at`;
+  return row;
+}
+
+/** Reads a realm's application keys, oldest first. */
+export async function selectApplicationKeys(db: Db, realm: string): Promise<ApplicationKeyRow[]> {
+  return await db<ApplicationKeyRow[]>`
+    select id, revoked_at, created_at from application_keys where realm = ${realm} order by id`;
+}
+
+/** Revokes an application key; null where the realm has no such key that is valid. */
+export async function revokeApplicationKey(
+  tx: Tx,
+  key: { id: string; realm: string; revoked_at: number },
+): Promise<ApplicationKeyRow | null> {
+  const [row] = await tx<ApplicationKeyRow[]>`
+    update application_keys set revoked_at = ${key.revoked_at}
+    where id = ${key.id} and realm = ${key.realm} and revoked_at is null
+    returning id, revoked_at, created_at`;
+  return row ?? null;
+}
+
+/** Notes a realm that is being made in a database of its own. */
+export async function insertDraft(
+  tx: Tx,
+  draft: { id: string; placement: Uint8Array; created_at: number },
 ): Promise<void> {
-  await tx`insert into application_keys ${tx(key)}`;
+  await tx`insert into drafts ${tx(draft)}`;
+}
+
+/** Takes a draft away, as its realm is made or given up; false when it is gone. */
+export async function deleteDraft(tx: Tx, id: string): Promise<boolean> {
+  return (await tx`delete from drafts where id = ${id} returning id`).length > 0;
+}
+
+/** Locks the drafts made before a time (milliseconds) that nobody else is clearing. */
+export async function lockOldDrafts(
+  tx: Tx,
+  before: number,
+): Promise<{ id: string; placement: Uint8Array }[]> {
+  return await tx<{ id: string; placement: Uint8Array }[]>`
+    select id, placement from drafts where created_at < ${before}
+    order by id limit 10 for update skip locked`;
 }
 
 /** Finds the realm that an application key and a realm key both name. */
@@ -106,7 +199,7 @@ export async function selectRealmByKeys(
   realmKey: string,
 ): Promise<RealmRow | null> {
   const [row] = await db<RealmRow[]>`
-    select ${db(COLUMNS)} from realms where realm_key = ${realmKey} and id = (
+    select ${columns(db)} from realms where realm_key = ${realmKey} and id = (
       select realm from application_keys where digest = ${digest} and revoked_at is null)`;
   return row ?? null;
 }
@@ -127,20 +220,10 @@ export async function insertSigningKey(
     values (${key.kid}, ${db.json(key.jwk as never)}, ${key.expires_at}, ${key.created_at})`;
 }
 
-/** Reads one published key that has not expired. */
-export async function selectSigningKey(
-  db: Db,
-  kid: string,
-): Promise<Record<string, unknown> | null> {
-  const [row] = await db<{ jwk: Record<string, unknown> }[]>`
-    select jwk from signing_keys where kid = ${kid} and expires_at > now()`;
-  return row?.jwk ?? null;
-}
-
 /** Reads all published keys that have not expired, youngest first. */
 export async function selectSigningKeys(db: Db): Promise<Record<string, unknown>[]> {
   const rows = await db<{ jwk: Record<string, unknown> }[]>`
-    select jwk from signing_keys where expires_at > now() order by created_at desc limit 1000`;
+    select jwk from signing_keys where expires_at > now() order by created_at desc limit 10000`;
   return rows.map((row) => row.jwk);
 }
 

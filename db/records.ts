@@ -98,6 +98,10 @@ export async function insertAudit(
     actor: string | null;
     action: string;
     entity: string | null;
+    /** The realm, in the platform's own trail. */
+    realm?: string;
+    /** Names of the fields that the request gave. */
+    fields: string[] | null;
     request_id: string;
     address: string | null;
     created_at: number;

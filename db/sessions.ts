@@ -1,4 +1,4 @@
-/** Statements on logins: failed attempts and revoked keys. @module */
+/** Statements on logins: attempts of the last minute and revoked keys. @module */
 import type { Db, Tx } from "./database.ts";
 
 /** A revocation: of one key, or of all that a user was given before a time (milliseconds). */
@@ -9,40 +9,93 @@ export interface RevocationRow {
   expires_at: number;
 }
 
+/** How a login may go on: at once, after others have been checked, or not now. */
+export interface AttemptRow {
+  state: "open" | "busy" | "refused";
+  /** Names the attempt; null unless it may go on. */
+  mark: string | null;
+  retry_after_s: number;
+}
+
 /**
- * Notes an attempt to log in before its password is looked at, so that attempts made at once cannot
- * slip past the count; tells how many the last minute has seen.
+ * Notes an attempt of a subject before its password is looked at, so that attempts made at once
+ * cannot slip past the count of wrong ones. The row lock keeps rivals in line.
  */
-export async function insertAttempt(
+export async function insertAttempt(db: Db, subject: string, max: number): Promise<AttemptRow> {
+  const [row] = await db<AttemptRow[]>`
+    insert into login_attempts as a (subject, pending) values (${subject}, array[clock_timestamp()])
+    on conflict (subject) do update set (wrong, pending, state, updated_at) = (
+      select s.wrong,
+        case when s.free > 0 then s.pending || clock_timestamp() else s.pending end,
+        case when s.free > 0 then 'open' when cardinality(s.wrong) >= ${max} then 'refused'
+          else 'busy' end, clock_timestamp()
+      from (
+        select r.wrong, r.pending, ${max} - cardinality(r.wrong) - cardinality(r.pending) as free
+        from (
+          select array(select t from unnest(a.wrong) t
+              where t > clock_timestamp() - interval '1 minute' order by t) as wrong,
+            array(select t from unnest(a.pending) t
+              where t > clock_timestamp() - interval '30 seconds' order by t) as pending) r) s)
+    returning state, case when state = 'open' then pending[cardinality(pending)]::text end as mark,
+      coalesce(ceil(extract(epoch from wrong[1] + interval '1 minute' - clock_timestamp())), 0)
+        ::integer as retry_after_s`;
+  return row;
+}
+
+/** Closes an attempt; only a wrong one goes on counting. */
+export async function closeAttempt(
   db: Db,
-  attempt: { id: string; username: string; address: string; created_at: number },
-): Promise<{ byUser: number; byAddress: number }> {
-  await db`insert into login_attempts ${db(attempt)}`;
-  const [row] = await db<{ by_user: string; by_address: string }[]>`
-    select
-      (select count(*) from login_attempts
-        where username = ${attempt.username} and created_at > now() - interval '1 minute') as by_user,
-      (select count(*) from login_attempts
-        where address = ${attempt.address} and created_at > now() - interval '1 minute') as by_address`;
-  return { byUser: Number(row.by_user), byAddress: Number(row.by_address) };
+  attempt: { subject: string; mark: string },
+  wrong: boolean,
+): Promise<void> {
+  const mark = db`${attempt.mark}::text::timestamptz`;
+  await db`
+    update login_attempts set pending = array_remove(pending, ${mark}),
+      wrong = case when ${wrong}::boolean then wrong || ${mark} else wrong end
+    where subject = ${attempt.subject}`;
 }
 
-/** Forgets an attempt that succeeded. */
-export async function deleteAttempt(db: Db, id: string): Promise<void> {
-  await db`delete from login_attempts where id = ${id}`;
+/**
+ * Locks a user's row against changes until the end of the transaction and reads its verifier as
+ * it is now, with the database's time in milliseconds; null for a user who may not log in.
+ */
+export async function lockVerifier(
+  tx: Tx,
+  user: string,
+): Promise<{ verifier: string; at: number } | null> {
+  const [row] = await tx<{ verifier: string; at: string }[]>`
+    select verifier, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
+    from users where id = ${user} and active and deleted_at is null for share`;
+  return row === undefined ? null : { verifier: row.verifier, at: Number(row.at) };
 }
 
-/** Forgets attempts that count no more. */
-export async function deleteOldAttempts(db: Db): Promise<void> {
-  await db`delete from login_attempts where created_at < now() - interval '10 minutes'`;
-}
-
-/** Revokes one key, or all keys of a user issued before a time. */
+/** Revokes one key. */
 export async function insertRevocation(
   tx: Tx,
-  revocation: RevocationRow & { id: string; created_at: number },
+  revocation: {
+    id: string;
+    user_id: string;
+    jti: string;
+    expires_at: number;
+    created_at: number;
+  },
 ): Promise<void> {
   await tx`insert into revocations ${tx(revocation)}`;
+}
+
+/**
+ * Revokes all keys that a user has been given. The user's row is locked first: a login either has
+ * its key before this moment, or sees the user as this transaction leaves it.
+ */
+export async function insertUserRevocation(
+  tx: Tx,
+  revocation: { id: string; user_id: string; expires_at: number; created_at: number },
+): Promise<void> {
+  await tx`select from users where id = ${revocation.user_id} for update`;
+  await tx`
+    insert into revocations (id, user_id, issued_before, expires_at, created_at)
+    values (${revocation.id}, ${revocation.user_id}, clock_timestamp(), ${revocation.expires_at},
+      ${revocation.created_at})`;
 }
 
 /**
@@ -62,9 +115,4 @@ export async function selectRevocations(
     rows: rows.filter((row) => row.user_id !== null),
     horizon: rows[0].horizon,
   };
-}
-
-/** Forgets revocations of keys that have expired by themselves. */
-export async function deleteOldRevocations(db: Db): Promise<void> {
-  await db`delete from revocations where expires_at < now()`;
 }

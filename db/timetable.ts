@@ -18,5 +18,5 @@ export async function selectWaiting(db: Db, at: number): Promise<WaitingRow> {
 /** Removes what a realm does not need any more: revocations and failed logins that are over. */
 export async function deleteStale(db: Db): Promise<void> {
   await db`delete from revocations where expires_at < now()`;
-  await db`delete from login_attempts where created_at < now() - interval '1 day'`;
+  await db`delete from login_attempts where updated_at < now() - interval '1 day'`;
 }

@@ -9,7 +9,7 @@ import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "
 import { reading, serializable, trial } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
-import { isId, newId } from "./ids.ts";
+import { idTime, isId, newId } from "./ids.ts";
 
 export type { Db, Pool, Tx };
 
@@ -29,6 +29,13 @@ export interface Answer {
   replayed: boolean;
 }
 
+/** Seals what is kept of an answer. */
+export interface AnswerSeal {
+  close(body: string): string;
+  /** Null where it was sealed under another platform key. */
+  open(kept: string): string | null;
+}
+
 /** How a command runs. */
 export interface CommandOptions {
   /** What is done, for the audit trail, such as `POST /v1/accounts`. */
@@ -36,6 +43,12 @@ export interface CommandOptions {
   idempotency: IdempotencyClaim | null;
   /** Takes the ledger's gate first: for whatever writes an account row. */
   gate: boolean;
+  /** Names of the fields that the request gave, for the audit trail. */
+  fields?: string[] | null;
+  /** The realm that a command of the platform is about, for the audit trail. */
+  realm?: string;
+  /** For answers that show a secret: what is kept of them is sealed. */
+  seal?: AnswerSeal;
   /** Prints the answer of the work, or of its refusal. */
   print: (result: { view: unknown } | { refused: DomainError }) => { status: number; body: string };
   /** Told of each run that lost a race. */
@@ -56,7 +69,7 @@ export async function runCommand(
   return await serializable(pool, async (tx): Promise<Answer> => {
     const claim = options.idempotency;
     if (claim === null) {
-      const answer = options.print({ view: await audited(tx, actor, options.action, work) });
+      const answer = options.print({ view: await audited(tx, actor, options, work) });
       return { ...answer, replayed: false };
     }
     const kept = await claimKey(tx, { ...claim, at: actor.at });
@@ -67,23 +80,37 @@ export async function runCommand(
           "this key came with another request before",
         );
       }
-      return { status: kept.status, body: kept.body!, replayed: true };
+      return { status: kept.status, body: unseal(kept.body!, options), replayed: true };
     }
-    const answer = options.print(await attempt(tx, actor, options.action, work));
-    await keepAnswer(tx, claim.key, answer);
+    const result = await attempt(tx, actor, options, work);
+    const answer = options.print(result);
+    // What failed here or behind may pass: it is undone with its claim, and a repeat tries again.
+    if ("refused" in result && answer.status >= 500) throw result.refused;
+    await keepAnswer(tx, claim.key, {
+      status: answer.status,
+      body: options.seal?.close(answer.body) ?? answer.body,
+    });
     return { ...answer, replayed: false };
   }, { gate: options.gate, onRetry: options.onRetry });
+}
+
+function unseal(kept: string, options: CommandOptions): string {
+  if (options.seal === undefined) return kept;
+  const body = options.seal.open(kept);
+  if (body !== null) return body;
+  const message = "the answer under this key was kept under another platform key";
+  throw new DomainError("idempotency.key_reused", message);
 }
 
 /** Runs the work in a savepoint, so that a refusal undoes it and leaves the claimed key. */
 async function attempt(
   tx: Tx,
   actor: Actor,
-  action: string,
+  options: CommandOptions,
   work: (tx: Tx) => Promise<unknown>,
 ): Promise<{ view: unknown } | { refused: DomainError }> {
   try {
-    return { view: await tx.savepoint((sp) => audited(sp, actor, action, work)) };
+    return { view: await tx.savepoint((sp) => audited(sp, actor, options, work)) };
   } catch (error) {
     if (error instanceof DomainError) return { refused: error };
     throw error;
@@ -93,18 +120,21 @@ async function attempt(
 async function audited(
   tx: Tx,
   actor: Actor,
-  action: string,
+  options: CommandOptions,
   work: (tx: Tx) => Promise<unknown>,
 ): Promise<unknown> {
   const view = await work(tx);
+  const id = newId(actor.at);
   await insertAudit(tx, {
-    id: newId(actor.at),
+    id,
     actor: actor.kind === "user" ? actor.user : null,
-    action,
+    action: options.action,
     entity: entityOf(view),
+    ...(options.realm === undefined ? {} : { realm: options.realm }),
+    fields: options.fields ?? null,
     request_id: actor.requestId,
     address: actor.address,
-    created_at: actor.at,
+    created_at: idTime(id),
   });
   return view;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Allowance } from "./allowance.ts";
+
 /** Every code a problem can carry. Adding one here fails to compile until it has a status. */
 export const ERROR_CODES = [
   "request.malformed",
@@ -102,6 +104,8 @@ export interface ErrorExtra {
   errors?: Fault[];
   /** Whole seconds after which a repeat may succeed. */
   retryAfterS?: number;
+  /** What is left to the realm, where it was used up. */
+  allowance?: Allowance;
   /** Position of the refused item in a batch, from 0. */
   index?: number;
 }

@@ -31,6 +31,13 @@ export function newId(at: number): string {
   return newIds(at, 1).ids[0];
 }
 
+/** Makes an id of exactly the millisecond `at`, out of the process's own order. */
+export function randomId(at: number): string {
+  const hex = crypto.randomUUID();
+  const time = at.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(15)}`;
+}
+
 /** Whether `text` has the form of an id. What has not can name nothing, and is simply not found. */
 export function isId(text: string): boolean {
   return UUID.test(text);

@@ -5,9 +5,9 @@
  */
 import type { JWK } from "jose";
 import type { Pool } from "../db/database.ts";
-import { insertSigningKey, selectSigningKey, selectSigningKeys } from "../db/realms.ts";
-import { reading } from "../db/transaction.ts";
-import { newId } from "./ids.ts";
+import { insertSigningKey, selectSigningKeys } from "../db/realms.ts";
+import { reading, serializable } from "../db/transaction.ts";
+import { isId, newId } from "./ids.ts";
 import { type Claims, createSigningKey, type SigningKey, signToken } from "./tokens.ts";
 
 /** Signs user keys and finds the public keys that check them. */
@@ -28,20 +28,19 @@ export interface KeyringOptions {
 }
 
 const ROTATION_MS = 24 * 3600 * 1000;
-const REMEMBERED_MAX = 1000;
-/** How long an unknown key id is remembered as such, so that garbage costs no query each. */
-const UNKNOWN_MS = 1000;
 
 /** Opens the keyring; nothing is made or read before it is needed. */
 export function openKeyring(options: KeyringOptions): Keyring {
-  const known = new Map<string, { jwk: JWK | null; at: number }>();
+  const known = new Map<string, JWK>();
+  let looking: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
   let current: Promise<{ key: SigningKey; madeAt: number }> | null = null;
 
   async function make(): Promise<{ key: SigningKey; madeAt: number }> {
     const madeAt = options.now();
     const key = await createSigningKey(newId(madeAt));
-    await reading(options.platform, (db) =>
-      insertSigningKey(db, {
+    await serializable(options.platform, (tx) =>
+      insertSigningKey(tx, {
         kid: key.kid,
         jwk: key.publicJwk,
         expires_at: madeAt + ROTATION_MS + options.tokenTtlS * 1000 + 60_000,
@@ -56,18 +55,32 @@ export function openKeyring(options: KeyringOptions): Keyring {
     return (await current!).key;
   }
 
+  async function look(): Promise<void> {
+    const keys = await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];
+    known.clear();
+    for (const jwk of keys) known.set(jwk.kid!, jwk);
+  }
+
+  /**
+   * Reads all published keys by a look that begins after it was asked for. At most one runs and one
+   * waits, so a flood of keys with made-up ids is answered by a query at a time.
+   */
+  function lookAgain(): Promise<void> {
+    next ??= (looking ?? Promise.resolve()).catch(() => {}).then(() => {
+      next = null;
+      return looking = look().finally(() => looking = null);
+    });
+    return next;
+  }
+
   return {
     async sign(claims) {
       return await signToken(await currentKey(), options.issuer, claims);
     },
     async find(kid) {
-      const remembered = known.get(kid);
-      if (remembered?.jwk) return remembered.jwk;
-      if (remembered && remembered.at + UNKNOWN_MS > options.now()) return null;
-      const jwk = await reading(options.platform, (db) => selectSigningKey(db, kid)) as JWK | null;
-      if (known.size >= REMEMBERED_MAX) known.clear();
-      known.set(kid, { jwk, at: options.now() });
-      return jwk;
+      if (!isId(kid)) return null;
+      if (!known.has(kid)) await lookAgain();
+      return known.get(kid) ?? null;
     },
     async published() {
       return await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];

@@ -10,7 +10,7 @@ import { type RealmRow, selectRealm } from "../db/realms.ts";
 import { selectRevocations } from "../db/sessions.ts";
 import { reading } from "../db/transaction.ts";
 import type { RealmDefaults } from "./actor.ts";
-import { idTime, newIds } from "./ids.ts";
+import { idTime, isId, newIds } from "./ids.ts";
 import { placeOf } from "./realms.ts";
 import type { Claims } from "./tokens.ts";
 import type { FactsMemory } from "./transactions.ts";
@@ -50,7 +50,7 @@ export function openRealmContexts(database: Database, now: () => number): RealmC
   const contexts = new Map<string, RealmContext>();
   const lanes: Lane[] = [];
   async function load(id: string): Promise<RealmContext | null> {
-    const row = await reading(database.platform, (db) => selectRealm(db, id));
+    const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
     if (row === null) return null;
     const existing = contexts.get(id);
     if (existing !== undefined) return existing;
@@ -127,9 +127,11 @@ function watch(database: Database, place: Place, row: RealmRow, now: () => numbe
   const users = new Map<string, { before: number; expiresAt: number }>();
   let horizon: string | null = null;
   let running: Promise<void> | null = null;
+  let expired = 0;
 
   async function look(): Promise<void> {
     const startedAt = now();
+    const before = expired;
     const [news, current] = await Promise.all([
       reading(database.realm(place), (db) => selectRevocations(db, horizon)),
       reading(database.platform, (db) => selectRealm(db, place.id)),
@@ -145,7 +147,7 @@ function watch(database: Database, place: Place, row: RealmRow, now: () => numbe
     for (const [jti, expiresAt] of keys) if (expiresAt < startedAt) keys.delete(jti);
     for (const [user, { expiresAt }] of users) if (expiresAt < startedAt) users.delete(user);
     if (current !== null) known.row = current;
-    known.freshAt = startedAt;
+    if (before === expired) known.freshAt = startedAt; // else it began before what must be seen
   }
 
   const known: Known = {
@@ -154,11 +156,15 @@ function watch(database: Database, place: Place, row: RealmRow, now: () => numbe
     holds: (claims) =>
       keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
     refresh() {
-      running ??= look().finally(() => running = null);
-      running.catch(() => {}); // whoever must wait for it sees the failure
-      return running;
+      if (running !== null) return running;
+      const mine: Promise<void> = look().finally(() => {
+        if (running === mine) running = null;
+      });
+      mine.catch(() => {}); // whoever must wait for it sees the failure
+      return running = mine;
     },
     expire() {
+      expired++;
       known.freshAt = 0;
       running = null;
     },

@@ -1,13 +1,20 @@
 /** Logins: who may have a user key, and how one ends. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../db/database.ts";
-import { deleteAttempt, insertAttempt, insertRevocation } from "../db/sessions.ts";
-import { reading, serializable } from "../db/transaction.ts";
+import { insertAudit } from "../db/records.ts";
+import {
+  closeAttempt,
+  insertAttempt,
+  insertRevocation,
+  insertUserRevocation,
+  lockVerifier,
+} from "../db/sessions.ts";
+import { locking, reading, serializable } from "../db/transaction.ts";
 import { selectAdmin, selectUserByName, type UserRow } from "../db/users.ts";
 import type { Actor, Role, Scope } from "./actor.ts";
 import { text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
-import { newId } from "./ids.ts";
+import { idTime, newId, randomId } from "./ids.ts";
 import { checkPassword } from "./passwords.ts";
 import type { Claims } from "./tokens.ts";
 
@@ -42,32 +49,41 @@ export interface Login {
   password: string;
   /** Only realm administrators are let in. */
   admin: boolean;
+  /** What the audit trail calls it. */
+  action: string;
+  requestId: string;
   at: number;
   /** Network address the login comes from. */
   address: string;
 }
 
+/** A user who was let in, and when (the database's milliseconds), which its key must carry. */
+export interface Entrant {
+  user: UserRow;
+  at: number;
+}
+
 const WRONG_PER_USER = 5;
 const WRONG_PER_ADDRESS = 30;
+const WAITS_MAX = 200;
+/** Clocks differ: a revocation outlives the keys it ends. */
+const SLACK_S = 300;
+/** Stands for an unknown user, so that it costs the same statements. */
+const NOBODY = "00000000-0000-7000-8000-000000000000";
 
 /**
  * Checks a login and gives the user it is of. An unknown user and a wrong password take the same
- * time and get the same answer.
+ * work and get the same answer.
  *
- * @throws {DomainError} auth.credentials, rate.limited
+ * @param rest waits a little, while others of the same user or address are being checked
+ * @throws {DomainError} auth.credentials, rate.limited, service.overloaded
  */
-export async function logIn(pool: Pool, login: Login): Promise<UserRow> {
+export async function logIn(
+  pool: Pool,
+  login: Login,
+  rest: () => Promise<void>,
+): Promise<Entrant> {
   const name = (login.email?.toLowerCase() ?? login.username)!;
-  const attempt = { id: newId(login.at), username: name, address: login.address };
-  const recent = await serializable(
-    pool,
-    (tx) => insertAttempt(tx, { ...attempt, created_at: login.at }),
-  );
-  if (recent.byUser > WRONG_PER_USER || recent.byAddress > WRONG_PER_ADDRESS) {
-    throw new DomainError("rate.limited", "too many wrong logins: wait a minute", {
-      retryAfterS: 60,
-    });
-  }
   const user = await reading(pool, (db) =>
     login.admin
       ? selectAdmin(db, {
@@ -75,12 +91,74 @@ export async function logIn(pool: Pool, login: Login): Promise<UserRow> {
         username: login.username ?? null,
       })
       : selectUserByName(db, name));
-  const right = await checkPassword(login.password, user?.verifier ?? null);
-  if (user === null || !right || !user.active) {
-    throw new DomainError("auth.credentials", "the login is not right");
+  const attempts = [await enter(pool, `address ${login.address}`, WRONG_PER_ADDRESS, rest)];
+  try {
+    attempts.push(await enter(pool, `user ${user?.id ?? name}`, WRONG_PER_USER, rest));
+  } catch (error) {
+    await close(pool, attempts, false);
+    throw error;
   }
-  await serializable(pool, (tx) => deleteAttempt(tx, attempt.id));
-  return user;
+  const right = await checkPassword(login.password, user?.verifier ?? null);
+  const at = await serializable(pool, (tx) => admit(tx, login, user, right));
+  await close(pool, attempts, at === null);
+  if (at === null) throw new DomainError("auth.credentials", "the login is not right");
+  return { user: user!, at };
+}
+
+/** Takes a place among the attempts of a user or an address. */
+async function enter(
+  pool: Pool,
+  subject: string,
+  max: number,
+  rest: () => Promise<void>,
+): Promise<{ subject: string; mark: string }> {
+  for (let waits = 0; waits < WAITS_MAX; waits++) {
+    const { state, mark, retry_after_s } = await locking(
+      pool,
+      (tx) => insertAttempt(tx, subject, max),
+    );
+    if (mark !== null) return { subject, mark };
+    if (state === "refused") {
+      throw new DomainError("rate.limited", "too many wrong logins: wait a minute", {
+        retryAfterS: Math.max(1, retry_after_s),
+      });
+    }
+    await rest();
+  }
+  throw new DomainError("service.overloaded", "too many logins at once: try again shortly", {
+    retryAfterS: 1,
+  });
+}
+
+async function close(
+  pool: Pool,
+  attempts: { subject: string; mark: string }[],
+  wrong: boolean,
+): Promise<void> {
+  for (const attempt of attempts) await locking(pool, (tx) => closeAttempt(tx, attempt, wrong));
+}
+
+/** Writes the login down, and gives its time if the user may still come in. */
+async function admit(
+  tx: Tx,
+  login: Login,
+  user: UserRow | null,
+  right: boolean,
+): Promise<number | null> {
+  const now = await lockVerifier(tx, user?.id ?? NOBODY);
+  const welcome = right && user !== null && now?.verifier === user.verifier;
+  const id = newId(login.at);
+  await insertAudit(tx, {
+    id,
+    actor: welcome ? user.id : null,
+    action: welcome ? login.action : `${login.action} refused`,
+    entity: user?.id ?? null,
+    fields: null,
+    request_id: login.requestId,
+    address: login.address,
+    created_at: idTime(id),
+  });
+  return welcome ? now.at : null;
 }
 
 /** What a user's new key says. */
@@ -96,7 +174,7 @@ export function claimsOf(
     realm,
     roles: user.roles as Role[],
     scopes: user.scopes as Scope[],
-    jti: newId(at),
+    jti: randomId(at),
     issuedAt,
     expiresAt: issuedAt + ttlS,
   };
@@ -108,25 +186,26 @@ export async function revokeKey(tx: Tx, actor: Actor, claims: Claims): Promise<v
     id: newId(actor.at),
     user_id: claims.user,
     jti: claims.jti,
-    issued_before: null,
     expires_at: claims.expiresAt * 1000,
     created_at: actor.at,
   });
 }
 
-/** Revokes every key that a user holds now. */
+/**
+ * Revokes every key that a user holds now.
+ *
+ * @param ttlS lifetime of keys in seconds: how long the revocation must be remembered
+ */
 export async function revokeUser(
   tx: Tx,
   actor: Actor,
   user: string,
   ttlS: number,
 ): Promise<void> {
-  await insertRevocation(tx, {
+  await insertUserRevocation(tx, {
     id: newId(actor.at),
     user_id: user,
-    jti: null,
-    issued_before: actor.at,
-    expires_at: actor.at + ttlS * 1000,
+    expires_at: actor.at + (ttlS + SLACK_S) * 1000,
     created_at: actor.at,
   });
 }

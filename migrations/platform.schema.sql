@@ -17,13 +17,23 @@ table audit (
   id uuid not null
   actor uuid
   action text not null
+  realm uuid
   entity uuid
+  fields text[]
   request_id text not null
   address text
   created_at timestamp with time zone not null
 )
 constraint audit_pkey PRIMARY KEY (id)
+CREATE INDEX audit_realm ON audit USING btree (realm, id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table drafts (
+  id uuid not null
+  placement bytea not null
+  created_at timestamp with time zone not null
+)
+constraint drafts_pkey PRIMARY KEY (id)
 
 table idempotency (
   key uuid not null
@@ -109,6 +119,17 @@ constraint tiers_credits_per_month_check CHECK ((credits_per_month > 0))
 constraint tiers_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{1,39}$'::text))
 constraint tiers_pkey PRIMARY KEY (name)
 constraint tiers_requests_per_second_check CHECK ((requests_per_second > 0))
+
+table usage (
+  realm uuid not null
+  month date not null
+  credits bigint not null default 0
+  requests bigint not null default 0
+)
+constraint usage_credits_check CHECK ((credits >= 0))
+constraint usage_pkey PRIMARY KEY (realm, month)
+constraint usage_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
+constraint usage_requests_check CHECK ((requests >= 0))
 
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger

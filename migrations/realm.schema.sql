@@ -51,6 +51,7 @@ constraint accounts_system_check CHECK ((system = ANY (ARRAY['world'::text, 'fee
 constraint accounts_type_check CHECK ((type = ANY (ARRAY['virtual'::text, 'ramp'::text, 'deposit'::text, 'system'::text])))
 CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testnet, system) WHERE (type = 'system'::text)
 CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
+CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
@@ -107,6 +108,7 @@ constraint aliases_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id
 constraint aliases_pkey PRIMARY KEY (id)
 constraint aliases_type_check CHECK ((type = ANY (ARRAY['account'::text, 'identity'::text])))
 CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS NOT NULL)
+CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
 CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
@@ -118,11 +120,14 @@ table audit (
   actor uuid
   action text not null
   entity uuid
+  fields text[]
   request_id text not null
   address text
   created_at timestamp with time zone not null
 )
 constraint audit_pkey PRIMARY KEY (id)
+CREATE INDEX audit_actor ON audit USING btree (actor, id)
+CREATE INDEX audit_entity ON audit USING btree (entity, id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
@@ -260,6 +265,7 @@ constraint currencies_pkey PRIMARY KEY (id)
 constraint currencies_rate_check CHECK ((rate > (0)::numeric))
 constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
+CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
@@ -493,6 +499,7 @@ constraint identities_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
 constraint identities_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint identities_pkey PRIMARY KEY (id)
 constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
+CREATE INDEX identities_deleted ON identities USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX identities_owner ON identities USING btree (owner, id)
 CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
@@ -544,14 +551,14 @@ table ledger_gate (
 granted: delete, insert, select, update
 
 table login_attempts (
-  id uuid not null
-  username text not null
-  address text not null
-  created_at timestamp with time zone not null
+  subject text not null
+  wrong timestamp with time zone[] not null default '{}'::timestamp with time zone[]
+  pending timestamp with time zone[] not null default '{}'::timestamp with time zone[]
+  state text not null default 'open'::text
+  updated_at timestamp with time zone not null default now()
 )
-constraint login_attempts_pkey PRIMARY KEY (id)
-CREATE INDEX login_attempts_address ON login_attempts USING btree (address, created_at)
-CREATE INDEX login_attempts_username ON login_attempts USING btree (username, created_at)
+constraint login_attempts_pkey PRIMARY KEY (subject)
+constraint login_attempts_state_check CHECK ((state = ANY (ARRAY['open'::text, 'busy'::text, 'refused'::text])))
 granted: delete, insert, select, update
 
 table migrations (
@@ -763,7 +770,9 @@ table tallies (
   owner uuid not null
   living bigint not null
   dead bigint not null
+  summed boolean not null default false
 )
+CREATE INDEX tallies_new ON tallies USING btree (collection, owner) WHERE (NOT summed)
 CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
 granted: delete, insert, select, update
 
@@ -837,6 +846,7 @@ constraint users_username_check CHECK (((length(username) >= 1) AND (length(user
 constraint users_username_key UNIQUE (username)
 constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
+CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
@@ -1197,9 +1207,10 @@ CREATE OR REPLACE FUNCTION tally_change()
 AS $function$
 begin
   if new.owner is not null then
-    insert into tallies (collection, owner, living, dead) values (tg_table_name, new.owner,
-      case when new.deleted_at is null then 1 else -1 end,
-      case when new.deleted_at is null then -1 else 1 end);
+    insert into tallies (collection, owner, living, dead)
+      select tg_table_name, x.owner, case when new.deleted_at is null then 1 else -1 end,
+        case when new.deleted_at is null then -1 else 1 end
+      from (values (new.owner), ('00000000-0000-0000-0000-000000000000'::uuid)) x(owner);
   end if;
   return null;
 end $function$;
@@ -1210,6 +1221,7 @@ CREATE OR REPLACE FUNCTION tally_new()
 AS $function$
 begin
   insert into tallies (collection, owner, living, dead)
-    select tg_table_name, f.owner, count(*), 0 from fresh f where f.owner is not null group by f.owner;
+    select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
+    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
 end $function$;

@@ -11,6 +11,7 @@ import { type Arrival, type Authenticator, type Caller, openAuthenticator } from
 import { claimOf } from "./door.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import { uncoverBody } from "./get_body.ts";
+import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
@@ -44,7 +45,6 @@ type Env = { Bindings: { address: string } };
 type Serve = (
   request: Request,
   address: string,
-  path: string,
   params: Record<string, string>,
 ) => Promise<Response>;
 
@@ -64,7 +64,7 @@ export function createApp(services: Services, platformKey: string): App {
       hono.on(
         route.method,
         path,
-        (c) => serve(c.req.raw, c.env.address, c.req.path, c.req.param()),
+        (c) => serve(c.req.raw, c.env.address, c.req.param()),
       );
       const allowed = methods.get(path) ?? [];
       if (!allowed.includes(route.method)) methods.set(path, [...allowed, route.method]);
@@ -85,7 +85,7 @@ export function createApp(services: Services, platformKey: string): App {
     problem(
       services,
       requestIdOf(c.req.raw.headers, services),
-      new DomainError("route.not_found", "no route has this path"),
+      noRoute(),
     )
   );
   return (request, address) => {
@@ -93,7 +93,7 @@ export function createApp(services: Services, platformKey: string): App {
     const serve = fixed.get(`${request.method} ${path}`);
     return serve === undefined
       ? hono.fetch(request, { address })
-      : serve(request, address, path, NO_PARAMS);
+      : serve(request, address, NO_PARAMS);
   };
 }
 
@@ -104,8 +104,26 @@ function spellingsOf(path: string): string[] {
   return singular === path ? [path] : [path, singular];
 }
 
+/** The host where administrators' routes answer; null where they answer everywhere. */
+function adminHost({ config }: Services): string | null {
+  const { hostname } = new URL(config.adminUrl);
+  return hostname === new URL(config.baseUrl).hostname ? null : hostname;
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname;
+}
+
+function noRoute(): DomainError {
+  return new DomainError("route.not_found", "no route has this path");
+}
+
+function pathStart(url: string): number {
+  return url.indexOf("/", url.indexOf("://") + 3);
+}
+
 function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const start = pathStart(url);
   const end = url.indexOf("?", start);
   return end < 0 ? url.slice(start) : url.slice(start, end);
 }
@@ -116,16 +134,19 @@ function createServer(
   route: AnyRoute,
 ): Serve {
   const name = `${route.method} ${route.path}`;
+  const elsewhere = adminHost(services);
   const keyed = route.method === "POST" || route.method === "PATCH";
 
-  return async (request, address, path, params) => {
+  return async (request, address, params) => {
     const requestId = requestIdOf(request.headers, services);
     const start = performance.now();
     let code: string | null = null;
     let status = 0;
     let who = "";
+    let limits: LimitHeaders | undefined;
     try {
       const { headers } = request;
+      if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) throw noRoute();
       const accept = headers.get("accept");
       if (!acceptsJson(accept) && !route.alternatives?.some((type) => accept!.includes(type))) {
         throw new DomainError("request.not_acceptable", "answers are application/json");
@@ -136,14 +157,14 @@ function createServer(
       who = caller.actor.user || caller.actor.kind;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
-      const reply = await route.handle(callOf(request, arrival, caller, { path, params, text }));
+      const reply = await route.handle(callOf(request, arrival, caller, { params, text }));
       status = reply.status;
-      return send(reply, requestId);
+      return send(reply, requestId, limits);
     } catch (error) {
       const known = translate(services, error, requestId);
       code = known.code;
       status = PROBLEMS[known.code].status;
-      return problem(services, requestId, known);
+      return problem(services, requestId, known, limits);
     } finally {
       services.log(status >= 500 ? "error" : "debug", "request", {
         request_id: requestId,
@@ -160,7 +181,7 @@ function createServer(
     request: Request,
     arrival: Arrival,
     caller: Caller,
-    { path, params, text }: { path: string; params: Record<string, string>; text: string },
+    { params, text }: { params: Record<string, string>; text: string },
   ): Call<unknown, unknown, unknown> {
     const { headers } = request;
     const { actor } = caller;
@@ -177,7 +198,7 @@ function createServer(
       idempotency: keyed
         ? claimOf(headers.get("idempotency-key"), actor.user || actor.kind, {
           method: route.method,
-          path,
+          path: request.url.slice(pathStart(request.url)), // with its query
           body: text,
         })
         : null,
@@ -221,17 +242,27 @@ function translate(services: Services, error: unknown, requestId: string): Domai
   return new DomainError("internal", "something went wrong; the request id helps to find it");
 }
 
-function send(reply: Reply, requestId: string): Response {
+function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
   const base = reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
   return new Response(reply.stream ?? reply.body, {
     status: reply.status,
-    headers: { ...base, "x-request-id": requestId, ...reply.headers },
+    headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
   });
 }
 
-function problem(services: Services, requestId: string, error: DomainError): Response {
+function problem(
+  services: Services,
+  requestId: string,
+  error: DomainError,
+  limits?: LimitHeaders,
+): Response {
   const body = problemOf(error, services.config.baseUrl, requestId);
-  const headers: Record<string, string> = { ...PROBLEM_HEADERS, "x-request-id": requestId };
+  const { allowance } = error.extra;
+  const headers: Record<string, string> = {
+    ...PROBLEM_HEADERS,
+    "x-request-id": requestId,
+    ...allowance === undefined ? limits : headersOf(allowance),
+  };
   if (error.extra.retryAfterS !== undefined) headers["retry-after"] = `${error.extra.retryAfterS}`;
   if (body.status === 401) headers["www-authenticate"] = 'ApiKey realm="purser"';
   return new Response(JSON.stringify(body), { status: body.status, headers });

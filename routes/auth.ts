@@ -128,7 +128,7 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
 
 /** The key of a request: x-api-key, or Authorization bare or after Bearer. */
 function keyOf(headers: Headers): string | null {
-  const key = headers.get("x-api-key") ?? headers.get("authorization");
+  const key = headers.get("x-api-key") || headers.get("authorization");
   if (key === null || key.trim() === "") return null;
   return key.trim().replace(/^Bearer +/i, "");
 }

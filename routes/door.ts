@@ -6,6 +6,7 @@
 import { hash } from "node:crypto";
 import {
   type Answer,
+  type AnswerSeal,
   type Db,
   type IdempotencyClaim,
   keepRefusal,
@@ -34,6 +35,10 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export interface DoorOptions {
   /** Takes the ledger's gate: for whatever writes an account row. */
   gate?: boolean;
+  /** The answer shows a secret: what is kept of it under an idempotency key is sealed. */
+  secret?: boolean;
+  /** The realm that a command of the platform is about. */
+  realm?: string;
   /** Does everything and takes it back; answers what would have been. No key is claimed. */
   dryRun?: boolean;
   /**
@@ -57,6 +62,9 @@ export async function command<P, Q, B>(
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
     gate: options.gate ?? false,
+    fields: fieldsOf(call.body),
+    realm: options.realm,
+    seal: options.secret ? sealOf(call) : undefined,
     print: (result) =>
       "view" in result
         ? { status: call.route.status, body: JSON.stringify(result.view) }
@@ -167,6 +175,20 @@ function digestId(text: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
     hex.slice(20, 32)
   }`;
+}
+
+function fieldsOf(body: unknown): string[] | null {
+  return typeof body === "object" && body !== null ? Object.keys(body) : null;
+}
+
+/** Binds what is kept of an answer to the idempotency key that it is kept under. */
+function sealOf<P, Q, B>(call: Call<P, Q, B>): AnswerSeal {
+  const { secrets } = call.services;
+  const subject = call.idempotency?.key ?? "";
+  return {
+    close: (body) => secrets.seal("answer", subject, body).toBase64(),
+    open: (kept) => secrets.open("answer", subject, Uint8Array.fromBase64(kept)),
+  };
 }
 
 function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {

@@ -6,6 +6,7 @@
 import type { z } from "zod";
 import type { Actor } from "../domain/actor.ts";
 import type { IdempotencyClaim } from "../domain/command.ts";
+import type { Cost } from "../domain/credits.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Claims } from "../domain/tokens.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
@@ -58,6 +59,10 @@ export interface Route<P, Q, B> {
   summary: string;
   description?: string;
   access: Access;
+  /** Answers only at the host of the administrators' address, where that is another one. */
+  admin?: true;
+  /** What the realm is charged; a read or a write by its method unless given. */
+  cost?: Cost;
   params?: z.ZodType<P>;
   query?: z.ZodType<Q>;
   body?: z.ZodType<B>;

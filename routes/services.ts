@@ -4,7 +4,9 @@ import type { Pool } from "../domain/command.ts";
 import type { Keyring } from "../domain/keyring.ts";
 import type { RealmContexts } from "../domain/realm_context.ts";
 import type { Ladders } from "../domain/realms.ts";
+import type { Secrets } from "../domain/serving_secrets.ts";
 import type { Log } from "../log.ts";
+import type { Limits } from "./limits.ts";
 
 /** The parts that routes work with. */
 export interface Services {
@@ -15,6 +17,8 @@ export interface Services {
   ladders: Ladders;
   realms: RealmContexts;
   keyring: Keyring;
+  secrets: Secrets;
+  limits: Limits;
   /** Tells the workers of this process that a realm has something to do. */
   wake(realm: string): void;
   now(): number;

@@ -16,6 +16,8 @@ import { command, query } from "./door.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
+/** How long a login waits while others of its user are being checked. */
+const REST_MS = 25;
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
@@ -27,20 +29,22 @@ const login = {
   answer: SessionView,
   errors: ERRORS,
 } as const;
-const user = (path: string) =>
-  route({
+function user(path: string): AnyRoute {
+  return route({
     ...login,
     path,
     summary: "Log in as a user",
     body: UserLogin,
     handle: (call) => openSession(call, { ...call.body, admin: false }),
   });
+}
 
 /** The routes of logins. */
 export const sessionRoutes: readonly AnyRoute[] = [
   route({
     ...login,
     path: "/v1/auth/admins/login",
+    admin: true,
     summary: "Log in as an administrator of the realm",
     body: AdminLogin,
     handle: (call) => openSession(call, { ...call.body, admin: true }),
@@ -110,10 +114,16 @@ async function openSession<P, Q, B>(
     if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
     throw new DomainError("auth.credentials", "the login is not right");
   }
-  const realm = await services.realms.find(found.realm);
-  const user = await logIn(realm!.pool, { ...login, at, address });
-  const claims = claimsOf(user, found.realm, at, services.config.tokenTtlS);
+  const realm = (await services.realms.find(found.realm))!;
+  const limits = await services.limits.admit(realm, call.route);
+  const action = `${call.route.method} ${call.route.path}`;
+  const entrant = await logIn(
+    realm.pool,
+    { ...login, action, at, address, requestId: call.requestId },
+    () => new Promise((resolve) => setTimeout(resolve, REST_MS)),
+  );
+  const claims = claimsOf(entrant.user, found.realm, entrant.at, services.config.tokenTtlS);
   const key = await services.keyring.sign(claims);
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
-  return { status: call.route.status, body };
+  return { status: call.route.status, body, headers: { ...limits } };
 }

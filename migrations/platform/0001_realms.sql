@@ -44,6 +44,22 @@ create table application_keys (
 create index application_keys_realm on application_keys (realm);
 comment on column application_keys.digest is 'SHA-256 of the key; the key itself is shown once and not kept.';
 
+create table drafts (
+  id uuid primary key,
+  placement bytea not null,
+  created_at timestamptz not null
+);
+comment on table drafts is 'Realms being made in databases of their own; what never becomes a realm is taken down again.';
+
+create table usage (
+  realm uuid not null references realms (id),
+  month date not null,
+  credits bigint not null default 0 check (credits >= 0),
+  requests bigint not null default 0 check (requests >= 0),
+  primary key (realm, month)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+comment on table usage is 'What realms with limits have used, added up about once a second by each process.';
+
 create table signing_keys (
   kid text primary key,
   jwk jsonb not null check (not jwk ? 'd'),
@@ -66,11 +82,15 @@ create table audit (
   id uuid primary key,
   actor uuid,
   action text not null,
+  realm uuid,
   entity uuid,
+  fields text[],
   request_id text not null,
   address text,
   created_at timestamptz not null
 );
+create index audit_realm on audit (realm, id);
+comment on column audit.fields is 'Names of the fields that the request gave; never their values.';
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin

@@ -57,10 +57,10 @@ create index revocations_xact on revocations (xact);
 comment on table revocations is 'Keys that no longer count: one key by jti, or all of a user issued before a time.';
 
 create table login_attempts (
-  id uuid primary key,
-  username text not null,
-  address text not null,
-  created_at timestamptz not null
+  subject text primary key,
+  wrong timestamptz[] not null default '{}',
+  pending timestamptz[] not null default '{}',
+  state text not null default 'open' check (state in ('open', 'busy', 'refused')),
+  updated_at timestamptz not null default now()
 );
-create index login_attempts_username on login_attempts (username, created_at);
-create index login_attempts_address on login_attempts (address, created_at);
+comment on table login_attempts is 'Per user or network address: logins of the last minute that were wrong, and those being checked.';

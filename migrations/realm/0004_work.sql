@@ -57,10 +57,15 @@ create table audit (
   actor uuid,
   action text not null,
   entity uuid,
+  fields text[],
   request_id text not null,
   address text,
   created_at timestamptz not null
 );
+create index audit_actor on audit (actor, id);
+create index audit_entity on audit (entity, id);
+comment on column audit.actor is 'The user; null for the operator of the installation, and for whoever failed to log in.';
+comment on column audit.fields is 'Names of the fields that the request gave; never their values.';
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin

@@ -14,10 +14,12 @@ import { parseStoredJson } from "../../domain/json.ts";
 import { openKeyring } from "../../domain/keyring.ts";
 import { openRealmContexts } from "../../domain/realm_context.ts";
 import { createRealm, type MadeRealm } from "../../domain/realms.ts";
+import { openSecrets } from "../../domain/serving_secrets.ts";
 import { createUser } from "../../domain/users.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { createLog } from "../../log.ts";
 import { type App, createApp } from "../../routes/app.ts";
+import { openLimits } from "../../routes/limits.ts";
 import type { Services } from "../../routes/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/runner.ts";
@@ -119,9 +121,10 @@ export async function testRealm(
 }
 
 function wire(config: Config, database: Database, ladders: Ladders): Services {
+  const log = createLog({ level: config.logLevel, format: "pretty" });
   return {
     config,
-    log: createLog({ level: config.logLevel, format: "pretty" }),
+    log,
     platform: database.platform,
     ladders,
     realms: openRealmContexts(database, Date.now),
@@ -131,6 +134,8 @@ function wire(config: Config, database: Database, ladders: Ladders): Services {
       tokenTtlS: config.tokenTtlS,
       now: Date.now,
     }),
+    secrets: openSecrets(PLATFORM_KEY),
+    limits: openLimits({ platform: database.platform, log, now: Date.now }),
     wake: () => {},
     now: Date.now,
   };
@@ -227,6 +232,7 @@ async function furnish(
     drain,
     async [Symbol.asyncDispose]() {
       chains.close();
+      await services.limits.close();
       await database.close();
     },
   };

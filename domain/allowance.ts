@@ -1,0 +1,10 @@
+/** What is left to a realm of its limits. @module */
+
+/** What is left to a realm. Null: without limit. */
+export interface Allowance {
+  /** Requests that a full bucket holds, those it holds now, and whole seconds until it is full. */
+  limit: number | null;
+  remaining: number;
+  resetS: number;
+  credits: number | null;
+}
