@@ -87,6 +87,7 @@ const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
 const RETRIES_MAX = 50;
 const DISCONNECTS_MAX = 40;
+const LOST_MS = 100;
 
 /** Opens the lane of a realm on a pool of one connection. */
 export function openLane(pool: Pool, options: LaneOptions): Lane {
@@ -231,7 +232,9 @@ async function insist<T>(
       // 23505: an attempt whose connection was lost has been committed meanwhile.
       const lost = isDisconnect(error) || (codeOf(error) === "23505" && disconnects > 0);
       if (lost && ++disconnects < DISCONNECTS_MAX) {
-        if (disconnects > 1) await pause(100);
+        // Not before the socket has closed: what the driver is given between a socket's error and
+        // its end is never answered. It waits as long itself before it connects again.
+        await pause(LOST_MS);
         continue;
       }
       if (!lost && !isContention(error) && !isTimeout(error)) throw error;
