@@ -36,7 +36,7 @@ export function openScripts(chain: CoinChainId, network: Network): Scripts {
     const index = new Map<string, string>();
     let done = 0;
     for (const address of watch.addresses) {
-      index.set(await script(address), address);
+      index.set(kept.get(address) ?? await script(address), address);
       if (++done % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
     }
     return index;

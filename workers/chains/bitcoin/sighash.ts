@@ -1,6 +1,7 @@
 /**
- * The digest that a signature of a witness input commits to (BIP-143), which Bitcoin Cash uses for
- * all inputs with its fork id. What all inputs share is hashed once, so signing many stays linear.
+ * What a signature commits to: the digest of witness inputs (BIP-143), which Bitcoin Cash uses for
+ * all inputs with its fork id, and the digest from before, which Dogecoin has. What all inputs share
+ * is made once; with BIP-143 signing many stays linear.
  * @module
  */
 import { fromHex, toHex } from "./scripts.ts";
@@ -72,6 +73,27 @@ export function digester(
     ].join("")));
 }
 
+/** Prepares the digests from before BIP-143, of all inputs and outputs (SIGHASH_ALL). */
+export function oldDigester(
+  transaction: DigestTransaction,
+  hash256: Hash256,
+): (at: number, script: string) => Uint8Array {
+  const { version, locktime, inputs, outputs } = transaction;
+  const blank = inputs.map(({ hash, index, sequence }) =>
+    `${reversed(hash)}${word(index)}00${word(sequence)}`
+  );
+  const start = word(version) + counted(inputs.length);
+  const end = counted(outputs.length) +
+    outputs.map(({ amount, script }) => long(amount) + withLength(script)).join("") +
+    word(locktime) + word(SIGHASH_ALL);
+  return (at, script) => {
+    const { hash, index, sequence } = inputs[at];
+    const own = reversed(hash) + word(index) + withLength(script) + word(sequence);
+    const all = blank.slice(0, at).join("") + own + blank.slice(at + 1).join("");
+    return hash256(fromHex(start + all + end));
+  };
+}
+
 /** Gives the P2PKH script of the key hash in a P2WPKH script, or the P2PKH script itself. */
 export function scriptCode(script: string): string {
   return script.startsWith("0014") ? `76a914${script.slice(4)}88ac` : script;
@@ -82,6 +104,13 @@ function word(value: number): string {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setUint32(0, value, true);
   return toHex(bytes);
+}
+
+/** One byte, or three for 253 and more. */
+function counted(count: number): string {
+  if (count < 253) return count.toString(16).padStart(2, "0");
+  if (count > 0xffff) throw new RangeError("no transaction of ours has so many");
+  return `fd${word(count).slice(0, 4)}`;
 }
 
 /** Eight bytes, the lowest first. */

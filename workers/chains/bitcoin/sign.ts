@@ -14,11 +14,14 @@ import { fromHex, isOurKind, toHex } from "./scripts.ts";
 import {
   digester,
   type DigestTransaction,
+  oldDigester,
   scriptCode,
   SIGHASH_ALL,
   SIGHASH_ALL_FORKID,
 } from "./sighash.ts";
 
+/** Other work gets its turn between so many signatures. */
+const SIGNED_AT_ONCE = 25;
 /** Offers to be replaced (BIP-125), or does not. */
 const SEQUENCE = { replaceable: 0xfffffffd, final: 0xffffffff };
 
@@ -35,7 +38,7 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
   if (await chain.scripts.script(signer) !== body.source || !isOurKind(chain.table, body.source)) {
     throw refused(`the coins are not ${signer}'s`);
   }
-  const raw = encode(chain, body, key, point);
+  const raw = await encode(chain, body, key, point);
   const seen = await inspectRaw(chain, raw);
   const fault = faultOf(plan, body, seen, decode(chain, raw).virtualSize());
   if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
@@ -89,7 +92,12 @@ function decode({ bitcoin }: CoinChain, raw: string) {
   }
 }
 
-function encode(chain: CoinChain, body: Body, key: Uint8Array, point: Uint8Array): string {
+async function encode(
+  chain: CoinChain,
+  body: Body,
+  key: Uint8Array,
+  point: Uint8Array,
+): Promise<string> {
   const { bitcoin, table } = chain;
   const transaction = new bitcoin.Transaction();
   transaction.version = table.version;
@@ -101,8 +109,9 @@ function encode(chain: CoinChain, body: Body, key: Uint8Array, point: Uint8Array
   const outputs = body.outputs.map(({ script, amount }) => ({ script, amount: BigInt(amount) }));
   for (const { script, amount } of outputs) transaction.addOutput(fromHex(script), amount);
   const whole = { version: table.version, locktime: 0, inputs, outputs };
-  const digest = digestOf(chain, body, whole, transaction);
+  const digest = digestOf(chain, body, whole);
   for (const at of inputs.keys()) {
+    if (at % SIGNED_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
     const signature = derOf(chain, chain.curve.sign(digest(at), key));
     if (table.witness) transaction.setWitness(at, [signature, point]);
     else transaction.setInputScript(at, bitcoin.script.compile([signature, point]));
@@ -115,14 +124,13 @@ function digestOf(
   { bitcoin, table }: CoinChain,
   body: Body,
   whole: DigestTransaction,
-  transaction: InstanceType<CoinChain["bitcoin"]["Transaction"]>,
 ): (at: number) => Uint8Array {
+  const { hash256 } = bitcoin.crypto;
   if (!table.witness && !table.forkId) {
-    const script = fromHex(body.source);
-    return (at) => transaction.hashForSignature(at, script, SIGHASH_ALL);
+    const digest = oldDigester(whole, hash256);
+    return (at) => digest(at, body.source);
   }
-  const sighash = table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL;
-  const digest = digester(whole, sighash, bitcoin.crypto.hash256);
+  const digest = digester(whole, table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL, hash256);
   const script = scriptCode(body.source);
   return (at) => digest(at, { amount: BigInt(body.inputs[at].amount), script });
 }

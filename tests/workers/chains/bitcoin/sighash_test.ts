@@ -6,6 +6,7 @@ import { equal } from "node:assert/strict";
 import {
   digester,
   type DigestTransaction,
+  oldDigester,
   scriptCode,
   SIGHASH_ALL,
   SIGHASH_ALL_FORKID,
@@ -78,6 +79,19 @@ Deno.test("digests are those of the library that signs one input at a time", () 
     for (const at of whole.inputs.keys()) {
       const expected = library.hashForWitnessV0(at, Uint8Array.fromHex(code), held, SIGHASH_ALL);
       equal(digest(at, { amount: held, script: code }).toHex(), expected.toHex());
+    }
+  }));
+});
+
+Deno.test("digests from before BIP-143 are those of the library, for many inputs too", () => {
+  fc.assert(fc.property(transaction, script, fc.nat({ max: 300 }), (whole, code, more) => {
+    const [some] = whole.inputs;
+    const inputs = [...whole.inputs, ...Array.from({ length: more }, () => some)];
+    const library = asBitcoin({ ...whole, inputs });
+    const digest = oldDigester({ ...whole, inputs }, hash256);
+    for (const at of [0, inputs.length - 1]) {
+      const expected = library.hashForSignature(at, Uint8Array.fromHex(code), SIGHASH_ALL);
+      equal(digest(at, code).toHex(), expected.toHex());
     }
   }));
 });

@@ -1,0 +1,181 @@
+/**
+ * How fast coin chains are read and coins are chosen: a block of 3000 transactions against 100 000
+ * watched scripts, through HTTP and JSON as from a node, and payments out of up to 10 000 coins.
+ * Runs by itself: `deno run --allow-net=127.0.0.1 --allow-read --allow-env bench/coins.ts`.
+ *
+ * @module
+ */
+import { openCoins } from "../workers/chains/bitcoin/chain.ts";
+import { feeAt } from "../workers/chains/bitcoin/fees.ts";
+import { COIN_TABLES } from "../workers/chains/bitcoin/networks.ts";
+import { planDraft } from "../workers/chains/bitcoin/payment.ts";
+import type { Coin, Draft } from "../workers/chains/order.ts";
+import type { Watch } from "../workers/chains/sight.ts";
+import { writeBitcoin } from "../domain/bitcoin_addresses.ts";
+
+const TRANSACTIONS = 3_000;
+const WATCHED = 100_000;
+const CLAIMS = 100_000;
+const ROUNDS = 5;
+const HEIGHT = 900_000;
+const FIRST = "ab".repeat(32);
+const SENDER = "ramp";
+const SOURCE = `0014${"aa".repeat(20)}`;
+
+/** A script that depends on nothing but a number. */
+function scriptAt(number: number): string {
+  return `0014${number.toString(16).padStart(40, "0")}`;
+}
+
+function idAt(number: number): string {
+  return number.toString(16).padStart(64, "0");
+}
+
+/** A block as `getblock` gives it at verbosity 2; every hundredth output is watched. */
+function blockText(): string {
+  const transactions = Array.from({ length: TRANSACTIONS }, (_, at) => ({
+    txid: idAt(at),
+    hash: idAt(at),
+    version: 2,
+    size: 371,
+    vsize: 208,
+    weight: 832,
+    locktime: 0,
+    vin: [0, 1].map((input) => ({
+      txid: idAt(2 ** 40 + 2 * at + input),
+      vout: input,
+      scriptSig: { asm: "", hex: "" },
+      txinwitness: ["30".repeat(72), "02".repeat(33)],
+      sequence: 0xfffffffd,
+    })),
+    vout: [0, 1, 2].map((n) => ({
+      value: `#${at}.${`${n}`.padStart(8, "1")}#`,
+      n,
+      scriptPubKey: {
+        asm: `0 ${"ef".repeat(20)}`,
+        desc: `addr(bc1q${"x".repeat(38)})#abcdefgh`,
+        hex: scriptAt((3 * at + n) % 100 === 0 ? 3 * at + n : 2 ** 40 + 3 * at + n),
+        address: `bc1q${"x".repeat(38)}`,
+        type: "witness_v0_keyhash",
+      },
+    })),
+    fee: "#0.00001234#",
+    hex: "ab".repeat(371),
+  }));
+  const block = {
+    hash: FIRST,
+    height: HEIGHT,
+    previousblockhash: FIRST,
+    time: 1,
+    tx: transactions,
+  };
+  // Amounts are numbers with eight places, which JSON.stringify() would not write.
+  return JSON.stringify(block).replace(/"#|#"/g, "");
+}
+
+function serve(block: string): Deno.HttpServer<Deno.NetAddr> {
+  const answers: Readonly<Record<string, string>> = {
+    getblockchaininfo: `{"chain":"regtest"}`,
+    getblockhash: `"${FIRST}"`,
+    getblock: block,
+  };
+  return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+    const { id, method } = await request.json();
+    return new Response(`{"result":${answers[method]},"error":null,"id":${id}}`);
+  });
+}
+
+async function watchOf(): Promise<Watch> {
+  const addresses = new Set<string>();
+  for (let at = 0; at < WATCHED; at++) {
+    const bytes = Uint8Array.fromHex(scriptAt(at));
+    addresses.add(await writeBitcoin("BITCOIN", "regtest", bytes) ?? "");
+  }
+  const claims = new Set(Array.from({ length: CLAIMS }, (_, at) => `${idAt(2 ** 40 + at)}:0`));
+  return { addresses, claims, contracts: null };
+}
+
+function coinsOf(many: number): Coin[] {
+  return Array.from({ length: many }, (_, at) => ({
+    hash: idAt(at),
+    index: 0,
+    address: SENDER,
+    amount: 10_000n + BigInt((at * 7919) % 99_991),
+    height: 1,
+    parent: null,
+  }));
+}
+
+function draftOf(amount: bigint | "all", rate: bigint): Draft {
+  const body = { rate: `${rate}`, step: "1000", source: SOURCE, scripts: [SOURCE] };
+  return {
+    order: { kind: "pay", from: SENDER, contract: null, payments: [{ to: "somebody", amount }] },
+    fee: feeAt(COIN_TABLES.BITCOIN, rate, [SOURCE]),
+    feePayer: SENDER,
+    lacking: 0n,
+    body: JSON.stringify(body),
+  };
+}
+
+/** Measures the best of several rounds, in milliseconds. */
+async function measured(work: () => Promise<unknown>): Promise<number> {
+  let best = Infinity;
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now();
+    await work();
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
+function print(what: string, ms: number, more = ""): void {
+  console.log(`${what.padEnd(58)} ${ms.toFixed(1).padStart(8)} ms  ${more}`);
+}
+
+async function scanning(): Promise<void> {
+  const block = blockText();
+  const server = serve(block);
+  const chain = await openCoins("BITCOIN", "regtest", [`http://127.0.0.1:${server.addr.port}`]);
+  const watch = await watchOf();
+  const size = `${(block.length / 2 ** 20).toFixed(1)} MiB of JSON`;
+  const scan = async (seen: Watch) => await Array.fromAsync(chain.scan(HEIGHT, HEIGHT, seen));
+  const start = performance.now();
+  const [{ transfers, consumed }] = await scan(watch);
+  const first = performance.now() - start;
+  const before = performance.now();
+  await scan({ ...watch, addresses: new Set([...watch.addresses]) });
+  const again = performance.now() - before;
+  print(`first scan, ${WATCHED} addresses turned into scripts`, first);
+  print("scan with a new watch of the same addresses", again);
+  const found = `${size}, ${transfers.length} transfers, ${consumed.length} coins spent`;
+  const best = await measured(() => scan(watch));
+  print(`block of ${TRANSACTIONS} transactions, watch known`, best, found);
+  chain.close();
+  await server.shutdown();
+}
+
+async function choosing(): Promise<void> {
+  const { BITCOIN } = COIN_TABLES;
+  for (const many of [100, 1_000, 10_000]) {
+    const stock = { nonce: null, coins: coinsOf(many) };
+    for (
+      const [what, amount, rate] of [
+        ["a payment of one coin's size", 50_000n, 20_000n],
+        ["a payment of fifty coins' size", 2_500_000n, 20_000n],
+        ["a payment while rates are low", 50_000n, 1_000n],
+        ["everything", "all", 1_000n],
+      ] as const
+    ) {
+      const draft = draftOf(amount, rate);
+      const plan = () => planDraft(BITCOIN, draft, stock);
+      const { claims } = plan();
+      const best = await measured(() => Promise.resolve(plan()));
+      print(`${what}, ${many} coins on offer`, best, `${claims.length} spent`);
+    }
+  }
+}
+
+if (import.meta.main) {
+  await scanning();
+  await choosing();
+}
