@@ -35,8 +35,8 @@ export interface Visibility {
   /** A row that counts as one's own whoever owns it: one's user record, one's identity. */
   ownId: string | null;
   deleted: "no" | "only" | "too";
-  /** Rows that are not shown, tallied neither; null for none. */
-  except: Condition | null;
+  /** Rows that belong to nobody and stand in no list; `shown` where they are asked for. */
+  concealed: { rows: Condition; shown: boolean } | null;
 }
 
 /** What a caller asks for besides. */
@@ -54,6 +54,9 @@ export interface Slice {
   after: string | null;
 }
 
+/** The owner that stands for all owners in tallies. */
+const EVERYONE = "00000000-0000-0000-0000-000000000000";
+
 /** Gives the ids of a part of a list, in order; null if there is no row to begin after. */
 export async function selectIds(
   db: Db,
@@ -61,45 +64,73 @@ export async function selectIds(
   wish: Wish,
   slice: Slice,
 ): Promise<string[] | null> {
-  const where = matching(db, source, wish);
+  const { sort, after, limit, offset } = slice;
   let behind = db`true`;
-  if (slice.after !== null) {
-    const anchor = await findAnchor(db, source, wish, slice.sort, slice.after);
+  if (after !== null) {
+    const anchor = await findAnchor(db, source, wish.visibility, sort, after);
     if (anchor === null) return null;
-    behind = afterOf(db, source.columns, slice.sort, anchor);
+    behind = afterOf(db, source.columns, sort, anchor);
   }
+  const rest = db`${matching(db, source, wish)} and ${behind}`;
+  const order = orderOf(db, source.columns, sort);
+  const where = armed(wish.visibility)
+    ? twoArms(db, source, wish.visibility, db`${rest} order by ${order} limit ${limit + offset}`)
+    : db`${reachOf(db, source, wish.visibility)} and ${rest}`;
   const query = db<{ id: string }[]>`
-    select id from ${db(source.table)} where ${where} and ${behind}
-    order by ${orderOf(db, source.columns, slice.sort)}
-    limit ${slice.limit} offset ${slice.offset}`;
-  const rows = await (isPlain(wish) && slice.sort.length === 0 ? query : unprepared(query));
+    select id from ${db(source.table)} where ${where} order by ${order}
+    limit ${limit} offset ${offset}`;
+  const rows = await (isPlain(wish) && sort.length === 0 ? query : unprepared(query));
   return rows.map((row) => row.id);
 }
 
 /** Counts the rows that match; plain counts of a tallied table do not read it. */
 export async function countMatching(db: Db, source: Source, wish: Wish): Promise<number> {
-  const { reaches, user, deleted, ownId } = wish.visibility;
-  const whole = reaches.includes("all");
-  const own = ownId === null && reaches.length === 1 && reaches[0] === "own";
-  if (isPlain(wish) && source.tallied === "sealed" && (whole || own)) {
-    return await countSealed(db, whole ? null : user);
-  }
-  if (isPlain(wish) && source.tallied && (whole || own)) {
-    const [row] = await db<{ living: string; dead: string }[]>`
-      select coalesce(sum(living), 0) as living, coalesce(sum(dead), 0) as dead from tallies
-      where collection = ${source.table} and ${whole ? db`true` : db`owner = ${user}::uuid`}`;
-    const living = deleted === "only" ? 0 : Number(row.living);
-    return living + (deleted === "no" ? 0 : Number(row.dead));
+  const { reaches, user, ownId, concealed } = wish.visibility;
+  const tallied = isPlain(wish) && reaches.length === 1 && !concealed?.shown;
+  if (tallied && source.tallied && (reaches[0] === "all" || reaches[0] === "own")) {
+    const owner = reaches[0] === "all" ? EVERYONE : user;
+    if (source.tallied === "sealed") return await countSealed(db, owner);
+    const foreign = armed(wish.visibility)
+      ? await countForeign(db, source, wish.visibility, ownId!)
+      : 0;
+    return foreign + await countTallied(db, source, owner, wish.visibility.deleted);
   }
   const query = db<{ n: string }[]>`
-    select count(*) as n from ${db(source.table)} where ${matching(db, source, wish)}`;
+    select count(*) as n from ${db(source.table)}
+    where ${reachOf(db, source, wish.visibility)} and ${matching(db, source, wish)}`;
   const [row] = await (isPlain(wish) ? query : unprepared(query));
   return Number(row.n);
 }
 
+async function countTallied(
+  db: Db,
+  source: Source,
+  owner: string,
+  deleted: Visibility["deleted"],
+): Promise<number> {
+  const [row] = await db<{ living: string; dead: string }[]>`
+    select coalesce(sum(living), 0) as living, coalesce(sum(dead), 0) as dead from tallies
+    where collection = ${source.table} and owner = ${owner}::uuid`;
+  const living = deleted === "only" ? 0 : Number(row.living);
+  return living + (deleted === "no" ? 0 : Number(row.dead));
+}
+
+/** Counts the row that is one's own and has another owner: one or none. */
+async function countForeign(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  ownId: string,
+): Promise<number> {
+  const rows = await db`
+    select 1 from ${db(source.table)} where id = ${ownId}::uuid
+      and owner is distinct from ${visibility.user}::uuid and ${alive(db, source, visibility)}`;
+  return rows.length;
+}
+
 /** Counts transactions: those sealed were tallied, those not yet are few. One statement, one moment. */
-async function countSealed(db: Db, owner: string | null): Promise<number> {
-  const [row] = owner === null
+async function countSealed(db: Db, owner: string): Promise<number> {
+  const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
       select seq + (select coalesce(sum(cardinality(transactions)), 0) from ledger_commits) as n
       from seal_head`
@@ -119,8 +150,8 @@ export async function isVisible(
   id: string,
 ): Promise<boolean> {
   const rows = await db`
-    select 1 from ${db(source.table)}
-    where id = ${id}::uuid and ${visible(db, source, visibility)}`;
+    select 1 from ${db(source.table)} where id = ${id}::uuid
+      and ${reachOf(db, source, visibility, true)} and ${alive(db, source, visibility)}`;
   return rows.length > 0;
 }
 
@@ -138,61 +169,98 @@ export async function markDeleted(
   return rows.length > 0;
 }
 
-/** Adds up the deltas of each owner, so that a count reads few rows. */
+/** Adds up the deltas of owners that have new ones, so that a count reads few rows. */
 export async function compactTallies(db: Db): Promise<void> {
   await db`
-    with gone as (
-      delete from tallies where (collection, owner) in (
-        select collection, owner from tallies group by collection, owner having count(*) > 1 limit 1000)
-      returning collection, owner, living, dead
+    with busy as (
+      select distinct collection, owner from (
+        select collection, owner from tallies where not summed limit 100000) fresh
+    ), gone as (
+      delete from tallies t using busy b where t.collection = b.collection and t.owner = b.owner
+      returning t.collection, t.owner, t.living, t.dead
     )
-    insert into tallies (collection, owner, living, dead)
-    select collection, owner, sum(living), sum(dead) from gone group by collection, owner`;
+    insert into tallies (collection, owner, living, dead, summed)
+    select collection, owner, sum(living), sum(dead), true from gone group by collection, owner`;
 }
 
 function isPlain(wish: Wish): boolean {
   return wish.search === null && wish.condition.op === "and" && wish.condition.of.length === 0;
 }
 
+/** Whether one's own are found in two ways: by the owner, and by the id of a row of another's. */
+function armed({ reaches, ownId }: Visibility): boolean {
+  return ownId !== null && reaches.length === 1 && reaches[0] === "own";
+}
+
+/** What a caller asks for, of the rows that it reaches. */
 function matching(db: Db, source: Source, wish: Wish): Fragment {
   const { columns } = source;
   const search = wish.search === null
     ? db`true`
     : searchOf(db, columns, wish.search.targets, wish.search.text);
-  return db`${visible(db, source, wish.visibility)}
+  return db`${alive(db, source, wish.visibility)}
     and ${whereOf(db, columns, wish.condition)} and ${search}`;
 }
 
-function visible(db: Db, source: Source, visibility: Visibility): Fragment {
-  const { reaches, deleted, user, ownId } = visibility;
-  const mine = db`(select id from accounts where owner = ${user}::uuid)`;
-  const parts = reaches.map((reach) => {
-    switch (reach) {
-      case "all":
-        return db`true`;
-      case "own":
-        return ownId === null
-          ? db`owner = ${user}::uuid`
-          : db`(owner = ${user}::uuid or id = ${ownId}::uuid)`;
-      case "incoming":
-        return db`id in (select transaction from entries where account in ${mine} and amount > 0)`;
-      case "outgoing":
-        return db`id in (select transaction from entries where account in ${mine} and amount < 0)`;
-    }
-  });
-  const { except } = visibility;
-  const shown = except === null ? db`true` : db`not ${whereOf(db, source.columns, except)}`;
-  const reach = db`(${parts.reduce((all, part) => db`${all} or ${part}`)}) and ${shown}`;
-  if (!source.deletable || deleted === "too") return reach;
+/** Living rows, deleted ones or both; never those that stand in no list. */
+function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Fragment {
+  const listed = concealed === null || concealed.shown
+    ? db`true`
+    : db`not ${whereOf(db, source.columns, concealed.rows)}`;
+  if (!source.deletable || deleted === "too") return listed;
   return deleted === "only"
-    ? db`${reach} and deleted_at is not null`
-    : db`${reach} and deleted_at is null`;
+    ? db`${listed} and deleted_at is not null`
+    : db`${listed} and deleted_at is null`;
+}
+
+/** Rows within reach, in parentheses. `one`: they are few already, so each can be looked at. */
+function reachOf(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  one = false,
+): Fragment {
+  const { reaches, user, ownId, concealed } = visibility;
+  if (reaches.includes("all")) return db`(true)`;
+  const parts = reaches.map((reach) => {
+    if (reach === "own") {
+      return ownId === null
+        ? db`owner = ${user}::uuid`
+        : db`(owner = ${user}::uuid or id = ${ownId}::uuid)`;
+    }
+    const account = reach === "incoming" ? db`destination` : db`source`;
+    return db`exists (select from accounts a where a.id = ${account} and a.owner = ${user}::uuid)`;
+  });
+  if (concealed?.shown) parts.push(whereOf(db, source.columns, concealed.rows));
+  const flows = reaches.some((reach) => reach === "incoming" || reach === "outgoing");
+  if (flows && !one) return db`id in (${flowing(db, source, visibility)})`;
+  return db`(${parts.reduce((all, part) => db`${all} or ${part}`)})`;
+}
+
+/** The ids of transactions within reach, by way of the accounts: no index leads there otherwise. */
+function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragment {
+  const mine = db`(select id from accounts where owner = ${user}::uuid)`;
+  return reaches.map((reach) => {
+    if (reach === "own") return db`select id from ${db(source.table)} where owner = ${user}::uuid`;
+    const sign = reach === "incoming" ? db`amount > 0` : db`amount < 0`;
+    return db`select transaction from entries where account in ${mine} and ${sign}`;
+  }).reduce((all, part) => db`${all} union all ${part}`);
+}
+
+/** Rows by their owner and the one by its id, each found by an index; an `or` would read them all. */
+function twoArms(db: Db, source: Source, visibility: Visibility, rest: Fragment): Fragment {
+  const { user, ownId } = visibility;
+  const table = db(source.table);
+  return db`id in (
+    (select id from ${table} where owner = ${user}::uuid and ${rest})
+    union all
+    (select id from ${table} where id = ${ownId}::uuid and ${rest}))`;
 }
 
 async function findAnchor(
   db: Db,
   source: Source,
-  wish: Wish,
+  visibility: Visibility,
   sort: readonly SortKey[],
   id: string,
 ): Promise<{ id: string; keys: (string | null)[] } | null> {
@@ -200,6 +268,7 @@ async function findAnchor(
   // The scope stands here too: where a foreign row would sort is nobody else's business.
   const [row] = await unprepared(db<{ keys: (string | null)[] }[]>`
     select ${anchorOf(db, source.columns, sort)} as keys from ${db(source.table)}
-    where id = ${id}::uuid and ${visible(db, source, wish.visibility)}`);
+    where id = ${id}::uuid and ${reachOf(db, source, visibility, true)}
+      and ${alive(db, source, visibility)}`);
   return row === undefined ? null : { id, keys: row.keys };
 }

@@ -20,6 +20,7 @@ import { Flag, FreeForm, Id } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { viewIdentity } from "./identities.ts";
 import { compare } from "./money.ts";
+import { notFound } from "./permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 import { viewUser } from "./users.ts";
 
@@ -56,10 +57,12 @@ export const ACCOUNTS: Collection<AccountRow> = {
     "balance.total": { column: "total", type: "decimal" },
   },
   /** The ledger's counterparties are shown to realm administrators who ask for them by type. */
-  except: (actor, query) =>
-    roleOf(actor) === "admin" && reachesRealm(actor) && `${query ?? ""}`.includes('"system"')
-      ? null
-      : { op: "eq", at: { field: "type", path: [] }, value: "system" },
+  concealed: {
+    rows: { op: "eq", at: { field: "type", path: [] }, value: "system" },
+    asked: (actor, query) =>
+      roleOf(actor) === "admin" && reachesRealm(actor) &&
+      (query === null || `${query}`.includes('"system"')),
+  },
   read: selectAccounts,
   async show(db, actor, rows, populate) {
     const [views, aliases] = [
@@ -109,8 +112,12 @@ export async function changeAccount(
   id: string,
   input: z.infer<typeof AccountChange>,
 ): Promise<Record<string, unknown>> {
-  const row = await rowFor(tx, actor, ACCOUNTS, id, "write");
-  if (input.ramp != null) {
+  const row = await accountFor(tx, actor, id, "write");
+  if (input.ramp !== undefined && row.type !== "virtual") {
+    const message = "only virtual accounts are given a ramp";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/ramp", message }] });
+  }
+  if (typeof input.ramp === "string") {
     await resolveRamp(tx, actor, input.ramp, { asset: row.asset, testnet: row.testnet });
   }
   if (input.default && !row.is_default && row.holder !== null) {
@@ -135,7 +142,7 @@ export async function setState(
   id: string,
   state: "freeze" | "unfreeze" | "deactivate" | "activate",
 ): Promise<Record<string, unknown>> {
-  const row = await rowFor(tx, actor, ACCOUNTS, id, "write");
+  const row = await accountFor(tx, actor, id, "write");
   if (state === "deactivate") assertEmpty(row);
   if (state === "activate" && !row.enabled) {
     throw new DomainError("account.not_enabled", "the account is not ready yet");
@@ -152,7 +159,7 @@ export async function removeAccount(
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {
-  assertEmpty(await rowFor(tx, actor, ACCOUNTS, id, "delete"));
+  assertEmpty(await accountFor(tx, actor, id, "delete"));
   return await setDeleted(tx, actor, ACCOUNTS, id, true);
 }
 
@@ -162,11 +169,24 @@ export async function restoreAccount(
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {
-  const row = await rowFor(tx, actor, ACCOUNTS, id, "undelete");
+  const row = await accountFor(tx, actor, id, "undelete");
   if (row.is_default && row.deleted_at !== null) {
     await updateAccount(tx, row.id, { ...row, is_default: false }, actor.at);
   }
   return await setDeleted(tx, actor, ACCOUNTS, id, false);
+}
+
+/** Finds an account to change; the ledger's counterparties are nobody's to change. */
+async function accountFor(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  act: "write" | "delete" | "undelete",
+): Promise<AccountRow> {
+  const row = await rowFor(tx, actor, ACCOUNTS, id, act);
+  if (row.type !== "system") return row;
+  if (!ACCOUNTS.concealed!.asked(actor, null)) throw notFound("account.not_found");
+  throw new DomainError("permission.owner", "this account belongs to the ledger itself");
 }
 
 function assertEmpty(row: AccountRow): void {

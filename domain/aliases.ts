@@ -19,7 +19,7 @@ import { isId, newId } from "./ids.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
 
 /** A code by which an account or an identity is found. */
-export const AliasCode = text(200).regex(/^[^\s\u0000-\u001f]+$/, "blanks are not allowed").meta({
+export const AliasCode = text(200).regex(/^[^\s\p{Cc}]+$/u, "blanks are not allowed").meta({
   id: "AliasCode",
   description: "Unique in the realm, for accounts and identities together.",
   example: "alice",

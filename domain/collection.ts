@@ -19,7 +19,7 @@ import { DomainError, type ErrorCode } from "./errors.ts";
 import { invalidQuery, parseQuery } from "./filter.ts";
 import { isId } from "./ids.ts";
 import { pageOf, parseFields, parsePage, parseSearch, parseSort, parseWindow } from "./listing.ts";
-import { assertMay, notFound } from "./permissions.ts";
+import { assertMay, notFound, rightsOf } from "./permissions.ts";
 
 /** What shows rows; `populate` names what is shown whole instead of by id. */
 export type Shower<R> = (
@@ -45,8 +45,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   ownId?(db: Db, actor: Actor): Promise<string | null>;
   /** Whether transactions' scopes apply. */
   flows?: boolean;
-  /** Rows that this actor does not see unless its query asks for them; null for none. */
-  except?(actor: Actor, query: unknown): Condition | null;
+  /** Rows that belong to nobody and stand in no list, but for those who may and ask for them. */
+  concealed?: { rows: Condition; asked(actor: Actor, query: unknown): boolean };
 }
 
 /** A collection of whatever rows. */
@@ -148,14 +148,7 @@ export async function getEntity(
   id: string,
   given: Given,
 ): Promise<Record<string, unknown>> {
-  const scope = given.scope ?? (reachesRealm(actor) ? "all" : "own");
-  const visibility = {
-    ...await visibilityOf(db, actor, collection, scope),
-    except: collection.except?.(actor, '"system"') ?? null,
-  };
-  if (collection.flows && given.scope === undefined) {
-    visibility.reaches = [...visibility.reaches, "incoming", "outgoing"];
-  }
+  const visibility = await visibilityOf(db, actor, collection, given, true);
   const found = isId(id) && await isVisible(db, collection, visibility, id);
   if (!found) throw notFound(collection.notFound);
   return (await showAll(db, actor, collection, [id], given))[0];
@@ -217,49 +210,65 @@ export const MUTABLE_COLUMNS: Columns = {
 
 async function wishOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
   return {
-    visibility: {
-      ...await visibilityOf(db, actor, collection, given.scope),
-      except: collection.except?.(actor, given.query) ?? null,
-    },
+    visibility: await visibilityOf(db, actor, collection, given, false),
     condition: parseQuery(collection.columns, given.query),
     search: parseSearch(collection.columns, given.search, given.searchFields),
   };
 }
 
-/**
- * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default own;
- * a leading minus removes one; `deleted` shows deleted entities only, `false` those too.
- */
+/** Says which rows a request reaches; `one` where it names the row itself. */
 async function visibilityOf(
   db: Db,
   actor: Actor,
   collection: AnyCollection,
-  given: unknown,
+  given: Given,
+  one: boolean,
 ): Promise<Visibility> {
+  const { reaches, deleted } = scopeOf(actor, given.scope, collection.flows ?? false, one);
+  const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
+  const { concealed = null } = collection;
+  const shown = concealed?.asked(actor, one ? null : given.query ?? "") ?? false;
+  return {
+    reaches: [...reaches],
+    user: actor.user,
+    ownId,
+    deleted,
+    concealed: concealed && { rows: concealed.rows, shown },
+  };
+}
+
+/**
+ * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default, a
+ * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Where no
+ * reach is left it is as far as the actor sees; lists begin with what is its own.
+ */
+function scopeOf(actor: Actor, given: unknown, flows: boolean, one: boolean): {
+  reaches: Set<Visibility["reaches"][number]>;
+  deleted: Visibility["deleted"];
+} {
   const words = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
     .filter((word) => word !== "" && word !== "true");
   const reaches = new Set<Visibility["reaches"][number]>();
   let deleted: Visibility["deleted"] = "no";
-  let withoutOwn = false;
   for (const word of words) {
+    const name = word.replace(/^-/, "");
+    const isReach = name === "own" || name === "all" ||
+      (flows && (name === "incoming" || name === "outgoing"));
     if (word === "false") deleted = "too";
-    else if (word === "deleted" || word === "-deleted") {
-      deleted = word === "deleted" ? "only" : "no";
-    } else if (word === "own" || word === "all") reaches.add(word);
-    else if (collection.flows && (word === "incoming" || word === "outgoing")) reaches.add(word);
-    else if (word === "-own") withoutOwn = true;
-    else if (word === "-all" || word === "-incoming" || word === "-outgoing") {
-      reaches.delete(word.slice(1) as "all");
-    } else throw invalidQuery("/scope", `unknown scope ${JSON.stringify(word.slice(0, 60))}`);
+    else if (name === "deleted") deleted = word === name ? "only" : "no";
+    else if (!isReach) {
+      throw invalidQuery("/scope", `unknown scope ${JSON.stringify(word.slice(0, 60))}`);
+    } else if (word === name) reaches.add(name);
   }
-  if (withoutOwn && reaches.size === 0) reaches.add("all");
+  for (const word of words) if (word.startsWith("-")) reaches.delete(word.slice(1) as "own");
   if (reaches.has("all") && !reachesRealm(actor)) {
     throw new DomainError("permission.scope", "the scope all takes a user of scope realm");
   }
-  if (reaches.size === 0) reaches.add("own");
-  if (withoutOwn && reaches.size > 1) reaches.delete("own");
-  const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
-  return { reaches: [...reaches], user: actor.user, ownId, deleted, except: null };
+  if (reaches.size > 0) return { reaches, deleted };
+  if (words.length === 0 && !one) return { reaches: new Set(["own"]), deleted };
+  if (rightsOf(actor).read === "all") return { reaches: new Set(["all"]), deleted };
+  const seen = flows ? ["own", "incoming", "outgoing"] as const : ["own"] as const;
+  return { reaches: new Set(seen), deleted };
 }
 
 /** Reads and shows rows in the order of their ids, cut down to the fields asked for. */

@@ -71,6 +71,7 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
   { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: refreshFees },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
+  { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
 ];
 const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
@@ -273,8 +274,11 @@ async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {
   desk.ratesUpTo.set(realm.id, await copyRates(desk.database.platform, pool, after));
 }
 
+async function sumTallies({ pool }: Bench): Promise<void> {
+  await locking(pool, compactTallies);
+}
+
 async function tidyRealm({ pool }: Bench): Promise<void> {
-  await reading(pool, compactTallies);
   await locking(pool, async (tx) => {
     await deleteOldAnswers(tx);
     await deleteStale(tx);

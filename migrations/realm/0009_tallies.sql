@@ -1,6 +1,6 @@
 -- What:     tallies, how many rows each owner has in the collections that lists count.
 -- Why:      a page of millions of rows says its total without reading them (contract, section 6).
--- Locks:    none, the table is new; triggers are added to tables of a realm that is being migrated.
+-- Locks:    share row exclusive on five tables for their triggers and indexes.
 -- Backfill: none, no realm has rows yet.
 -- Undo:     forward only.
 
@@ -8,25 +8,30 @@ create table tallies (
   collection text not null,
   owner uuid not null,
   living bigint not null,
-  dead bigint not null
+  dead bigint not null,
+  summed boolean not null default false
 );
 create index tallies_owner on tallies (collection, owner);
+create index tallies_new on tallies (collection, owner) where not summed;
 comment on table tallies is
-  'Deltas, added in the transaction that causes them and summed up in the background: no row is contended for.';
+  'Deltas, added in the transaction that causes them and summed up in the background: no row is contended for. '
+  'The owner of zeros stands for all owners.';
 
 create function tally_new() returns trigger language plpgsql as $$
 begin
   insert into tallies (collection, owner, living, dead)
-    select tg_table_name, f.owner, count(*), 0 from fresh f where f.owner is not null group by f.owner;
+    select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
+    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
 end $$;
 
 create function tally_change() returns trigger language plpgsql as $$
 begin
   if new.owner is not null then
-    insert into tallies (collection, owner, living, dead) values (tg_table_name, new.owner,
-      case when new.deleted_at is null then 1 else -1 end,
-      case when new.deleted_at is null then -1 else 1 end);
+    insert into tallies (collection, owner, living, dead)
+      select tg_table_name, x.owner, case when new.deleted_at is null then 1 else -1 end,
+        case when new.deleted_at is null then -1 else 1 end
+      from (values (new.owner), ('00000000-0000-0000-0000-000000000000'::uuid)) x(owner);
   end if;
   return null;
 end $$;
@@ -40,5 +45,7 @@ begin
     execute format('create trigger %I after update of deleted_at on %I for each row
       when ((old.deleted_at is null) <> (new.deleted_at is null)) execute function tally_change()',
       t || '_tally_change', t);
+    -- Deleted rows are few: they are listed without passing by the living.
+    execute format('create index %I on %I (owner, id) where deleted_at is not null', t || '_deleted', t);
   end loop;
 end $$;
