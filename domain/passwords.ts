@@ -54,6 +54,17 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return difference === 0;
 }
 
+/** The work of one argon2id. */
+export interface Derivation {
+  /** The password's bytes. */
+  secret: Uint8Array;
+  salt: Uint8Array;
+  /** KiB. */
+  memory: number;
+  passes: number;
+  lanes: number;
+}
+
 async function argon2id(
   password: string,
   salt: Uint8Array,
@@ -62,6 +73,13 @@ async function argon2id(
   lanes: number,
 ): Promise<Uint8Array> {
   const secret = new TextEncoder().encode(password.normalize("NFKC"));
+  const work = { secret, salt, memory, passes, lanes };
+  return await deriveByPlatform(work) ?? await deriveByWasm(work);
+}
+
+/** Derives by the platform's WebCrypto; null where it has no argon2id. */
+export async function deriveByPlatform(work: Derivation): Promise<Uint8Array | null> {
+  const { secret, salt, memory, passes, lanes } = work;
   try {
     // Argon2 is not in TypeScript's types of WebCrypto yet.
     const subtle = crypto.subtle as unknown as {
@@ -72,18 +90,21 @@ async function argon2id(
     const algorithm = { name: "Argon2id", memory, passes, parallelism: lanes, nonce: salt };
     return new Uint8Array(await subtle.deriveBits(algorithm, key, BYTES * 8));
   } catch (error) {
-    if (
-      !(error instanceof DOMException && error.name === "NotSupportedError") &&
-      !(error instanceof TypeError)
-    ) throw error;
+    const absent = error instanceof DOMException && error.name === "NotSupportedError";
+    if (absent || error instanceof TypeError) return null;
+    throw error;
   }
-  const { argon2id: slow } = await import("hash-wasm");
-  return await slow({
-    password: secret,
-    salt,
-    memorySize: memory,
-    iterations: passes,
-    parallelism: lanes,
+}
+
+/** Derives in WebAssembly, on the event loop. */
+export async function deriveByWasm(work: Derivation): Promise<Uint8Array> {
+  const { argon2id } = await import("hash-wasm");
+  return await argon2id({
+    password: work.secret,
+    salt: work.salt,
+    memorySize: work.memory,
+    iterations: work.passes,
+    parallelism: work.lanes,
     hashLength: BYTES,
     outputType: "binary",
   });

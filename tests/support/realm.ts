@@ -52,6 +52,15 @@ export interface TestUser {
   send: Send;
 }
 
+/** A further process that serves the same installation. */
+export interface TestProcess extends AsyncDisposable {
+  services: Services;
+  database: Database;
+  app: App;
+  /** Sends with a key, or without one. */
+  send: (key: string | null) => Send;
+}
+
 /** A realm of a test. */
 export interface TestRealm extends AsyncDisposable {
   id: string;
@@ -65,6 +74,8 @@ export interface TestRealm extends AsyncDisposable {
   operator: Send;
   /** Sends without any key. */
   nobody: Send;
+  /** Another process, as far as the service can tell: nothing shared but the database. */
+  another(env?: Record<string, string>): TestProcess;
   user(of?: { role?: Role; scope?: Scope }): Promise<TestUser>;
   /** A currency of the administrator, whose account holds the supply. */
   currency(supply: string, name?: string): Promise<{ name: string; account: string }>;
@@ -196,6 +207,7 @@ async function furnish(
     admin,
     operator: send(PLATFORM_KEY),
     nobody: send(null),
+    another: (env) => anotherProcess(services, env),
     command: (work, gate = false) => serializable(pool, work, { gate }),
     async user(of = {}) {
       const row = await serializable(
@@ -238,6 +250,27 @@ async function furnish(
   };
 }
 
+function anotherProcess(first: Services, env: Record<string, string> = {}): TestProcess {
+  const config = testConfig(env);
+  const database = openDatabase({
+    url: config.databaseUrl!,
+    prepare: config.databasePrepare,
+    parseJson: parseStoredJson,
+  });
+  const services = wire(config, database, first.ladders);
+  const app = createApp(services, PLATFORM_KEY);
+  return {
+    services,
+    database,
+    app,
+    send: sender(app),
+    async [Symbol.asyncDispose]() {
+      await services.limits.close();
+      await database.close();
+    },
+  };
+}
+
 function expectCreated(answer: Answer): Answer {
   if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
   return answer;
@@ -246,7 +279,8 @@ function expectCreated(answer: Answer): Answer {
 function sender(app: App): (key: string | null) => Send {
   return (key) => async (method, path, body, headers = {}) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const request = new Request(`http://purser.test${path}`, {
+    const origin = path.startsWith("http") ? "" : "http://purser.test";
+    const request = new Request(`${origin}${path}`, {
       method,
       body: text,
       headers: {
