@@ -43,6 +43,8 @@ const ARGS: readonly string[] = [
   ..."-regtest -server=1 -listen=0 -dnsseed=0 -discover=0 -listenonion=0 -upnp=0".split(" "),
   ..."-rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=test -rpcpassword=test".split(" "),
   ..."-fallbackfee=0.0001 -dbcache=16 -par=1 -printtoconsole=0 -persistmempool=0".split(" "),
+  // A thousand keys made ahead are most of the time that a start takes.
+  "-keypool=1",
   // Else the extension block awakes at height 431 and mining stops.
   "-vbparams=mweb:9999999999:9999999999",
   // Litecoin's node takes no replacement unless told.
