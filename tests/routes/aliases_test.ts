@@ -1,0 +1,114 @@
+/** Aliases: one directory for accounts and identities, each code assigned once. @module */
+import { deepEqual, equal } from "node:assert/strict";
+import { testRealm } from "../support/realm.ts";
+
+Deno.test("POST /v1/aliases names an account or an identity, each code once", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const { identity } = realm.admin;
+  const first = await realm.admin.send("POST", "/v1/aliases", {
+    alias: "shop",
+    type: "account",
+    account,
+    data: { a: 1 },
+  });
+  deepEqual([first.status, first.body.account, first.body.data], [201, account, { a: 1 }]);
+  for (const target of [{ type: "account", account }, { type: "identity", identity }]) {
+    const { status, body } = await realm.admin.send("POST", "/v1/aliases", {
+      alias: "shop",
+      ...target,
+    });
+    deepEqual([status, body.code], [409, "alias.taken"]);
+  }
+  const second = { alias: "me", type: "identity", identity };
+  equal((await realm.admin.send("POST", "/v1/aliases", second)).status, 201);
+  equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).body.alias, "shop");
+  equal((await realm.admin.send("GET", `/v1/identities/${identity}`)).body.alias, "me");
+});
+
+Deno.test("POST /v1/aliases refuses what names no target, or two, or another's", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const { identity } = realm.admin;
+  const wrong = [
+    { alias: "x", type: "account" },
+    { alias: "x", type: "account", identity },
+    { alias: "x", type: "account", account, identity },
+    { alias: "x", type: "other", account },
+    { alias: "", type: "account", account },
+    { alias: "a b", type: "account", account },
+    { alias: "x".repeat(201), type: "account", account },
+    { type: "account", account },
+  ];
+  for (const body of wrong) {
+    const answer = await realm.admin.send("POST", "/v1/aliases", body);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"], JSON.stringify(body));
+  }
+  const reader = await realm.user({ scope: "realm" });
+  const seen = await reader.send("POST", "/v1/aliases", { alias: "x", type: "account", account });
+  deepEqual([seen.status, seen.body.code], [403, "permission.owner"]);
+  const gone = { alias: "x", type: "identity", identity: crypto.randomUUID() };
+  equal((await realm.admin.send("POST", "/v1/aliases", gone)).body.code, "identity.not_found");
+});
+
+Deno.test("an alias given on creation is made with the entity, or neither is", async () => {
+  await using realm = await testRealm();
+  const { name } = await realm.currency("1");
+  const body = { type: "virtual", asset: name, alias: "till" };
+  const account = await realm.admin.send("POST", "/v1/accounts", body);
+  deepEqual([account.status, account.body.alias], [201, "till"]);
+  const identity = await realm.admin.send("POST", "/v1/identities", { alias: "ada" });
+  deepEqual([identity.status, identity.body.alias], [201, "ada"]);
+  const count = async () => (await realm.admin.send("GET", "/v1/accounts/count")).body;
+  const before = await count();
+  const taken = await realm.admin.send("POST", "/v1/accounts", { ...body, alias: "ada" });
+  deepEqual([taken.status, taken.body.code], [409, "alias.taken"]);
+  equal(await count(), before);
+  const all = await realm.admin.send("GET", "/v1/aliases/all?populate=account,identity");
+  deepEqual(
+    all.body.map((row: { alias: string; account?: { id: string }; identity?: { id: string } }) => [
+      row.alias,
+      row.account?.id ?? row.identity?.id,
+    ]),
+    [["till", account.body.id], ["ada", identity.body.id]],
+  );
+});
+
+Deno.test("of many who claim one alias at once a single one gets it", async () => {
+  await using realm = await testRealm();
+  const { name } = await realm.currency("1");
+  const answers = await Promise.all([
+    ...Array.from(
+      { length: 5 },
+      () => realm.admin.send("POST", "/v1/identities", { alias: "one" }),
+    ),
+    ...Array.from(
+      { length: 5 },
+      () =>
+        realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name, alias: "one" }),
+    ),
+  ]);
+  deepEqual(answers.map((answer) => answer.status).sort(), [201, ...Array(9).fill(409)]);
+});
+
+Deno.test("a deleted alias leads nowhere, its code stays taken, and it comes back", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("5");
+  const to = await realm.account({ asset: name });
+  const body = { alias: "till", type: "account", account: to };
+  const { id } = (await realm.admin.send("POST", "/v1/aliases", body)).body;
+  const pay = () =>
+    realm.admin.send("POST", "/v1/transactions", {
+      source: { account },
+      destination: { alias: "till" },
+      value: "1",
+    });
+  equal((await pay()).status, 201);
+  equal((await realm.admin.send("DELETE", `/v1/aliases/${id}`)).body.deleted, true);
+  equal((await pay()).body.code, "alias.not_found");
+  equal((await realm.admin.send("GET", `/v1/accounts/${to}`)).body.alias, null);
+  equal((await realm.admin.send("POST", "/v1/aliases", body)).body.code, "alias.taken");
+  equal((await realm.admin.send("POST", `/v1/aliases/${id}/undelete`)).status, 200);
+  equal((await pay()).status, 201);
+  equal((await realm.balance(to)).total, "2");
+});
