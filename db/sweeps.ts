@@ -94,18 +94,34 @@ export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
   await tx`update deposits set sweep = null where sweep = ${sweep}`;
 }
 
-/** Lists accounts of a place with open sweeps that wait for a better moment. */
-export async function selectWaiting(
+/**
+ * Lists deposit accounts of a place whose value should have gone on and has not: their sweep waits
+ * for a better moment, or whoever had to take the next step was lost.
+ */
+export async function selectForgotten(
   db: Db,
   place: PlaceKey,
-  limit: number,
+  of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ account: string }[]>`
-    select account from sweeps
-    where chain = ${place.chain} and network = ${place.network} and state in ('new', 'waiting')
-      and coalesce(updated_at, created_at) < now() - interval '60 seconds'
-    order by id limit ${limit}`;
+    select s.account from sweeps s
+    where s.chain = ${place.chain} and s.network = ${place.network}
+      and s.state in ('new', 'waiting', 'topped')
+      and coalesce(s.updated_at, s.created_at) < now() - make_interval(secs => ${of.seconds})
+    union
+    select d.account from deposits d join accounts a on a.id = d.account
+    where d.status = 'CONFIRMED' and d.sweep is null and d.chain = ${place.chain}
+      and d.network = ${place.network} and a.type = 'deposit' and a.total > 0
+      and d.updated_at < now() - make_interval(secs => ${of.seconds})
+    limit ${of.limit}`;
   return rows.map((row) => row.account);
+}
+
+/** Puts off the next look at sweeps that wait. */
+export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
+  await tx`
+    update sweeps set updated_at = now() where state in ('new', 'waiting', 'topped')
+      and account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
 }
 
 /** What there is to forward of a deposit account: in the ledger, and between which addresses. */

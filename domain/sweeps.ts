@@ -13,9 +13,11 @@ import {
   lockOpenSweep,
   lockSweep,
   markSweepFailed,
+  selectForgotten,
   selectForward,
   selectSwept,
   type SweepRow,
+  touchSweeps,
   updateSweep,
 } from "../db/sweeps.ts";
 import type { Actor } from "./actor.ts";
@@ -28,6 +30,7 @@ import { enqueue } from "./jobs.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits, subtract } from "./money.ts";
 import { createOrder, type OrderRow } from "./orders.ts";
+import type { ChainPlace } from "./places.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
 
@@ -39,6 +42,9 @@ export type SweepStep =
 
 /** After a failure that may pass, a sweep is tried again. */
 const RETRY_MS = 60_000;
+/** What waits, because it is worth less than its fee, is looked at again after so long. */
+const PATIENCE_S = 600;
+const REVIVED_AT_ONCE = 20;
 
 /** Has an account's value forwarded, as soon as that makes sense. */
 export async function forwardLater(
@@ -48,6 +54,17 @@ export async function forwardLater(
   runAt?: number,
 ): Promise<void> {
   await enqueue(tx, actor, "deposit.forward", { account }, { lane: `forward ${account}`, runAt });
+}
+
+/** Takes up sweeps that wait for a better moment, and those that were lost. */
+export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Promise<void> {
+  const of = { seconds: PATIENCE_S, limit: REVIVED_AT_ONCE };
+  const accounts = await selectForgotten(tx, place, of);
+  if (accounts.length === 0) return;
+  await touchSweeps(tx, accounts);
+  for (const account of accounts) {
+    await enqueue(tx, actor, "deposit.forward", { account }, { dedupe: account });
+  }
 }
 
 /** Takes the next step of an account's sweep, unless one is on its way already. */

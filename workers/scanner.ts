@@ -11,6 +11,7 @@ import { reading } from "../db/transaction.ts";
 import { findAsset } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { halt, recordStretch, rollBack, type SeenTransfer, WINDOW } from "../domain/sightings.ts";
+import { reviveSweeps } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Head, Scanned, Watch } from "./chains/sight.ts";
@@ -65,7 +66,10 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   const caughtUp = reached === head.height;
   const depth = Math.max(1, bench.chains.depth(at));
   await settleDeposits(bench, chain, { place, head, reached, depth, watch, caughtUp });
-  if (caughtUp) await refreshHoldings(bench, chain, { place, height: reached, watch });
+  if (caughtUp) {
+    await refreshHoldings(bench, chain, { place, height: reached, watch });
+    await bench.step((tx) => reviveSweeps(tx, bench.actor, place));
+  }
   return caughtUp ? "caught up" : "more";
 }
 
