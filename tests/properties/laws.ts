@@ -53,8 +53,8 @@ export const LAWS: Readonly<Record<string, string>> = {
   "what is in circulation was issued and not destroyed": `
     select c.name from currencies c
     join accounts a on a.asset = c.name and a.type <> 'system'
-    group by c.id, c.name having sum(a.total) <> coalesce((select sum(
-      case i.operation when 'issue' then i.amount else -i.amount end)
+    group by c.id, c.name, c.supply having sum(a.total) <> c.supply or c.supply <> coalesce((
+      select sum(case i.operation when 'issue' then i.amount else -i.amount end)
       from currency_issues i where i.currency = c.id), 0)`,
   "a reference is carried once": `
     select reference from transactions where reference is not null

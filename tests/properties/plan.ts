@@ -28,8 +28,8 @@ export type Deed =
   | { deed: "freeze" | "unfreeze" | "deactivate" | "activate" | "read"; account: number }
   /** Repeats an earlier call under its key, or another call under the same key. */
   | { deed: "again"; call: number; other: boolean }
-  /** Cuts a serving process's connection to its lane, whatever is in flight. */
-  | { deed: "cut"; instance: number }
+  /** Cuts connections of a serving process, whatever is in flight. */
+  | { deed: "cut"; instance: number; which: "all" | "lanes" }
   | { deed: "seal" };
 
 /** A deed, by whom, through which serving process, and how. */
@@ -159,11 +159,12 @@ export function plans(of: {
   steps: number;
   /** Serving processes that take part. */
   instances: number;
-  /** Whether connections are cut in mid-flight. */
-  cuts?: boolean;
+  /** Which connections are cut in mid-flight. */
+  cuts?: "all" | "lanes";
 }): fc.Arbitrary<Plan> {
   const instance = fc.nat({ max: of.instances - 1 });
-  const cut = fc.record({ deed: fc.constant("cut" as const), instance });
+  const which = fc.constant(of.cuts ?? "lanes");
+  const cut = fc.record({ deed: fc.constant("cut" as const), instance, which });
   const what = of.cuts
     ? fc.oneof({ weight: 7, arbitrary: deed }, { weight: 1, arbitrary: cut })
     : deed;

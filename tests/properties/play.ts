@@ -16,15 +16,20 @@ interface Show {
   /** Begins every key and reference, so that plans do not meet. */
   prefix: string;
   keys: number;
+  /** Connections are lost: everything is asked under a key, again until it is answered. */
+  stubborn: boolean;
 }
 
+/** By then everything is answered, also on a machine that has other things to do. */
+const ANSWER_MS = 20_000;
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));
 
 /** Plays a plan to its end. */
 export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<readonly Event[]> {
   const prefix = crypto.randomUUID().slice(0, 8);
-  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0 };
+  const stubborn = plan.flat().some(({ what }) => what.deed === "cut" && what.which === "all");
+  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0, stubborn };
   const clients = plan.map(async (steps, client) => {
     for (const step of steps) await take(show, client, step);
   });
@@ -36,8 +41,11 @@ export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<read
 
 async function take(show: Show, client: number, step: Step): Promise<void> {
   const { what } = step;
-  if (what.deed === "seal") return await show.stage.seal();
-  if (what.deed === "cut") return await show.stage.instances[what.instance].cut();
+  if (what.deed === "seal") return await show.stage.seal(); // on a connection that is not cut
+  if (what.deed === "cut") {
+    show.stage.instances[what.instance].cut(what.which);
+    return;
+  }
   if (what.deed === "again") return await repeat(show, client, step, what);
   const act = actOf(show, what);
   if (act === null) return;
@@ -46,7 +54,8 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
   if (how === "dry" && canBeTried(act)) {
     return await perform(show, client, step.instance, { by, act, dry: true });
   }
-  if ((how === "keyed" || how === "twice") && methodOf(act) === "POST") {
+  if (show.stubborn && act.kind === "release") return; // it takes no key
+  if ((show.stubborn || how === "keyed" || how === "twice") && methodOf(act) === "POST") {
     const call = { by, act, key: `${show.prefix}-${++show.keys}` };
     const other = (step.instance + 1) % show.stage.instances.length;
     const rival = how === "twice" ? [perform(show, client, other, call)] : [];
@@ -108,7 +117,8 @@ function actOf({ scene, recorder, prefix }: Show, what: Deed): Act | null {
     case "issue":
     case "destroy": {
       const { account, amount } = what;
-      return { kind: what.deed, currency: scene.currencies[0], account: at(account), amount };
+      const { currency, currencies: [asset] } = scene;
+      return { kind: what.deed, currency, asset, account: at(account), amount };
     }
     case "again":
     case "cut":
@@ -149,9 +159,29 @@ async function perform(show: Show, client: number, instance: number, call: Call)
   if (!ROUTES.has(`${method} ${route}`)) return;
   const query = call.dry ? "?dry_run=true" : "";
   const seen = await recorder.note(client, call, async (): Promise<Seen> => {
-    return await stage.instances[instance].send(key, method, path + query, body, call.key);
+    const { send } = stage.instances[instance];
+    for (let tries = 1;; tries++) {
+      const answer = send(key, method, path + query, body, call.key);
+      const seen = await within(ANSWER_MS, answer, `${method} ${path}`);
+      // Without its connection the service cannot tell whether it was done. A key makes it sure.
+      const repeatable = call.key !== undefined || call.dry || method === "GET";
+      if (seen.status !== 503 || !show.stubborn || !repeatable) {
+        return { ...seen, repeated: tries > 1 };
+      }
+    }
   });
   if (seen.status >= 500) throw new Error(`${method} ${path}: ${seen.status} ${seen.text}`);
+}
+
+/** Gives what comes in time. @throws {Error} when it does not: a request is always answered */
+async function within<T>(ms: number, coming: Promise<T>, what: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`${what} was not answered`)), ms);
+  try {
+    return await Promise.race([coming, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The route, the path and the body of an act. */

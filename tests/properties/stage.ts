@@ -4,8 +4,7 @@
  *
  * @module
  */
-import { type Database, openDatabase, type Pool } from "../../db/database.ts";
-import { reading } from "../../db/transaction.ts";
+import { openDatabase } from "../../db/database.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openRealmContexts } from "../../domain/realm_context.ts";
 import { sealNext } from "../../domain/seals.ts";
@@ -14,6 +13,7 @@ import { PLATFORM_KEY, testDatabaseUrl, type TestRealm, testRealm } from "../sup
 import type { Ledger, Person, Seen } from "../support/model_book.ts";
 import { emptyLedger, unitsOf } from "../support/model_book.ts";
 import { FUNDS } from "./plan.ts";
+import { startProxy } from "./proxy.ts";
 
 /** A person of the stage with a key. */
 export interface Player extends Person {
@@ -23,8 +23,8 @@ export interface Player extends Person {
 /** One serving process's worth of the service. */
 export interface Instance extends AsyncDisposable {
   send(key: string, method: string, path: string, body?: unknown, idem?: string): Promise<Seen>;
-  /** Ends the connections of its lanes from the database's side, in whatever they are doing. */
-  cut(): Promise<void>;
+  /** Cuts its connections to the database, in whatever they are doing. */
+  cut(which: "all" | "lanes"): number;
 }
 
 /** Where plans are played. */
@@ -38,7 +38,9 @@ export interface Stage extends AsyncDisposable {
 /** What one plan is played with. */
 export interface Scene {
   accounts: readonly string[];
+  /** Names of the two currencies, the one of most accounts first, and that one's id. */
   currencies: readonly string[];
+  currency: string;
   start: Ledger;
 }
 
@@ -77,22 +79,10 @@ export async function openStage(instances: number): Promise<Stage> {
   };
 }
 
-/** The app on pools of its own, as another process would have it. */
+/** The app on pools of its own, as another process would have it, behind a proxy of its own. */
 export function openInstance(realm: TestRealm): Instance {
-  const lanes: Pool[] = [];
-  const own = openDatabase({
-    url: testDatabaseUrl(),
-    prepare: true,
-    parseJson: parseStoredJson,
-  });
-  const database: Database = {
-    ...own,
-    lane(place) {
-      const pool = own.lane(place);
-      lanes.push(pool);
-      return pool;
-    },
-  };
+  const proxy = startProxy(testDatabaseUrl());
+  const database = openDatabase({ url: proxy.url, prepare: true, parseJson: parseStoredJson });
   const services = {
     ...realm.services,
     platform: database.platform,
@@ -101,17 +91,11 @@ export function openInstance(realm: TestRealm): Instance {
   const app = createApp(services, PLATFORM_KEY);
   return {
     send: (key, method, path, body, idem) => send(app, { key, method, path, body, idem }),
-    async cut() {
-      for (const lane of lanes) {
-        const pids = await reading(lane, (db) =>
-          db<{ pid: number }[]>`
-          select pg_backend_pid() as pid`).catch(() => []); // cut already, and not yet back
-        for (const { pid } of pids) {
-          await reading(own.platform, (db) => db`select pg_terminate_backend(${pid}::int)`);
-        }
-      }
+    cut: proxy.cut,
+    async [Symbol.asyncDispose]() {
+      await database.close();
+      await proxy[Symbol.asyncDispose]();
     },
-    [Symbol.asyncDispose]: () => own.close(),
   };
 }
 
@@ -152,7 +136,7 @@ export async function openScene(stage: Stage): Promise<Scene> {
   };
   const [rich, poor] = ["R", "P"].map((letter) => letter + crypto.randomUUID().slice(0, 8));
   const terms = { supply: RICH, base: "USD", rate: RATE };
-  const { account: first } = await make("/v1/currencies", { name: rich, ...terms });
+  const { id, account: first } = await make("/v1/currencies", { name: rich, ...terms });
   const { account: last } = await make("/v1/currencies", { name: poor, supply: FUNDS });
   const little: string[] = [];
   for (const key of [admin.key, admin.key, admin.key, owner.key]) {
@@ -179,6 +163,7 @@ export async function openScene(stage: Stage): Promise<Scene> {
   return {
     accounts: [first, ...little, last],
     currencies: [rich, poor],
+    currency: id,
     start: {
       ...emptyLedger(),
       accounts: new Map([

@@ -27,7 +27,10 @@ import {
 
 type Of<K extends Act["kind"]> = Extract<Act, { kind: K }>;
 
-/** The state after a call, if this answer is right in this state; null if it is not. */
+/**
+ * The state after a call, if this answer is right in this state; null if it is not. A call that was
+ * repeated until it was answered may be told of as a repeat, though it is the first to be answered.
+ */
 export function explain(ledger: Ledger, call: Call, seen: Seen): Ledger | null {
   if (call.key === undefined || call.dry) {
     if (seen.replayed) return null;
@@ -40,10 +43,11 @@ export function explain(ledger: Ledger, call: Call, seen: Seen): Ledger | null {
   if (kept !== undefined) {
     const right = kept.request !== request
       ? refusedFor(seen, ["idempotency.key_reused"])
-      : seen.replayed && seen.status === kept.status && seen.text === kept.text;
+      : (seen.replayed || seen.repeated === true) &&
+        seen.status === kept.status && seen.text === kept.text;
     return right ? ledger : null;
   }
-  const next = seen.replayed ? null : perform(ledger, call, seen);
+  const next = seen.replayed && !seen.repeated ? null : perform(ledger, call, seen);
   if (next === null) return null;
   const { status, text } = seen;
   return { ...next, kept: new Map(next.kept).set(name, { request, status, text }) };
@@ -273,11 +277,13 @@ function supply(
   const account = ledger.accounts.get(act.account);
   const amount = unitsOf(act.amount);
   const change = act.kind === "issue" ? amount : amount === null ? null : -amount;
-  const reasons: string[] = [];
+  // The currency is the administrator's, who alone of these people writes everything.
   if (!by.reads) return refusedFor(seen, ["currency.not_found"]) ? ledger : null;
+  if (!by.writes) return refusedFor(seen, ["permission.owner"]) ? ledger : null;
+  const reasons: string[] = [];
   if (account === undefined) reasons.push("account.not_found");
   else {
-    if (account.asset !== act.currency) reasons.push("account.asset_mismatch");
+    if (account.asset !== act.asset) reasons.push("account.asset_mismatch");
     if (amount === null) reasons.push("request.invalid");
     if (!account.active) reasons.push("account.inactive");
     if (act.kind === "destroy") {
@@ -286,10 +292,10 @@ function supply(
     }
   }
   return judge(seen, reasons, () => {
-    if (seen.status >= 300) return null;
-    const total = (ledger.issued.get(act.currency) ?? 0n) + change!;
+    const total = ledger.issued.get(act.asset)! + change!;
+    if (seen.status >= 300 || seen.body.supply !== textOf(total)) return null;
     const next = withAccount(ledger, act.account, { total: account!.total + change! });
-    return { ...next, issued: new Map(next.issued).set(act.currency, total) };
+    return { ...next, issued: new Map(next.issued).set(act.asset, total) };
   }, ledger);
 }
 

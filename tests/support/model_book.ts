@@ -36,7 +36,7 @@ export type Act =
   | { kind: "release"; account: string; block: string }
   | { kind: "capture"; account: string; block: string; destination: string; amount?: string }
   | { kind: "freeze" | "unfreeze" | "deactivate" | "activate" | "read"; account: string }
-  | { kind: "issue" | "destroy"; currency: string; account: string; amount: string }
+  | { kind: "issue" | "destroy"; currency: string; asset: string; account: string; amount: string }
   | { kind: "revert"; transaction: string };
 
 /** A call: who asks what, under which idempotency key, and whether it is only tried. */
@@ -55,6 +55,8 @@ export interface Seen {
   // deno-lint-ignore no-explicit-any
   body: any;
   replayed: boolean;
+  /** It was asked more than once, because nobody could tell whether it was done: see `explain`. */
+  repeated?: boolean;
 }
 
 /** An account on paper. */
