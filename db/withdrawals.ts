@@ -117,6 +117,12 @@ export async function selectWithdrawal(db: Db, id: string): Promise<WithdrawalRo
   return row ?? null;
 }
 
+/** Reads withdrawals by their ids. */
+export async function selectWithdrawals(db: Db, ids: string[]): Promise<WithdrawalRow[]> {
+  return await db<WithdrawalRow[]>`
+    select ${db(COLUMNS)} from withdrawals where id = any (${ids}::uuid[])`;
+}
+
 /** What may change of a withdrawal. */
 export type WithdrawalChange = Partial<
   Pick<

@@ -12,7 +12,11 @@ const Figure = z.number();
 /** A withdrawal as shown. */
 export const WithdrawalView = z.object({
   id: z.string(),
-  source: z.object({ account: z.string(), ramp: z.string(), address: z.string() }),
+  source: z.object({
+    account: z.unknown().meta({ description: "Its id, or the account itself if asked for." }),
+    ramp: z.string(),
+    address: z.string(),
+  }),
   destination: z.object({ address: z.string() }),
   asset: z.string(),
   value: Figure,

@@ -210,24 +210,14 @@ async function sourceOf(
   return id === null ? null : await selectAccount(tx, id);
 }
 
-/**
- * Finds a withdrawal that the actor may see.
- *
- * @throws {DomainError} withdrawal.not_found
- */
-export async function findWithdrawal(db: Db, actor: Actor, id: string): Promise<WithdrawalRow> {
-  return await reachWithdrawal(db, actor, id, "read");
-}
-
 async function reachWithdrawal(
   db: Db,
   actor: Actor,
   id: string,
-  act: "read" | "write",
 ): Promise<WithdrawalRow> {
   const row = isId(id) ? await selectWithdrawal(db, id) : null;
   if (row === null) throw notFound("withdrawal.not_found");
-  assertMay(actor, act, { owner: row.owner, what: "withdrawal.not_found" });
+  assertMay(actor, "write", { owner: row.owner, what: "withdrawal.not_found" });
   return row;
 }
 
@@ -242,7 +232,7 @@ export async function cancelWithdrawal(
   actor: Actor,
   id: string,
 ): Promise<WithdrawalRow> {
-  const row = await reachWithdrawal(tx, actor, id, "write");
+  const row = await reachWithdrawal(tx, actor, id);
   const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
   if (order === null) {
     throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");
@@ -266,7 +256,7 @@ export async function hastenWithdrawal(
   actor: Actor,
   { id, speed }: { id: string; speed: Speed },
 ): Promise<WithdrawalRow> {
-  const row = await reachWithdrawal(tx, actor, id, "write");
+  const row = await reachWithdrawal(tx, actor, id);
   const order = row.status === "PROCESSING"
     ? await hastenOrder(tx, actor, row.order_id, speed)
     : null;
@@ -289,6 +279,6 @@ export async function changeWithdrawal(
   actor: Actor,
   { id, data }: { id: string; data: Record<string, unknown> },
 ): Promise<WithdrawalRow> {
-  const row = await reachWithdrawal(tx, actor, id, "write");
+  const row = await reachWithdrawal(tx, actor, id);
   return await updateWithdrawalData(tx, row.id, data, actor.at);
 }

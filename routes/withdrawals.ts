@@ -7,13 +7,14 @@ import {
   cancelWithdrawal,
   changeWithdrawal,
   createWithdrawal,
-  findWithdrawal,
   hastenWithdrawal,
   NewWithdrawal,
   viewWithdrawal,
   WithdrawalView,
 } from "../domain/withdrawals.ts";
 import { Amount } from "../domain/money.ts";
+import { WITHDRAWALS } from "../domain/withdrawal_collection.ts";
+import { collectionRoutes } from "./collection.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { check } from "./validation.ts";
@@ -107,21 +108,11 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       );
     },
   }),
-  route({
-    method: "GET",
-    path: "/v1/withdrawals/{id}",
+  ...collectionRoutes({
+    collection: WITHDRAWALS,
     tag: "Withdrawals",
-    summary: "Read a withdrawal",
-    access: "user",
-    params: ById,
-    status: 200,
-    answer: WithdrawalView,
-    errors: ["withdrawal.not_found"],
-    handle: (call) =>
-      query(
-        call,
-        async (db) => viewWithdrawal(await findWithdrawal(db, call.actor, call.params.id)),
-      ),
+    one: "a withdrawal",
+    view: WithdrawalView,
   }),
   route({
     method: "PATCH",

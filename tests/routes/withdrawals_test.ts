@@ -116,6 +116,14 @@ Deno.test("withdrawals are records: read by who may, only their data changes", a
   deepEqual([changed.status, changed.body.data], [200, { note: "b" }]);
   equal((await admin.send("PATCH", `/v1/withdrawals/${id}`, { amount: 3 })).status, 400);
   equal((await admin.send("DELETE", `/v1/withdrawals/${id}`)).status, 405);
+  await desk.withdraw("2");
+  const query = JSON.stringify({ status: "PROCESSING", amount: { $gt: 1.5 } });
+  const path = `/v1/withdrawals?query=${encodeURIComponent(query)}&populate=source.account`;
+  const { body: page } = await admin.send("GET", path);
+  deepEqual([page.total, page.rows[0].value], [1, 2]);
+  deepEqual([page.rows[0].source.account.id, page.rows[0].source.ramp], [desk.account, desk.ramp]);
+  equal((await admin.send("GET", "/v1/withdrawals/count")).body, 2);
+  equal((await stranger.send("GET", "/v1/withdrawals/count")).body, 0);
   const told = await rowsOf<{ type: string }>(
     desk.realm,
     "select type from events where entity = $1",
