@@ -8,7 +8,8 @@ import type { Db, Tx } from "./database.ts";
 /** The end of the chain. */
 export interface HeadRow {
   seq: string;
-  hash: Uint8Array;
+  /** Hexadecimal, as everywhere here. */
+  hash: string;
 }
 
 /** What a transaction's sealed form is made of. */
@@ -32,7 +33,7 @@ export interface SealableRow {
 
 /** A sealed transaction; its facts are null where the transaction itself is missing. */
 export type SealedRow =
-  & { seq: string; hash: Uint8Array; sealed: string }
+  & { seq: string; hash: string; sealed: string }
   & (SealableRow | { id: null });
 
 const FACTS = "t.id, t.type, t.source, t.destination, t.asset, t.amount, t.fiat_currency, " +
@@ -41,7 +42,7 @@ const FACTS = "t.id, t.type, t.source, t.destination, t.asset, t.amount, t.fiat_
 /** Locks the head of the chain; null while another process seals. */
 export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
   const [row] = await tx<(HeadRow & { heard: boolean })[]>`
-    select seq, hash, exists (select 1 from event_listeners
+    select seq, encode(hash, 'hex') as hash, exists (select 1 from event_listeners
       where type = 'transaction.created' and until > now()) as heard
     from seal_head for update of seal_head skip locked`;
   return row ?? null;
@@ -74,44 +75,51 @@ export async function selectUnsealed(
 /** Appends seals after `from`, forgets the commits that they cover, moves the head, and tallies. */
 export async function insertSeals(
   tx: Tx,
-  seals: { from: bigint; transactions: readonly string[]; hashes: Uint8Array; commits: string[] },
+  seals: {
+    from: bigint;
+    transactions: readonly string[];
+    hashes: readonly string[];
+    commits: string[];
+    /** How many of them each owner made. */
+    owners: ReadonlyMap<string, number>;
+  },
 ): Promise<void> {
   await tx`
     with gone as (delete from ledger_commits where id = any (${`{${
     seals.commits.join(",")
   }}`}::text::bigint[])),
     moved as (update seal_head set seq = ${`${seals.from + BigInt(seals.transactions.length)}`},
-      hash = ${seals.hashes.subarray(-32)}),
+      hash = decode(${seals.hashes.at(-1)!}, 'hex')),
     tallied as (insert into tallies (collection, owner, living, dead)
-      select 'transactions', t.owner, count(*), 0 from transactions t
-      where t.id = any (${`{${
-    seals.transactions.join(",")
-  }}`}::text::uuid[]) and t.owner is not null
-      group by t.owner)
+      select 'transactions', o.id, o.count, 0 from unnest(
+        ${`{${[...seals.owners.keys()].join(",")}}`}::text::uuid[],
+        ${`{${[...seals.owners.values()].join(",")}}`}::text::bigint[]) o(id, count))
     insert into seals (seq, transaction, hash)
-    select ${`${seals.from}`}::bigint + u.ord, u.id, substr(${seals.hashes}::bytea, u.ord::int * 32 - 31, 32)
-    from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[]) with ordinality u(id, ord)`;
+    select ${`${seals.from}`}::bigint + u.ord, u.id, decode(u.hash, 'hex')
+    from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[],
+      ${`{${seals.hashes.join(",")}}`}::text::text[]) with ordinality u(id, hash, ord)`;
 }
 
 /** Reads the head of the chain and how many transactions wait behind it. */
 export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }> {
   const [row] = await db<(HeadRow & { unsealed: string })[]>`
-    select seq, hash,
+    select seq, encode(hash, 'hex') as hash,
       (select coalesce(sum(cardinality(transactions)), 0) from ledger_commits) as unsealed
     from seal_head`;
   return row;
 }
 
 /** Reads one seal's hash; null where there is none. */
-export async function selectHash(db: Db, seq: bigint): Promise<Uint8Array | null> {
-  const [row] = await db<{ hash: Uint8Array }[]>`select hash from seals where seq = ${`${seq}`}`;
+export async function selectHash(db: Db, seq: bigint): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select encode(hash, 'hex') as hash from seals where seq = ${`${seq}`}`;
   return row?.hash ?? null;
 }
 
 /** Reads seals with what they seal, from a number on. */
 export async function selectSealed(db: Db, first: bigint, limit: number): Promise<SealedRow[]> {
   return await db.unsafe<SealedRow[]>(
-    `select s.seq, s.hash, s.transaction as sealed, ${FACTS}
+    `select s.seq, encode(s.hash, 'hex') as hash, s.transaction as sealed, ${FACTS}
       from seals s left join transactions t on t.id = s.transaction
       where s.seq >= $1 order by s.seq limit $2`,
     [`${first}`, limit],

@@ -67,6 +67,8 @@ export type BreakReason =
   | "head_mismatch";
 
 const HASH_BYTES = 32;
+/** What the first transaction's hash is chained to. */
+export const GENESIS: string = "00".repeat(HASH_BYTES);
 const FORM_START = 4096;
 /** Transactions that one request recomputes at most; a longer range is asked for in parts. */
 const CHECKED_MAX = 100_000;
@@ -87,12 +89,15 @@ export async function sealNext(
   const { commits, rows } = await selectUnsealed(tx, limit);
   if (rows.length === 0) return 0;
   const from = BigInt(head.seq);
-  const hashes = new Uint8Array(rows.length * HASH_BYTES);
   const link = createLinker(head.hash);
   let seq = from;
-  rows.forEach((row, i) => hashes.set(link(sealedForm(row, ++seq)), i * HASH_BYTES));
+  const hashes = rows.map((row) => link(sealedForm(row, ++seq)));
   const transactions = rows.map((row) => row.id);
-  await insertSeals(tx, { from, transactions, hashes, commits });
+  const owners = new Map<string, number>();
+  for (const { owner } of rows) {
+    if (owner !== null) owners.set(owner, (owners.get(owner) ?? 0) + 1);
+  }
+  await insertSeals(tx, { from, transactions, hashes, commits, owners });
   if (head.heard) await announce(tx, by, transactions);
   return rows.length;
 }
@@ -134,22 +139,22 @@ export function sealedForm(row: SealableRow, seq: bigint): string {
     `"source":"${row.source}","type":"${row.type}"}`;
 }
 
-/** Makes the function that gives each next hash of a chain: SHA-256 of the last one and the text. */
-export function createLinker(start: Uint8Array): (text: string) => Uint8Array {
+/**
+ * Makes the function that gives each next hash of a chain: SHA-256 of the last one and the text.
+ *
+ * @param start the hash that the chain begins behind; hashes are 32 bytes, in hexadecimal
+ */
+export function createLinker(start: string): (text: string) => string {
   const encoder = new TextEncoder();
   let buffer = new Uint8Array(HASH_BYTES + FORM_START);
-  buffer.set(start);
+  let last = start;
   return (text) => {
     const most = HASH_BYTES + text.length * 3;
-    if (buffer.length < most) {
-      const larger = new Uint8Array(most);
-      larger.set(buffer.subarray(0, HASH_BYTES));
-      buffer = larger;
-    }
+    if (buffer.length < most) buffer = new Uint8Array(most);
+    buffer.setFromHex(last);
     const { written } = encoder.encodeInto(text, buffer.subarray(HASH_BYTES));
-    const next = hash("sha256", buffer.subarray(0, HASH_BYTES + written), "buffer");
-    buffer.set(next);
-    return next;
+    last = hash("sha256", buffer.subarray(0, HASH_BYTES + written), "hex");
+    return last;
   };
 }
 
@@ -205,7 +210,7 @@ async function recompute(
   last: bigint,
   head: HeadRow,
 ): Promise<Recomputed> {
-  let tip: Uint8Array = new Uint8Array(HASH_BYTES);
+  let tip = GENESIS;
   let checked = 0;
   const broken = (seq: bigint, reason: BreakReason): Recomputed => ({
     checked,
@@ -226,13 +231,13 @@ async function recompute(
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
       if (row.id === null) return broken(seq, "transaction_missing");
       tip = link(sealedForm(row, seq));
-      if (hex(tip) !== hex(row.hash)) return broken(seq, "hash_mismatch");
+      if (tip !== row.hash) return broken(seq, "hash_mismatch");
       checked++;
       seq++;
     }
   }
   const whole = from <= last && last === BigInt(head.seq);
-  if (whole && hex(tip) !== hex(head.hash)) return broken(last, "head_mismatch");
+  if (whole && tip !== head.hash) return broken(last, "head_mismatch");
   return { checked, break: null };
 }
 
@@ -259,14 +264,10 @@ function assertAuditor(actor: Actor): void {
   throw new DomainError("permission.scope", "the whole chain is read with the scope realm");
 }
 
-function viewHead(head: { seq: string; hash: Uint8Array }): { seq: number; hash: string | null } {
-  return { seq: parseInt(head.seq, 10), hash: head.seq === "0" ? null : hex(head.hash) };
+function viewHead(head: HeadRow): { seq: number; hash: string | null } {
+  return { seq: parseInt(head.seq, 10), hash: head.seq === "0" ? null : head.hash };
 }
 
 function asNumber(seq: bigint): number {
   return parseInt(`${seq}`, 10);
-}
-
-function hex(bytes: Uint8Array): string {
-  return bytes.toHex();
 }
