@@ -1,0 +1,348 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { openDatabase, type Pool } from "../../db/database.ts";
+import { Contention } from "../../db/errors.ts";
+import { type Lane, openLane } from "../../db/lane.ts";
+import type { KeyedMove, Outcome } from "../../db/ledger.ts";
+import { newIds } from "../../domain/ids.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { rowsOf, testDatabaseUrl, type TestRealm, testRealm } from "../support/realm.ts";
+
+/** A lane on a database handle of its own, as another process would have. */
+interface OwnLane extends AsyncDisposable {
+  lane: Lane;
+  pool: Pool;
+}
+
+async function ownLane(
+  realm: TestRealm,
+  options: { prepare?: boolean; url?: string; waitingMax?: number } = {},
+): Promise<OwnLane> {
+  const database = openDatabase({
+    url: options.url ?? testDatabaseUrl(),
+    prepare: options.prepare ?? true,
+    parseJson: parseStoredJson,
+  });
+  const { place } = (await realm.services.realms.find(realm.id))!;
+  const pool = database.lane(place);
+  const lane = openLane(pool, {
+    newIds: (count) => newIds(Date.now(), count),
+    waitingMax: options.waitingMax,
+  });
+  return { lane, pool, [Symbol.asyncDispose]: () => database.close() };
+}
+
+interface Book {
+  realm: TestRealm;
+  source: string;
+  destination: string;
+  move(of?: Partial<KeyedMove>): KeyedMove;
+  total(account: string): Promise<string>;
+}
+
+async function book(realm: TestRealm, supply = "1000"): Promise<Book> {
+  const { name, account: source } = await realm.currency(supply);
+  const destination = await realm.account({ asset: name });
+  return {
+    realm,
+    source,
+    destination,
+    move: (of = {}) => ({
+      id: "",
+      source,
+      destination,
+      amount: "1",
+      actor: realm.admin.id,
+      any: false,
+      origin: null,
+      seal: null,
+      data: null,
+      reference: null,
+      more: null,
+      key: crypto.randomUUID(),
+      fingerprint: crypto.randomUUID(),
+      ...of,
+    }),
+    total: async (account) => (await realm.balance(account)).total,
+  };
+}
+
+/** Holds the gate, so that whatever a lane sends waits in mid-flight. */
+async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }> {
+  const opened = Promise.withResolvers<void>();
+  const done = Promise.withResolvers<void>();
+  const held = realm.pool.sql.begin(async (tx) => {
+    await tx`lock table ledger_gate in exclusive mode`;
+    opened.resolve();
+    await done.promise;
+  });
+  await opened.promise;
+  return {
+    async release() {
+      done.resolve();
+      await held;
+    },
+  };
+}
+
+const waiters = `select l.pid from pg_locks l
+  where l.relation = 'ledger_gate'::regclass and not l.granted`;
+
+async function waitForWaiter(realm: TestRealm, count = 1): Promise<number[]> {
+  for (;;) {
+    const rows = await rowsOf<{ pid: number }>(realm, waiters);
+    if (rows.length >= count) return rows.map(({ pid }) => pid);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function kinds(outcomes: readonly Outcome[]): string[] {
+  return outcomes.map((outcome) => Object.keys(outcome)[0]);
+}
+
+for (const prepare of [true, false]) {
+  const mode = prepare ? "" : " behind a pooler";
+
+  Deno.test(`a batch whose connection is cut in mid-flight is posted once${mode}`, async () => {
+    await using realm = await testRealm();
+    const { move, total, destination } = await book(realm);
+    await using own = await ownLane(realm, { prepare });
+    await own.lane.post(move());
+    const gate = await holdGate(realm);
+    const posted = Promise.all([
+      ...Array.from({ length: 20 }, () => own.lane.post(move())),
+      ...Array.from({ length: 5 }, () => own.lane.post(move({ key: null, fingerprint: null }))),
+    ]);
+    const [pid] = await waitForWaiter(realm);
+    await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
+    await gate.release();
+    equal(kinds(await posted).filter((kind) => kind === "posted").length, 25);
+    equal(await total(destination), "26");
+    const [{ n }] = await rowsOf<{ n: number }>(
+      realm,
+      "select count(*)::int as n from transactions where type = 'transfer'",
+    );
+    equal(n, 26);
+  });
+
+  Deno.test(`lanes of two processes never lose a race on a hot account${mode}`, async () => {
+    await using realm = await testRealm();
+    const { move, total, destination } = await book(realm);
+    await using one = await ownLane(realm, { prepare });
+    await using two = await ownLane(realm, { prepare });
+    const rounds = async ({ lane }: OwnLane) => {
+      for (let i = 0; i < 10; i++) {
+        await Promise.all(Array.from({ length: 20 }, () => lane.post(move())));
+      }
+    };
+    await Promise.all([rounds(one), rounds(two)]);
+    equal(await total(destination), "400");
+    equal(one.lane.stats().retries + two.lane.stats().retries, 0);
+  });
+}
+
+Deno.test("a commit whose answer is lost is found again and not repeated", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination, source } = await book(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  await using own = await ownLane(realm, { url: proxy.url });
+  const bulk = () =>
+    own.lane.postBulk({
+      moves: [move({ amount: "2" }), move({ amount: "100000" })],
+      atomic: false,
+      key: crypto.randomUUID(),
+      fingerprint: crypto.randomUUID(),
+      requestId: "r",
+      unresolved: null,
+      actor: realm.admin.id,
+      any: false,
+      origin: null,
+    });
+  const lose = async <T>(start: () => Promise<T>, committed: string): Promise<T> => {
+    proxy.mute();
+    const answer = start();
+    while (await total(destination) !== committed) await new Promise((r) => setTimeout(r, 5));
+    proxy.cut();
+    return await answer;
+  };
+  try {
+    await own.lane.post(move());
+    await bulk();
+    const outcomes = await lose(() =>
+      Promise.all([
+        own.lane.post(move()),
+        own.lane.post(move({ key: null, fingerprint: null })),
+        own.lane.post(move({ amount: "100000" })),
+      ]), "5");
+    deepEqual(
+      outcomes.map((outcome) => "replay" in outcome ? outcome.replay.own ?? "kept" : "refused"),
+      [true, true, "kept"],
+    );
+    await own.lane.post(move());
+    await bulk();
+    const result = await lose(bulk, "10");
+    ok("replay" in result && result.replay.same);
+    deepEqual(result.replay.refusals, [null, "insufficient"]);
+    equal(await total(destination), "10");
+    equal(await total(source), "990");
+  } finally {
+    await proxy.close();
+  }
+});
+
+Deno.test("a row that PostgreSQL refuses fails alone", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.lane.post(move());
+  const gate = await holdGate(realm);
+  const first = own.lane.post(move());
+  await waitForWaiter(realm);
+  const batch = Array.from(
+    { length: 30 },
+    (_, i) => own.lane.post(move(i === 17 ? { seal: '{"a":"\\u0000"}' } : {})),
+  );
+  await gate.release();
+  const settled = await Promise.allSettled([first, ...batch]);
+  deepEqual(
+    settled.flatMap(({ status }, i) => status === "rejected" ? [i] : []),
+    [18],
+  );
+  equal(await total(destination), "31");
+  ok(own.lane.stats().splits > 0);
+});
+
+Deno.test("one key in two requests at once is posted once", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  const key = crypto.randomUUID();
+  const fingerprint = crypto.randomUUID();
+  const outcomes = await Promise.all(
+    Array.from({ length: 6 }, () => own.lane.post(move({ key, fingerprint }))),
+  );
+  deepEqual(kinds(outcomes), ["posted", ...Array(5).fill("replay")]);
+  const other = await own.lane.post(move({ key }));
+  equal("replay" in other && other.replay.same, false);
+  equal(await total(destination), "1");
+});
+
+Deno.test("a key in two lanes at once is posted once", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using one = await ownLane(realm);
+  await using two = await ownLane(realm);
+  const key = crypto.randomUUID();
+  const fingerprint = crypto.randomUUID();
+  const gate = await holdGate(realm);
+  const both = Promise.all([one, two].map(({ lane }) => lane.post(move({ key, fingerprint }))));
+  await waitForWaiter(realm, 2);
+  await gate.release();
+  deepEqual(kinds(await both).sort(), ["posted", "replay"]);
+  equal(await total(destination), "1");
+});
+
+Deno.test("a lane refuses what would wait too long, before memory grows", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm, { waitingMax: 10 });
+  const gate = await holdGate(realm);
+  const accepted = Array.from({ length: 10 }, () => own.lane.post(move()));
+  equal(own.lane.depth(), 10);
+  await rejects(own.lane.post(move()), Contention);
+  await gate.release();
+  await Promise.all(accepted);
+  equal(own.lane.depth(), 0);
+  await own.lane.post(move());
+  equal(await total(destination), "11");
+});
+
+Deno.test("a batch that waits longer than a statement may is refused as busy, whole", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.pool.sql.unsafe("set statement_timeout = 150");
+  const gate = await holdGate(realm);
+  const posts = Array.from({ length: 8 }, () => own.lane.post(move()));
+  const settled = await Promise.allSettled(posts);
+  ok(settled.every((one) => one.status === "rejected" && one.reason instanceof Contention));
+  equal(own.lane.stats().splits, 0);
+  await gate.release();
+  await own.lane.post(move());
+  equal(await total(destination), "1");
+});
+
+Deno.test("a race lost against a writer without the gate is run again", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination, source } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.lane.post(move());
+  const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`update accounts set reference = 'x' where id = ${source}`;
+    const posting = own.lane.post(move());
+    while (true) {
+      const [{ n }] = await realm.pool.sql`
+        select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
+      if (n > 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { posting };
+  });
+  const outcome = await (await rival).posting;
+  equal("posted" in outcome, true);
+  ok(own.lane.stats().retries > 0);
+  equal(await total(destination), "2");
+});
+
+interface Proxy {
+  url: string;
+  /** From now on, what the server says does not arrive. */
+  mute(): void;
+  /** Cuts all connections; later ones hear everything. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+function openProxy(target: URL): Proxy {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const pairs = new Set<Deno.Conn>();
+  const running: Promise<unknown>[] = [];
+  let muted = false;
+
+  async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
+    const buffer = new Uint8Array(65_536);
+    try {
+      for (;;) {
+        const n = await from.read(buffer);
+        if (n === null) break;
+        if (mutable && muted) continue;
+        for (let sent = 0; sent < n;) sent += await to.write(buffer.subarray(sent, n));
+      }
+    } catch { /* one of the two was cut */ }
+    for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
+  }
+
+  running.push((async () => {
+    for await (const client of listener) {
+      const server = await Deno.connect({ hostname: target.hostname, port: Number(target.port) });
+      pairs.add(client).add(server);
+      running.push(copy(client, server, false), copy(server, client, true));
+    }
+  })());
+  const url = new URL(target);
+  url.port = String(listener.addr.port);
+  const cut = () => {
+    muted = false;
+    for (const conn of pairs) conn.close();
+    pairs.clear();
+  };
+  return {
+    url: url.href,
+    mute: () => muted = true,
+    cut,
+    async close() {
+      listener.close();
+      cut();
+      await Promise.all(running);
+    },
+  };
+}
