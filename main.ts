@@ -2,13 +2,14 @@
  * The wiring, and nothing else: what each command starts, in which order, and how it ends.
  * @module
  */
-import { parseEnv } from "node:util";
+import { parseArgs, parseEnv } from "node:util";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { checkRealms } from "./domain/checks.ts";
 import { runCommand } from "./domain/command.ts";
+import { prepareRealm, type RealmSite } from "./domain/drafts.ts";
 import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
 import { openKeyring } from "./domain/keyring.ts";
@@ -28,6 +29,7 @@ import { scheduleTicks } from "./workers/cron.ts";
 import { startFollower } from "./workers/follower.ts";
 import { openRatesGateway } from "./workers/gateways/rates.ts";
 import { type Runner, startRunner } from "./workers/runner.ts";
+import { rotateMasterKey } from "./workers/rotation.ts";
 import { openSigner } from "./workers/signer.ts";
 import { startTimetable } from "./workers/timetable.ts";
 
@@ -40,6 +42,8 @@ interface Base {
   masterKey: string | null;
   database: Database;
   ladders: Ladders;
+  /** What building a realm takes. */
+  site: RealmSite;
   /** Ends what was begun, last first. */
   close(): Promise<void>;
 }
@@ -59,6 +63,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   worker: work,
   migrate: () => Promise.resolve(), // every command does it first
   realm: (base, _ending, args) => realm(base, args),
+  "rotate-master-key": rotate,
   audit,
 };
 
@@ -101,6 +106,7 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
     log,
     platform: database.platform,
     ladders,
+    site: base.site,
     realms: openRealmContexts(database, now),
     keyring: openKeyring({
       platform: database.platform,
@@ -108,7 +114,7 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
       tokenTtlS: config.tokenTtlS,
       now,
     }),
-    secrets: openSecrets(base.platformKey),
+    secrets: base.site.secrets,
     limits: openLimits({ platform: database.platform, log, now }),
     wake: (id) => runner?.wake(id),
     now,
@@ -141,27 +147,48 @@ async function work(base: Base, ending: Promise<string>): Promise<void> {
   await runner.stop();
 }
 
-/** Creates a realm from the command line, given as JSON. */
+/** Creates a realm from the command line, given as JSON or as flags. */
 async function realm(base: Base, args: readonly string[]): Promise<void> {
-  if (args[0] !== "create" || args.length < 2) {
-    throw new ConfigError([
-      'usage: realm create \'{"name": "…", "admin": {"email": "…", "password": "…"}}\'',
-    ]);
-  }
-  const input = check(NewRealm, parseStoredJson(args.slice(1).join(" ")), "request.invalid");
-  console.log(JSON.stringify(await makeRealm(base, input), null, 2));
+  if (args[0] !== "create" || args.length < 2) throw new ConfigError([REALM_USAGE]);
+  const json = args[1].startsWith("{");
+  const asked = json ? parseStoredJson(args.slice(1).join(" ")) : realmOf(args.slice(1));
+  const made = await makeRealm(base, check(NewRealm, asked, "request.invalid"));
+  console.log(JSON.stringify(made, null, 2));
 }
 
-/** Works out anew what every realm's ledger stores twice; fails where something does not agree. */
-async function audit(base: Base): Promise<void> {
-  await checkRealms(base.database, ({ realm, name, sealed, mismatches }) => {
-    for (const mismatch of mismatches) console.log(JSON.stringify({ realm, ...mismatch }));
-    const sound = mismatches.length === 0;
-    const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
-    const verdict = sound ? "sound" : `FAILED: ${[...kinds].join(", ")}`;
-    console.log(`realm ${name} (${realm}): ${sealed} sealed, ${verdict}`);
-    if (!sound) Deno.exitCode = 1;
-  });
+const REALM_FLAGS = {
+  name: { type: "string" },
+  country: { type: "string" },
+  currency: { type: "string" },
+  zone: { type: "string" },
+  tier: { type: "string" },
+  email: { type: "string" },
+  username: { type: "string" },
+  password: { type: "string" },
+  "database-url": { type: "string" },
+} as const;
+const REALM_USAGE = "usage: realm create --name … --email … --password …" +
+  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
+  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
+
+/** Reads the flags of `realm create` as the body of POST /v1/realms. */
+function realmOf(args: readonly string[]): unknown {
+  try {
+    const { values } = parseArgs({ args: [...args], options: REALM_FLAGS });
+    const { name, country, zone, tier, email, username, password } = values;
+    const given = {
+      name,
+      country,
+      accounting_currency: values.currency,
+      zone,
+      tier,
+      database_url: values["database-url"],
+      admin: { email, username, password },
+    };
+    return JSON.parse(JSON.stringify(given)); // without what was not given
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error), REALM_USAGE]);
+  }
 }
 
 function startWorkers(base: Base): Runner {
@@ -204,22 +231,26 @@ async function begin(): Promise<Base> {
     platformKey ??= await localSecret(config.dataDir, "platform_key");
     masterKey ??= await localSecret(config.dataDir, "master_key");
   }
+  const secrets = openSecrets(platformKey!);
   const database = openDatabase({
     url,
     prepare: config.databasePrepare,
     parseJson: parseStoredJson,
+    unseal: (placement, id) => secrets.open("database_url", id, placement),
   });
   closers.push(database.close);
   if (!config.realmRoles) {
     log("warn", "realms have no roles of their own: they are kept apart by schema alone");
   }
+  const ladders = await readLadders();
   return {
     config,
     log,
     platformKey: platformKey!,
     masterKey,
     database,
-    ladders: await readLadders(),
+    ladders,
+    site: { database, ladders, roles: config.realmRoles, secrets },
     close: async () => {
       for (const close of closers.reverse()) await close();
     },
@@ -246,6 +277,28 @@ async function localSecret(dataDir: string, name: string): Promise<string> {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     return (await Deno.readTextFile(path)).trim();
   }
+}
+
+/**
+ * Changes the master key. The new one is `NEW_MASTER_KEY`, or, where the key in use is our own file,
+ * one that is made now and takes its place when all is done.
+ */
+async function rotate(base: Base): Promise<void> {
+  const { config, database, log } = base;
+  const ownFile = config.masterKey === null && config.databaseUrl === null;
+  if (base.masterKey === null || (!ownFile && config.newMasterKey === null)) {
+    throw new ConfigError([
+      "MASTER_KEY and NEW_MASTER_KEY are needed: the key in use and the next",
+    ]);
+  }
+  const to = config.newMasterKey ?? await localSecret(config.dataDir, "master_key.next");
+  const count = await rotateMasterKey({ database, log, from: base.masterKey, to });
+  if (ownFile) {
+    await Deno.writeTextFile(`${config.dataDir}/master_key.next`, to, { mode: 0o600 });
+    await Deno.rename(`${config.dataDir}/master_key.next`, `${config.dataDir}/master_key`);
+  }
+  const next = ownFile ? "It is in place." : "Set MASTER_KEY to NEW_MASTER_KEY and start again.";
+  console.log(`${count} secrets are under the new master key. ${next}`);
 }
 
 /** On the very first start, makes the realm `sandbox` and shows its keys, once. */
@@ -284,11 +337,8 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
     requestId: newId(at),
     address: null,
   };
-  const workshop = {
-    ladders: base.ladders,
-    roles: base.config.realmRoles,
-    verifier: await hashPassword(input.admin.password),
-  };
+  const verifier = await hashPassword(input.admin.password);
+  const workshop = await prepareRealm(base.site, actor, input, verifier);
   const answer = await runCommand(
     base.database.platform,
     actor,

@@ -19,6 +19,10 @@ export interface DatabaseOptions {
   prepare: boolean;
   /** Parses json columns without losing digits. */
   parseJson: (text: string) => unknown;
+  /** Opens the sealed address of a realm's own database; null where it cannot. */
+  unseal?: (placement: Uint8Array, realm: string) => string | null;
+  /** Told of every statement, for measurement. */
+  onStatement?: (text: string) => void;
   /** Connections of the platform's pool and of each realm's. */
   platformMax?: number;
   realmMax?: number;
@@ -31,8 +35,8 @@ export interface Place {
   schema: string;
   /** The realm's role; null where the database lets nobody create roles. */
   role: string | null;
-  /** A database of the realm's own; null for the platform's. */
-  url: string | null;
+  /** Sealed address of a database of the realm's own; null for the platform's. */
+  placement: Uint8Array | null;
 }
 
 /** A pool with what must be said at the start of each transaction, if anything. */
@@ -48,6 +52,8 @@ export interface Database {
   realm(place: Place): Pool;
   /** One connection of its own for the realm's lane of moves. */
   lane(place: Place): Pool;
+  /** One connection with all rights where a realm lives, to build with. Whoever asks for it ends it. */
+  owner(place: Place): Pool;
   close(): Promise<void>;
 }
 
@@ -68,7 +74,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const realms = new Map<string, Pool>();
   const lanes: Sql[] = [];
   const at = (place: Place, max: number, name: string) =>
-    connect(options, place.url ?? options.url, `"${place.schema}"`, place.role, max, name);
+    connect(options, urlOf(options, place), `"${place.schema}"`, place.role, max, name);
   return {
     platform,
     realm(place) {
@@ -84,11 +90,20 @@ export function openDatabase(options: DatabaseOptions): Database {
       lanes.push(pool.sql);
       return pool;
     },
+    owner: (place) =>
+      connect(options, urlOf(options, place), `"${place.schema}"`, null, 1, "owner"),
     async close() {
       const all = [platform.sql, ...[...realms.values()].map((pool) => pool.sql), ...lanes];
       await Promise.all(all.map((sql) => sql.end({ timeout: 5 })));
     },
   };
+}
+
+function urlOf(options: DatabaseOptions, place: Place): string {
+  if (place.placement === null) return options.url;
+  const url = options.unseal?.(place.placement, place.id) ?? null;
+  if (url !== null) return url;
+  throw new Error(`the address of realm ${place.id}'s database was sealed under another key`);
 }
 
 function retireOldest(realms: Map<string, Pool>): void {
@@ -120,6 +135,9 @@ function connect(
     backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
     fetch_types: false,
     onnotice: () => {},
+    ...(options.onStatement === undefined
+      ? {}
+      : { debug: (_connection: number, text: string) => options.onStatement!(text) }),
     types: {
       date: {
         to: 1184,

@@ -91,6 +91,15 @@ export async function createPlace(
   await tx`create schema ${tx(place.schema)}`;
 }
 
+/** Takes down the schema of a realm, with all it holds, and its role. */
+export async function dropPlace(
+  tx: Tx,
+  place: { schema: string; role: string | null },
+): Promise<void> {
+  await tx`drop schema if exists ${tx(place.schema)} cascade`;
+  if (place.role !== null) await tx`drop role if exists ${tx(place.role)}`;
+}
+
 /** Makes a schema the one that the rest of this transaction speaks of. */
 export async function enterSchema(tx: Tx, schema: string): Promise<void> {
   await tx`set local search_path to ${tx(schema)}`;

@@ -158,6 +158,13 @@ export async function runQuery<T>(pool: Pool, work: (db: Db) => Promise<T>): Pro
   return await reading(pool, work);
 }
 
+/** Whether an answer is kept under a key already. */
+export async function isKept(pool: Pool, claim: IdempotencyClaim | null): Promise<boolean> {
+  if (claim === null) return false;
+  const kept = await reading(pool, (db) => selectKept(db, claim.key));
+  return kept !== null;
+}
+
 /**
  * Completes the refusal of a move under its key, before anybody is told of it; gives what every
  * repeat will read.

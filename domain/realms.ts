@@ -2,27 +2,43 @@
 import { z } from "zod";
 import type { Db, Place, Pool, Tx } from "../db/database.ts";
 import { createPlace, enterSchema, type Ladders, migrateRealm } from "../db/migrate.ts";
+import { brokenConstraint } from "../db/errors.ts";
 import {
+  type ApplicationKeyRow,
   countRealms,
+  deleteDraft,
   existsApplicationKey,
   insertApplicationKey,
   insertRealm,
+  lockRealm,
   type RealmRow,
+  revokeApplicationKey,
+  selectApplicationKeys,
   selectRealm,
   selectRealmByKeys,
   selectRealms,
+  updateRealm,
 } from "../db/realms.ts";
 import { reading } from "../db/transaction.ts";
 import type { UserRow } from "../db/users.ts";
 import type { Actor } from "./actor.ts";
-import { text } from "./entity.ts";
+import { FreeForm, text } from "./entity.ts";
+import { DomainError } from "./errors.ts";
 import { AccountingCurrency, Country } from "./identities.ts";
-import { isId, newId } from "./ids.ts";
+import { idTime, isId, newId } from "./ids.ts";
 import { Password } from "./passwords.ts";
 import { assertRealmAdmin, notFound } from "./permissions.ts";
 import { createUser, UserView, viewUser } from "./users.ts";
 
 export type { Ladders };
+
+const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
+  description: "free, basic, pro, unlimited, or another that the operator has defined.",
+  example: "unlimited",
+});
+const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).meta({
+  description: "A PostgreSQL 15 or newer of the realm's own.",
+});
 
 /** What is asked for when a realm is made. */
 export const NewRealm = z.strictObject({
@@ -30,7 +46,8 @@ export const NewRealm = z.strictObject({
   country: Country.default("US"),
   accounting_currency: AccountingCurrency.default("USD"),
   zone: z.enum(["US", "EU"]).default("US"),
-  tier: z.enum(["free", "basic", "pro", "unlimited"]).default("unlimited"),
+  tier: Tier.default("unlimited"),
+  database_url: DatabaseUrl.optional(),
   admin: z.strictObject({
     email: z.email().max(254),
     username: text(200).optional(),
@@ -40,6 +57,19 @@ export const NewRealm = z.strictObject({
 /** What is asked for when a realm is made. */
 export type NewRealm = z.infer<typeof NewRealm>;
 
+/** What can be changed of a realm. */
+export const RealmChange = z.strictObject({
+  name: text(100).optional(),
+  country: Country.optional(),
+  accounting_currency: AccountingCurrency.optional(),
+  tier: Tier.optional(),
+  webhooks: FreeForm.optional(),
+  chains: FreeForm.optional(),
+}).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
+  .meta({ id: "RealmChange" });
+/** What can be changed of a realm. */
+export type RealmChange = z.infer<typeof RealmChange>;
+
 const realmFields = {
   id: z.string(),
   name: z.string(),
@@ -47,6 +77,9 @@ const realmFields = {
   country: z.string(),
   accounting_currency: z.string(),
   tier: z.string(),
+  webhooks: z.record(z.string(), z.unknown()),
+  chains: z.record(z.string(), z.unknown()),
+  updated_at: z.number().int().optional(),
   created_at: z.number().int(),
   error: z.unknown(),
 };
@@ -77,11 +110,21 @@ export interface RealmWorkshop {
   roles: boolean;
   /** The administrator's password verifier, made before the transaction. */
   verifier: string;
+  /** A realm that stands ready in a database of its own. */
+  draft?: RealmDraft;
+}
+
+/** A realm built in a database of its own, which nobody knows of yet. */
+export interface RealmDraft {
+  place: Place;
+  admin: UserRow;
 }
 
 /**
  * Makes a realm whole, in one transaction: role, schema, tables, administrator, directory entry and
- * application key.
+ * application key. One that was drafted elsewhere only enters the directory here.
+ *
+ * @throws {DomainError} request.invalid, service.overloaded
  */
 export async function createRealm(
   tx: Tx,
@@ -89,13 +132,55 @@ export async function createRealm(
   input: NewRealm,
   workshop: RealmWorkshop,
 ): Promise<MadeRealm> {
-  const id = newId(actor.at);
+  const { draft, ladders } = workshop;
+  const place = draft?.place ?? newPlace(newId(actor.at), workshop.roles, null);
+  const admin = draft?.admin ?? await furnish(tx, actor, input, { ...workshop, place });
+  await enterSchema(tx, "platform");
+  if (draft !== undefined && !await deleteDraft(tx, place.id)) {
+    throw new DomainError("service.overloaded", "making the realm took too long: try again", {
+      retryAfterS: 1,
+    });
+  }
+  const realm = await named(input.tier, () =>
+    insertRealm(tx, {
+      id: place.id,
+      name: input.name,
+      zone: input.zone,
+      country: input.country,
+      accounting_currency: input.accounting_currency,
+      tier: input.tier,
+      realm_key: crypto.randomUUID(),
+      schema_name: place.schema,
+      role_name: place.role,
+      placement: place.placement,
+      rung: ladders.realm.length,
+      created_at: idTime(place.id),
+    }));
+  return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
+}
+
+/** Where a new realm will live. */
+export function newPlace(id: string, roles: boolean, placement: Uint8Array | null): Place {
   const schema = `realm_${id.replaceAll("-", "")}`;
-  const place = { schema, role: workshop.roles ? schema : null };
+  return { id, schema, role: roles ? schema : null, placement };
+}
+
+/** Builds role, schema, tables and administrator of a realm. */
+export async function furnish(
+  tx: Tx,
+  actor: Actor,
+  input: NewRealm,
+  workshop: RealmWorkshop & { place: Place },
+): Promise<UserRow> {
+  const { place } = workshop;
   await createPlace(tx, place);
   await migrateRealm(tx, workshop.ladders, place);
-  const defaults = { id, country: input.country, accountingCurrency: input.accounting_currency };
-  const admin = await createUser(tx, { ...actor, realm: defaults }, {
+  const realm = {
+    id: place.id,
+    country: input.country,
+    accountingCurrency: input.accounting_currency,
+  };
+  return await createUser(tx, { ...actor, realm }, {
     username: input.admin.username ?? input.admin.email,
     email: input.admin.email,
     verifier: workshop.verifier,
@@ -104,38 +189,107 @@ export async function createRealm(
     channel: { email: input.admin.email },
     data: {},
   });
-  await enterSchema(tx, "platform");
-  const realm = await insertRealm(tx, {
-    id,
-    name: input.name,
-    zone: input.zone,
-    country: input.country,
-    accounting_currency: input.accounting_currency,
-    tier: input.tier,
-    realm_key: crypto.randomUUID(),
-    schema_name: schema,
-    role_name: place.role,
-    placement: null,
-    rung: workshop.ladders.realm.length,
-    created_at: actor.at,
-  });
-  return { realm, admin, applicationKey: await addApplicationKey(tx, actor, realm.id) };
 }
 
-/** Makes a further application key of a realm; it is shown once and kept as a digest. */
-export async function addApplicationKey(tx: Tx, actor: Actor, realm: string): Promise<string> {
+/** Runs what writes a tier's name; one that is not in the table is the caller's fault. */
+async function named<T>(tier: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (brokenConstraint(error) !== "realms_tier_fkey") throw error;
+    const message = `there is no tier ${tier}`;
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/tier", message }] });
+  }
+}
+
+/**
+ * Changes a realm. What only the operator may change is refused to its administrators.
+ *
+ * @throws {DomainError} realm.not_found, permission.role, permission.scope, request.invalid
+ */
+export async function changeRealm(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: RealmChange,
+): Promise<RealmRow> {
+  assertReaches(actor, id);
+  if (input.tier !== undefined && actor.kind !== "operator") {
+    throw new DomainError("permission.role", "only the operator changes a realm's tier");
+  }
+  const row = isId(id) ? await lockRealm(tx, id) : null;
+  if (row === null) throw notFound("realm.not_found");
+  const { webhooks, chains, ...plain } = input;
+  const settings = {
+    ...row.settings,
+    ...(webhooks === undefined ? {} : { webhooks }),
+    ...(chains === undefined ? {} : { chains }),
+  };
+  const changed = await named(
+    input.tier,
+    () => updateRealm(tx, id, { ...plain, settings, updated_at: actor.at }),
+  );
+  return changed!;
+}
+
+/**
+ * Makes a further application key of a realm; it is shown once and kept as a digest.
+ *
+ * @throws {DomainError} realm.not_found
+ */
+export async function addApplicationKey(
+  tx: Tx,
+  actor: Actor,
+  realm: string,
+): Promise<ApplicationKeyRow & { key: string }> {
+  if (!isId(realm) || await selectRealm(tx, realm) === null) throw notFound("realm.not_found");
   const secret = crypto.getRandomValues(new Uint8Array(32));
-  const key = `app_${
-    btoa(String.fromCharCode(...secret)).replaceAll("+", "-").replaceAll("/", "_")
-      .replaceAll("=", "")
-  }`;
-  await insertApplicationKey(tx, {
-    id: newId(actor.at),
-    realm,
-    digest: await digestKey(key),
-    created_at: actor.at,
-  });
-  return key;
+  const key = `app_${secret.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+  const id = newId(actor.at);
+  const digest = await digestKey(key);
+  const row = await insertApplicationKey(tx, { id, realm, digest, created_at: idTime(id) });
+  return { ...row, key };
+}
+
+/**
+ * Lists a realm's application keys, without the keys themselves.
+ *
+ * @throws {DomainError} realm.not_found
+ */
+export async function listApplicationKeys(
+  db: Db,
+  actor: Actor,
+  realm: string,
+): Promise<Record<string, unknown>[]> {
+  await findRealm(db, actor, realm);
+  return (await selectApplicationKeys(db, realm)).map(viewApplicationKey);
+}
+
+/**
+ * Ends an application key: nobody logs in with it any more; user keys stay.
+ *
+ * @throws {DomainError} realm.not_found, key.not_found
+ */
+export async function endApplicationKey(
+  tx: Tx,
+  actor: Actor,
+  { realm, key }: { realm: string; key: string },
+): Promise<ApplicationKeyRow> {
+  await findRealm(tx, actor, realm);
+  const row = isId(key)
+    ? await revokeApplicationKey(tx, { id: key, realm, revoked_at: actor.at })
+    : null;
+  if (row === null) throw notFound("key.not_found");
+  return row;
+}
+
+/** Shows an application key: never the key itself. */
+export function viewApplicationKey(row: ApplicationKeyRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    created_at: row.created_at,
+    ...(row.revoked_at === null ? {} : { revoked_at: row.revoked_at }),
+  };
 }
 
 /** The digest under which an application key is kept. */
@@ -145,7 +299,7 @@ export async function digestKey(key: string): Promise<Uint8Array> {
 
 /** Where a realm's data lives. */
 export function placeOf(row: RealmRow): Place {
-  return { id: row.id, schema: row.schema_name, role: row.role_name, url: null };
+  return { id: row.id, schema: row.schema_name, role: row.role_name, placement: row.placement };
 }
 
 /** Shows a realm. */
@@ -157,6 +311,8 @@ export function viewRealm(row: RealmRow): Record<string, unknown> {
     country: row.country,
     accounting_currency: row.accounting_currency,
     tier: row.tier,
+    webhooks: row.settings.webhooks ?? {},
+    chains: row.settings.chains ?? {},
     created_at: row.created_at,
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
     error: row.error,
@@ -180,13 +336,17 @@ export async function findRealmByKeys(
  * @throws {DomainError} realm.not_found
  */
 export async function findRealm(db: Db, actor: Actor, id: string): Promise<RealmRow> {
-  if (actor.kind !== "operator") {
-    if (actor.realm.id !== id) throw notFound("realm.not_found");
-    assertRealmAdmin(actor);
-  }
+  assertReaches(actor, id);
   const row = isId(id) ? await selectRealm(db, id) : null;
   if (row === null) throw notFound("realm.not_found");
   return row;
+}
+
+/** Refuses everyone but the operator and the administrators of the realm itself. */
+function assertReaches(actor: Actor, id: string): void {
+  if (actor.kind === "operator") return;
+  if (actor.realm.id !== id) throw notFound("realm.not_found");
+  assertRealmAdmin(actor);
 }
 
 /** Lists realms for the operator, a page at a time. */
@@ -194,7 +354,9 @@ export async function listRealms(
   db: Db,
   page: { after: string | null; limit: number },
 ): Promise<Record<string, unknown>[]> {
-  return (await selectRealms(db, page.after, page.limit)).map(viewRealm);
+  return (await selectRealms(db, isId(page.after ?? "") ? page.after : null, page.limit)).map(
+    viewRealm,
+  );
 }
 
 /** Shows a realm that was just made, with its keys. */

@@ -1,20 +1,28 @@
 /** HTTP face of realms, for the operator of the installation. @module */
 import { z } from "zod";
+import { abandonRealm, prepareRealm } from "../domain/drafts.ts";
 import { hashPassword } from "../domain/passwords.ts";
 import {
+  addApplicationKey,
+  changeRealm,
   createRealm,
+  endApplicationKey,
   findRealm,
+  listApplicationKeys,
   listRealms,
   NewRealm,
   NewRealmView,
+  RealmChange,
   RealmView,
+  viewApplicationKey,
   viewMadeRealm,
   viewRealm,
 } from "../domain/realms.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
-import { runQuery } from "../domain/command.ts";
+import { isKept, runQuery } from "../domain/command.ts";
 import { notFound } from "../domain/permissions.ts";
 import { command, query } from "./door.ts";
+import { ENDLESS } from "./limits.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -22,6 +30,16 @@ const Page = z.strictObject({
   after: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
+
+const ByKey = z.strictObject({ id: z.string(), key: z.string() });
+const KeyFields = {
+  id: z.string(),
+  created_at: z.number().int(),
+  revoked_at: z.number().int().optional(),
+};
+const KeyView = z.object(KeyFields).meta({ id: "ApplicationKey" });
+const NewKeyView = z.object({ ...KeyFields, "x-api-key": z.string() })
+  .meta({ id: "NewApplicationKey" });
 
 /** The routes of realms. */
 export const realmRoutes: readonly AnyRoute[] = [
@@ -32,20 +50,30 @@ export const realmRoutes: readonly AnyRoute[] = [
     summary: "Create a realm",
     description: "The answer shows the keys once; keep them.",
     access: "platform",
+    admin: true,
     body: NewRealm,
     status: 201,
     answer: NewRealmView,
     errors: [],
     handle: async (call) => {
-      const workshop = {
-        ladders: call.services.ladders,
-        roles: call.services.config.realmRoles,
-        verifier: await hashPassword(call.body.admin.password),
-      };
-      return await command(
-        call,
-        async (tx) => viewMadeRealm(await createRealm(tx, call.actor, call.body, workshop)),
-      );
+      const { site } = call.services;
+      // What a repeat is answered with is kept, so nothing is built for it.
+      const again = await isKept(call.services.platform, call.idempotency);
+      const input = again ? { ...call.body, database_url: undefined } : call.body;
+      const verifier = again ? "" : await hashPassword(input.admin.password);
+      const workshop = await prepareRealm(site, call.actor, input, verifier);
+      try {
+        const reply = await command(
+          call,
+          async (tx) => viewMadeRealm(await createRealm(tx, call.actor, input, workshop)),
+          { secret: true },
+        );
+        if (reply.headers?.["idempotency-replayed"]) await abandonRealm(site, workshop);
+        return reply;
+      } catch (error) {
+        await abandonRealm(site, workshop).catch(() => {}); // the timetable tries again
+        throw error;
+      }
     },
   }),
   route({
@@ -54,6 +82,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     tag: "Realms",
     summary: "List realms",
     access: "platform",
+    admin: true,
     query: Page,
     status: 200,
     answer: z.array(RealmView),
@@ -70,6 +99,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     tag: "Realms",
     summary: "Read a realm",
     access: "platform or user",
+    admin: true,
     params: ById,
     status: 200,
     answer: RealmView,
@@ -82,6 +112,102 @@ export const realmRoutes: readonly AnyRoute[] = [
         ),
       ),
     }),
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/realms/{id}",
+    tag: "Realms",
+    summary: "Change a realm",
+    description: "For the operator, and but for `tier` for the realm's administrators. " +
+      "A new country or currency counts for what is created from then on.",
+    access: "platform or user",
+    admin: true,
+    params: ById,
+    body: RealmChange,
+    status: 200,
+    answer: RealmView,
+    errors: ["realm.not_found", "permission.role", "permission.scope"],
+    handle: async (call) => {
+      const { actor, body, params, services } = call;
+      const reply = await command(
+        { ...call, realm: null },
+        async (tx) => viewRealm(await changeRealm(tx, actor, params.id, body)),
+        { realm: params.id },
+      );
+      (await services.realms.find(params.id))?.refresh();
+      return reply;
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/realms/{id}/keys",
+    tag: "Realms",
+    summary: "Create an application key",
+    description: "Keys there are go on working until they are deleted.",
+    access: "platform",
+    admin: true,
+    params: ById,
+    status: 201,
+    answer: NewKeyView,
+    errors: ["realm.not_found"],
+    handle: (call) =>
+      command(call, async (tx) => {
+        const { key, ...row } = await addApplicationKey(tx, call.actor, call.params.id);
+        return { ...viewApplicationKey(row), "x-api-key": key };
+      }, { secret: true, realm: call.params.id }),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/realms/{id}/keys",
+    tag: "Realms",
+    summary: "List application keys, without the keys themselves",
+    access: "platform",
+    admin: true,
+    params: ById,
+    status: 200,
+    answer: z.array(KeyView),
+    errors: ["realm.not_found"],
+    handle: (call) => query(call, (db) => listApplicationKeys(db, call.actor, call.params.id)),
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/realms/{id}/keys/{key}",
+    tag: "Realms",
+    summary: "End an application key",
+    access: "platform",
+    admin: true,
+    params: ByKey,
+    status: 200,
+    answer: KeyView,
+    errors: ["realm.not_found", "key.not_found"],
+    handle: ({ params, ...call }) => {
+      const asked = { realm: params.id, key: params.key };
+      return command(
+        { ...call, params },
+        async (tx) => viewApplicationKey(await endApplicationKey(tx, call.actor, asked)),
+        { realm: params.id },
+      );
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/realms/{id}/credits/available",
+    tag: "Realms",
+    summary: "Read how many credits are left this month",
+    description: `Without limit: ${ENDLESS}.`,
+    access: "platform or user",
+    cost: "none",
+    params: ById,
+    status: 200,
+    answer: z.object({ credits: z.number().int() }),
+    errors: ["realm.not_found"],
+    handle: async ({ services, realm, params }) => {
+      const own = realm === null || realm.id === params.id;
+      const found = own ? await services.realms.find(params.id) : null;
+      if (found === null) throw notFound("realm.not_found");
+      const credits = await services.limits.credits(found);
+      return { status: 200, body: JSON.stringify({ credits }) };
+    },
   }),
   route({
     method: "POST",

@@ -1,6 +1,7 @@
 /** What the routes are given: the wiring's product. @module */
 import type { Config } from "../config.ts";
 import type { Pool } from "../domain/command.ts";
+import type { RealmSite } from "../domain/drafts.ts";
 import type { Keyring } from "../domain/keyring.ts";
 import type { RealmContexts } from "../domain/realm_context.ts";
 import type { Ladders } from "../domain/realms.ts";
@@ -15,6 +16,8 @@ export interface Services {
   /** The pool of the platform's own schema. */
   platform: Pool;
   ladders: Ladders;
+  /** What building a realm takes. */
+  site: RealmSite;
   realms: RealmContexts;
   keyring: Keyring;
   secrets: Secrets;

@@ -75,7 +75,7 @@ export interface TestRealm extends AsyncDisposable {
   /** Sends without any key. */
   nobody: Send;
   /** Another process, as far as the service can tell: nothing shared but the database. */
-  another(env?: Record<string, string>): TestProcess;
+  another(env?: Record<string, string>, onStatement?: (text: string) => void): TestProcess;
   user(of?: { role?: Role; scope?: Scope }): Promise<TestUser>;
   /** A currency of the administrator, whose account holds the supply. */
   currency(supply: string, name?: string): Promise<{ name: string; account: string }>;
@@ -102,6 +102,18 @@ export function testDatabaseUrl(): string {
   return url;
 }
 
+/** Opens the pools of a process. */
+function reach(config: Config, onStatement?: (text: string) => void): Database {
+  const secrets = openSecrets(PLATFORM_KEY);
+  return openDatabase({
+    url: config.databaseUrl!,
+    prepare: config.databasePrepare,
+    parseJson: parseStoredJson,
+    unseal: (placement, id) => secrets.open("database_url", id, placement),
+    onStatement,
+  });
+}
+
 /** The configuration of a test, with a few settings of its own. */
 export function testConfig(env: Record<string, string> = {}): Config {
   return readConfig({
@@ -119,11 +131,7 @@ export async function testRealm(
   options: { env?: Record<string, string>; tier?: "free" | "basic" | "pro" | "unlimited" } = {},
 ): Promise<TestRealm> {
   const config = testConfig(options.env);
-  const database = openDatabase({
-    url: config.databaseUrl!,
-    prepare: config.databasePrepare,
-    parseJson: parseStoredJson,
-  });
+  const database = reach(config);
   const ladders = await readLadders();
   await migratePlatform(database.platform.sql, ladders.platform);
   const made = await makeRealm(database, ladders, config, options.tier ?? "unlimited");
@@ -133,11 +141,13 @@ export async function testRealm(
 
 function wire(config: Config, database: Database, ladders: Ladders): Services {
   const log = createLog({ level: config.logLevel, format: "pretty" });
+  const secrets = openSecrets(PLATFORM_KEY);
   return {
     config,
     log,
     platform: database.platform,
     ladders,
+    site: { database, ladders, roles: config.realmRoles, secrets },
     realms: openRealmContexts(database, Date.now),
     keyring: openKeyring({
       platform: database.platform,
@@ -145,7 +155,7 @@ function wire(config: Config, database: Database, ladders: Ladders): Services {
       tokenTtlS: config.tokenTtlS,
       now: Date.now,
     }),
-    secrets: openSecrets(PLATFORM_KEY),
+    secrets,
     limits: openLimits({ platform: database.platform, log, now: Date.now }),
     wake: () => {},
     now: Date.now,
@@ -207,7 +217,7 @@ async function furnish(
     admin,
     operator: send(PLATFORM_KEY),
     nobody: send(null),
-    another: (env) => anotherProcess(services, env),
+    another: (env, onStatement) => anotherProcess(services, env, onStatement),
     command: (work, gate = false) => serializable(pool, work, { gate }),
     async user(of = {}) {
       const row = await serializable(
@@ -250,13 +260,13 @@ async function furnish(
   };
 }
 
-function anotherProcess(first: Services, env: Record<string, string> = {}): TestProcess {
+function anotherProcess(
+  first: Services,
+  env: Record<string, string> = {},
+  onStatement?: (text: string) => void,
+): TestProcess {
   const config = testConfig(env);
-  const database = openDatabase({
-    url: config.databaseUrl!,
-    prepare: config.databasePrepare,
-    parseJson: parseStoredJson,
-  });
+  const database = reach(config, onStatement);
   const services = wire(config, database, first.ladders);
   const app = createApp(services, PLATFORM_KEY);
   return {
