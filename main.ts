@@ -191,6 +191,18 @@ function realmOf(args: readonly string[]): unknown {
   }
 }
 
+/** Works out anew what every realm's ledger stores twice; fails where something does not agree. */
+async function audit(base: Base): Promise<void> {
+  await checkRealms(base.database, ({ realm, name, sealed, mismatches }) => {
+    for (const mismatch of mismatches) console.log(JSON.stringify({ realm, ...mismatch }));
+    const sound = mismatches.length === 0;
+    const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
+    const verdict = sound ? "sound" : `FAILED: ${[...kinds].join(", ")}`;
+    console.log(`realm ${name} (${realm}): ${sealed} sealed, ${verdict}`);
+    if (!sound) Deno.exitCode = 1;
+  });
+}
+
 function startWorkers(base: Base): Runner {
   const { config, database, log } = base;
   const chains = openChains(config.chains);
