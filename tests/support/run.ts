@@ -39,8 +39,8 @@ export async function run(args: readonly string[]): Promise<number> {
       env: {
         NO_COLOR: "1",
         TEST_DATABASE_URL: given ?? server!.url,
-        // With a server of one's own, its role must be allowed to do what a superuser does here.
-        TEST_SUPERUSER_URL: given ?? server!.superuserUrl,
+        // Some tests make databases and corrupt tables: with another server, name its superuser too.
+        TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
         LOG_LEVEL: "error",
       },
       stdout: "piped",
