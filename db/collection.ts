@@ -79,7 +79,9 @@ export async function selectIds(
   const query = db<{ id: string }[]>`
     select id from ${db(source.table)} where ${where} order by ${order}
     limit ${limit} offset ${offset}`;
-  const rows = await (isPlain(wish) && sort.length === 0 ? query : unprepared(query));
+  // A plan that is kept does not know whether a user has few accounts or many.
+  const kept = isPlain(wish) && sort.length === 0 && !isFlow(wish.visibility);
+  const rows = await (kept ? query : unprepared(query));
   return rows.map((row) => row.id);
 }
 
@@ -98,7 +100,7 @@ export async function countMatching(db: Db, source: Source, wish: Wish): Promise
   const query = db<{ n: string }[]>`
     select count(*) as n from ${db(source.table)}
     where ${reachOf(db, source, wish.visibility)} and ${matching(db, source, wish)}`;
-  const [row] = await (isPlain(wish) ? query : unprepared(query));
+  const [row] = await unprepared(query);
   return Number(row.n);
 }
 
@@ -192,6 +194,10 @@ function armed({ reaches, ownId }: Visibility): boolean {
   return ownId !== null && reaches.length === 1 && reaches[0] === "own";
 }
 
+function isFlow({ reaches }: Visibility): boolean {
+  return reaches.some((reach) => reach === "incoming" || reach === "outgoing");
+}
+
 /** What a caller asks for, of the rows that it reaches. */
 function matching(db: Db, source: Source, wish: Wish): Fragment {
   const { columns } = source;
@@ -232,8 +238,7 @@ function reachOf(
     return db`exists (select from accounts a where a.id = ${account} and a.owner = ${user}::uuid)`;
   });
   if (concealed?.shown) parts.push(whereOf(db, source.columns, concealed.rows));
-  const flows = reaches.some((reach) => reach === "incoming" || reach === "outgoing");
-  if (flows && !one) return db`id in (${flowing(db, source, visibility)})`;
+  if (isFlow(visibility) && !one) return db`id in (${flowing(db, source, visibility)})`;
   return db`(${parts.reduce((all, part) => db`${all} or ${part}`)})`;
 }
 

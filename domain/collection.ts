@@ -117,9 +117,12 @@ export async function listEntities(
   const wish = await wishOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
   const page = parsePage(given);
-  const ids = await selectIds(db, collection, wish, { sort, ...page, after: null });
+  const total = await countMatching(db, collection, wish);
+  const ids = page.offset < total
+    ? await selectIds(db, collection, wish, { sort, ...page, after: null })
+    : [];
   const rows = await showAll(db, actor, collection, ids!, given);
-  return { ...pageOf(page, rows, await countMatching(db, collection, wish)) };
+  return { ...pageOf(page, rows, total) };
 }
 
 /**
