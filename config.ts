@@ -52,6 +52,8 @@ export interface Config {
   platformKey: string | null;
   /** 32 bytes, base64. Null with the embedded database, or in a process that runs no workers. */
   masterKey: string | null;
+  /** The master key that `rotate-master-key` puts in its place. */
+  newMasterKey: string | null;
   workers: boolean;
   pollIntervalMs: number;
   tokenTtlS: number;
@@ -122,7 +124,8 @@ export function readConfig(
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, databaseUrl !== null),
-    masterKey: masterKey(read, databaseUrl !== null && workers),
+    masterKey: masterKey(read, "MASTER_KEY", databaseUrl !== null && workers),
+    newMasterKey: masterKey(read, "NEW_MASTER_KEY", false),
     workers,
     pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
     tokenTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
@@ -183,16 +186,16 @@ function platformKey(read: Reader, required: boolean): string | null {
   return key;
 }
 
-function masterKey(read: Reader, required: boolean): string | null {
-  const key = read.text("MASTER_KEY");
+function masterKey(read: Reader, name: string, required: boolean): string | null {
+  const key = read.text(name);
   if (key === null) {
     if (required) {
-      read.faults.push("MASTER_KEY is missing: 32 bytes as base64 (openssl rand -base64 32)");
+      read.faults.push(`${name} is missing: 32 bytes as base64 (openssl rand -base64 32)`);
     }
     return null;
   }
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) {
-    read.faults.push("MASTER_KEY is not the base64 form of 32 bytes (openssl rand -base64 32)");
+    read.faults.push(`${name} is not the base64 form of 32 bytes (openssl rand -base64 32)`);
   }
   return key;
 }

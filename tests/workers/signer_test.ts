@@ -1,0 +1,81 @@
+import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
+import { newId } from "../../domain/ids.ts";
+import { openSecret, readMasterKey, sealSecret } from "../../domain/sealing.ts";
+import type { Leaf } from "../../workers/signer.ts";
+import { openSigner } from "../../workers/signer.ts";
+import { rotateRealm } from "../../workers/rotation.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
+
+const OLD = btoa("0123456789abcdef0123456789abcdef");
+const NEW = btoa("fedcba9876543210fedcba9876543210");
+const BRANCH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
+
+Deno.test("a secret opens under its key, for its realm, kind and id, and not when altered", async () => {
+  const master = await readMasterKey(OLD);
+  const name = { realm: "r", kind: "seed", id: newId(Date.now()) };
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  const stored = await sealSecret(master, name, secret);
+  deepEqual(await openSecret(master, name, stored), secret);
+  for (const other of [{ realm: "s" }, { kind: "key" }, { id: newId(Date.now()) }]) {
+    await rejects(openSecret(master, { ...name, ...other }, stored), TypeError);
+  }
+  const altered = {
+    ...stored,
+    sealed: stored.sealed.map((byte, at) => at === 20 ? byte ^ 1 : byte),
+  };
+  await rejects(openSecret(master, name, altered), TypeError);
+  await rejects(openSecret(await readMasterKey(NEW), name, stored), /another master key/);
+  await rejects(readMasterKey("short"), TypeError);
+});
+
+Deno.test("a realm has one seed, whoever makes it first, and it is stored sealed alone", async () => {
+  await using realm = await testRealm();
+  const vault = { realm: realm.id, pool: realm.pool };
+  const signers = [1, 2, 3].map(() => openSigner(OLD, Date.now));
+  const xpubs = await Promise.all(signers.map((signer) => signer.xpub(vault, BRANCH)));
+  match(xpubs[0]!, /^tpub/);
+  deepEqual(new Set(xpubs).size, 1);
+  const other = await signers[0].xpub(vault, { ...BRANCH, number: 1 });
+  notEqual(other, xpubs[0]);
+  const rows = await rowsOf<{ kind: string; size: number }>(
+    realm,
+    "select kind, octet_length(sealed) as size from secrets",
+  );
+  deepEqual(rows, [{ kind: "seed", size: 32 + 12 + 16 }]);
+});
+
+Deno.test("keys are lent for one call, wiped after it, and only for their own addresses", async () => {
+  await using realm = await testRealm();
+  const vault = { realm: realm.id, pool: realm.pool };
+  const signer = openSigner(OLD, Date.now);
+  const wrong: Leaf = {
+    ...BRANCH,
+    index: 0,
+    address: "0x00000000000000000000000000000000DeaDBeef",
+  };
+  await rejects(signer.lend(vault, [wrong], () => Promise.resolve()), (error: Error) => {
+    match(error.message, /no key of 0x0+DeaDBeef/);
+    return true;
+  });
+  const { deriveAddress } = await import("../../domain/derivation.ts");
+  const xpub = (await signer.xpub(vault, BRANCH))!;
+  const address = await deriveAddress("ETHEREUM", "testnet", xpub, 3);
+  let lent: Uint8Array = new Uint8Array();
+  await signer.lend(vault, [{ ...BRANCH, index: 3, address }], (keys) => {
+    lent = keys.get(address)!;
+    equal(lent.some((byte) => byte !== 0), true);
+    return Promise.resolve();
+  });
+  deepEqual(lent, new Uint8Array(32));
+});
+
+Deno.test("rotating the master key keeps every key, and may be done twice", async () => {
+  await using realm = await testRealm();
+  const vault = { realm: realm.id, pool: realm.pool };
+  const before = await openSigner(OLD, Date.now).xpub(vault, BRANCH);
+  const keys = { from: await readMasterKey(OLD), to: await readMasterKey(NEW) };
+  equal(await rotateRealm(realm.pool, realm.id, keys), 1);
+  equal(await rotateRealm(realm.pool, realm.id, keys), 0);
+  await rejects(openSigner(OLD, Date.now).xpub(vault, BRANCH), /another master key/);
+  equal(await openSigner(NEW, Date.now).xpub(vault, BRANCH), before);
+});
