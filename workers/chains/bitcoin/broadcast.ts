@@ -26,9 +26,12 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   ["consumed", /missing-?(inputs|or-?spent)|inputs-missing|missing inputs|conflict|inputs-spent/i],
 ];
 
-/** Rules of the chain itself, not of a node: such bytes can be mined by nobody. */
+/**
+ * Rules of the chain itself, not of a node: such bytes can be mined by nobody. Older nodes put a
+ * number before their words.
+ */
 const FORBIDDEN =
-  /^(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^mandatory-script-verify-flag-failed|tx decode failed/i;
+  /^(\d+: )?(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^(\d+: )?mandatory-script-verify-flag-failed|tx decode failed/i;
 
 /** Sends signed bytes to all nodes at once. */
 export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Broadcast> {

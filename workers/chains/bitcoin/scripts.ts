@@ -34,10 +34,12 @@ export function openScripts(chain: CoinChainId, network: Network): Scripts {
   }
   async function build(watch: Watch): Promise<ReadonlyMap<string, string>> {
     const index = new Map<string, string>();
-    let done = 0;
+    let made = 0;
     for (const address of watch.addresses) {
-      index.set(kept.get(address) ?? await script(address), address);
-      if (++done % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
+      const known = kept.get(address);
+      index.set(known ?? await script(address), address);
+      if (known !== undefined || ++made % AT_ONCE !== 0) continue;
+      await new Promise((resolve) => setTimeout(resolve));
     }
     return index;
   }

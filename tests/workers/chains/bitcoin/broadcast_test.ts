@@ -30,6 +30,10 @@ Deno.test("a refusal is a verdict only where no miner could think otherwise", ()
     ["non-mandatory-script-verify-flag (Signature must be zero)", "unknown", "other"],
     ["something that nobody has read before", "unknown", "other"],
     ["mandatory-script-verify-flag-failed (Signature is invalid)", "rejected", "malformed"],
+    ["16: mandatory-script-verify-flag-failed (Signature is invalid)", "rejected", "malformed"],
+    ["64: dust", "unknown", "other"],
+    ["66: min relay fee not met", "unknown", "underpriced"],
+    ["258: txn-mempool-conflict", "unknown", "consumed"],
     ["bad-txns-in-belowout, value in (1) < value out (2)", "rejected", "malformed"],
     ["TX decode failed. Make sure the tx has at least one input.", "rejected", "malformed"],
   ];

@@ -1,0 +1,97 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { scriptOf } from "../../../../domain/addresses.ts";
+import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
+import { wholeBlock } from "../../../../workers/chains/bitcoin/node.ts";
+import { openSpends } from "../../../../workers/chains/bitcoin/spends.ts";
+import type { Peer } from "../../../../workers/chains/node.ts";
+import { watching } from "../../../chains/conformance.ts";
+import { RogueError, startRogue } from "../../../support/rogue_node.ts";
+import { newParty } from "./stage.ts";
+
+const SOME = "ab".repeat(32);
+
+function idAt(number: number): string {
+  return number.toString(16).padStart(64, "0");
+}
+
+/** A chain in which block `at` holds what spends a coin; `fork` makes other blocks from a height on. */
+interface Story {
+  head: number;
+  spentAt: number;
+  fork: number;
+  read: number;
+}
+
+const CLAIM = `${SOME}:1`;
+
+function peerOf(story: Story): Peer {
+  const hashOf = (height: number) => idAt(height >= story.fork ? 10 ** 9 + height : height);
+  function call(method: string, [at]: readonly unknown[]): Promise<unknown> {
+    if (method === "getblockhash") return Promise.resolve(hashOf(at as number));
+    story.read++;
+    const height = parseInt(String(at).slice(-12), 16) % 10 ** 9;
+    const vin = height === story.spentAt ? [{ txid: SOME, vout: 1 }] : [];
+    const tx = [{ txid: idAt(7), vin, vout: [] }];
+    return Promise.resolve({ hash: at, height, previousblockhash: SOME, time: 1, tx });
+  }
+  return { name: "told", call, batch: () => Promise.reject(new TypeError("not asked")) };
+}
+
+Deno.test("a long search goes on where it ended, and what it found is not searched again", async () => {
+  const story = { head: 500, spentAt: 433, fork: Infinity, read: 0 };
+  const [spends, peer] = [openSpends(), peerOf(story)];
+  const find = () => spends.find(peer, [CLAIM], 1, story.head);
+  equal(await find(), null);
+  equal(await find(), null);
+  equal((await find())?.get(CLAIM)?.height, 433);
+  equal(story.read, 500);
+  equal((await find())?.get(CLAIM)?.height, 433);
+  equal(story.read, 500);
+});
+
+Deno.test("a reorganisation sends a search back, and what it took away is no longer believed", async () => {
+  const story = { head: 150, spentAt: 140, fork: Infinity, read: 0 };
+  const [spends, peer] = [openSpends(), peerOf(story)];
+  const find = async () => (await spends.find(peer, [CLAIM], 100, story.head))?.get(CLAIM)?.height;
+  equal(await find(), 140);
+  Object.assign(story, { fork: 130, spentAt: 145, head: 160 });
+  equal(await find(), 145);
+  Object.assign(story, { fork: Infinity, head: 155 });
+  equal(await find(), 140, "the first chain is back, and its block with it");
+});
+
+Deno.test("what a scan has seen spent needs no search", async () => {
+  const story = { head: 500, spentAt: 3, fork: Infinity, read: 0 };
+  const [spends, peer] = [openSpends(), peerOf(story)];
+  spends.note(await wholeBlock(peer, idAt(3)), new Set([CLAIM]));
+  equal((await spends.find(peer, [CLAIM], 1, story.head))?.get(CLAIM)?.height, 3);
+  equal(story.read, 1);
+});
+
+Deno.test("a mempool is read once, in portions, and what leaves it is forgotten", async () => {
+  const { address } = await newParty("LITECOIN");
+  const waiting = new Set(Array.from({ length: 5_400 }, (_, at) => idAt(at)));
+  const script = (await scriptOf("LITECOIN", "regtest", address)).toHex();
+  let read = 0;
+  await using node = startRogue(null, ({ method, params: [id] }) => {
+    if (method === "getblockchaininfo") return { chain: "regtest" };
+    if (method === "getblockhash") return SOME;
+    if (method === "getrawmempool") return [...waiting];
+    if (method === "getmempoolentry") return { fees: { ancestor: 0.00001 }, ancestorsize: 300 };
+    if (!waiting.has(String(id))) throw new RogueError(-5, "No such mempool transaction");
+    read++;
+    const scriptPubKey = { hex: script };
+    return { txid: id, vin: [], vout: [{ n: 0, value: 0.5, scriptPubKey }] };
+  });
+  const chain = await openCoins("LITECOIN", "regtest", [node.url]);
+  const watch = watching([address]);
+  equal((await chain.mempool(watch)).length, 5_000);
+  const all = await chain.mempool(watch);
+  equal(all.length, 5_400);
+  equal(read, 5_400);
+  deepEqual([all[0].amount, all[0].parent], [50_000_000n, { fee: 1_000n, vsize: 300 }]);
+  for (const id of [...waiting].slice(0, 5_390)) waiting.delete(id);
+  equal((await chain.mempool(watch)).length, 10);
+  equal(read, 5_400);
+  chain.close();
+});
