@@ -112,7 +112,7 @@ export async function moveMany<P>(given: Call<P, Trial, NewBatch>): Promise<Repl
 }
 
 /** What the query of a request that may be tried says. */
-interface Trial {
+export interface Trial {
   dry_run: boolean;
 }
 
