@@ -1,4 +1,6 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { type TransactionFacts, viewTransaction } from "../../domain/ledger.ts";
+import { printTransaction } from "../../domain/transaction_text.ts";
 import { testRealm } from "../support/realm.ts";
 
 Deno.test("POST /v1/transactions moves value exactly and answers with both balances", async () => {
@@ -152,4 +154,106 @@ Deno.test("a crowd of transfers on one account keeps every unit", async () => {
   equal(answers.filter((answer) => answer.body.code === "balance.insufficient").length, 50);
   deepEqual(await realm.balance(account), { total: "0", available: "0" });
   deepEqual(await realm.balance(other), { total: "100", available: "100" });
+});
+
+Deno.test("an alias of an identity stands for its default account of the asset", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("10");
+  const receiver = await realm.user();
+  const send = async (body: Record<string, unknown>) => {
+    const { status, body: answer } = await realm.admin.send("POST", "/v1/transactions", body);
+    return [status, answer.code ?? answer.destination.account];
+  };
+  const alias = { type: "identity", identity: { id: receiver.identity }, alias: "@receiver" };
+  await realm.command((tx) =>
+    tx`insert into aliases (id, alias, type, identity, owner, created_at)
+      values (gen_random_uuid(), ${alias.alias}, 'identity', ${receiver.identity},
+        ${receiver.id}, now())`
+  );
+  const move = { source: { account }, destination: { alias: "@receiver" }, value: "1" };
+  deepEqual(await send(move), [404, "account.not_found"]);
+  const made = await receiver.send("POST", "/v1/accounts", {
+    type: "virtual",
+    asset: name,
+    default: true,
+  });
+  equal(made.status, 201);
+  await realm.drain();
+  deepEqual(await send(move), [201, made.body.id]);
+  deepEqual(await send({ ...move, destination: { alias: "@nobody" } }), [404, "alias.not_found"]);
+  const back = { source: { alias: "@receiver" }, destination: { account }, value: "1" };
+  equal((await receiver.send("POST", "/v1/transactions", back)).status, 201);
+  deepEqual(await realm.balance(account), { total: "10", available: "10" });
+});
+
+Deno.test("what names no account is refused under its key, and stays refused", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const move = { source: { account }, destination: { alias: "@later" }, value: "1" };
+  const key = { "idempotency-key": "later" };
+  const first = await realm.admin.send("POST", "/v1/transactions", move, key);
+  deepEqual([first.status, first.body.code], [404, "alias.not_found"]);
+  const add = (id: string) =>
+    realm.command((tx) =>
+      tx`insert into aliases (id, alias, type, account, owner, created_at)
+        values (gen_random_uuid(), '@later', 'account', ${id}, ${realm.admin.id}, now())`
+    );
+  await add(other);
+  const again = await realm.admin.send("POST", "/v1/transactions", move, key);
+  deepEqual([again.status, again.text], [404, first.text]);
+  const fresh = { "idempotency-key": "fresh" };
+  const posted = await realm.admin.send("POST", "/v1/transactions", move, fresh);
+  equal(posted.status, 201);
+  await realm.command((tx) => tx`update aliases set deleted_at = now() where alias = '@later'`);
+  const replayed = await realm.admin.send("POST", "/v1/transactions", move, fresh);
+  deepEqual([replayed.status, replayed.text], [201, posted.text]);
+});
+
+Deno.test("the printed answer of a transfer is the text of its view", () => {
+  const facts: TransactionFacts = {
+    id: "01a1fbd0-c1ca-7000-8002-15964060c02b",
+    seq: "12",
+    hash: "ab",
+    type: "transfer",
+    source: "s",
+    source_owner: "me",
+    source_holder: null,
+    destination: "d",
+    destination_owner: "you",
+    destination_holder: "h",
+    asset: "BTC",
+    amount: "1.50",
+    fiat_currency: "USD",
+    fiat_rate: "2.0",
+    fiat_value: "3.00",
+    seal: { 'quo"te': "\\" },
+    data: { deep: [1, { a: null }] },
+    reference: 'a"b',
+    address_data: { to: "x" },
+    reverts: "r",
+    source_total: "10.10",
+    source_blocked: "0.1",
+    destination_total: "5",
+    destination_blocked: null,
+    owner: "me",
+    created_at: 5,
+    updated_at: null,
+  };
+  for (const sees of [() => true, () => false, (owner: string | null) => owner === "me"]) {
+    equal(printTransaction(facts, sees), JSON.stringify(viewTransaction(facts, sees)));
+    const bare = {
+      ...facts,
+      seq: null,
+      hash: null,
+      fiat_currency: null,
+      seal: null,
+      data: null,
+      reference: null,
+      address_data: null,
+      reverts: null,
+      owner: null,
+    };
+    equal(printTransaction(bare, sees), JSON.stringify(viewTransaction(bare, sees)));
+  }
 });

@@ -1,0 +1,161 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+const PATH = "/v1/transactions/batch";
+
+async function pair(realm: TestRealm, supply = "100") {
+  const { name, account } = await realm.currency(supply);
+  const other = await realm.account({ asset: name });
+  const move = (value: string, more: Record<string, unknown> = {}) => ({
+    source: { account },
+    destination: { account: other },
+    value,
+    ...more,
+  });
+  return { name, account, other, move };
+}
+
+Deno.test("POST /v1/transactions/batch moves all in order and answers each in full", async () => {
+  await using realm = await testRealm();
+  const { account, other, move } = await pair(realm);
+  const back = { source: { account: other }, destination: { account }, value: "2.5" };
+  const { status, body } = await realm.admin.send("POST", PATH, {
+    atomic: true,
+    transactions: [move("10", { seal: { b: 1, a: 2 } }), back, move("1", { data: { x: 1 } })],
+  });
+  equal(status, 201);
+  equal(body.results.length, 3);
+  deepEqual(
+    body.results.map((one: { balances: { source: { total: string } } }) =>
+      one.balances.source.total
+    ),
+    ["90", "7.5", "91.5"],
+  );
+  for (const one of body.results) {
+    const { status, body: read } = await realm.admin.send("GET", `/v1/transactions/${one.id}`);
+    equal(status, 200);
+    deepEqual({ ...read, seq: null, hash: null }, one);
+  }
+  deepEqual(await realm.balance(other), { total: "8.5", available: "8.5" });
+});
+
+Deno.test("an atomic batch names the first item refused, and changes nothing", async () => {
+  await using realm = await testRealm();
+  const { account, move } = await pair(realm);
+  const refused = await realm.admin.send("POST", PATH, {
+    atomic: true,
+    transactions: [move("60"), move("60"), move("1")],
+  });
+  deepEqual([refused.status, refused.body.code, refused.body.index], [
+    409,
+    "balance.insufficient",
+    1,
+  ]);
+  const nowhere = move("1", { destination: { account: "nobody" } });
+  const lost = await realm.admin.send("POST", PATH, {
+    atomic: true,
+    transactions: [move("1"), move("1"), nowhere],
+  });
+  deepEqual([lost.status, lost.body.code, lost.body.index], [404, "account.not_found", 2]);
+  deepEqual(await realm.balance(account), { total: "100", available: "100" });
+  const rows = await rowsOf(realm, "select id from transactions where type = 'transfer'");
+  equal(rows.length, 0);
+});
+
+Deno.test("a batch that is not atomic answers each item, and repeats itself byte for byte", async () => {
+  await using realm = await testRealm();
+  const { account, other, move } = await pair(realm);
+  const batch = {
+    atomic: false,
+    transactions: [
+      move("60", { seal: { zebra: 1, ant: 2, b: { y: 1, x: 2 } }, reference: "one" }),
+      move("60"),
+      move("1", { source: { alias: "nobody" } }),
+      move("40", { data: { long: 1, a: 2 } }),
+      move("1", { reference: "one" }),
+    ],
+  };
+  const key = { "idempotency-key": "batch" };
+  const first = await realm.admin.send("POST", PATH, batch, key);
+  equal(first.status, 200);
+  const seen = (one: { code?: string; status: unknown }) => one.code ?? one.status;
+  deepEqual(first.body.results.map(seen), [
+    "DONE",
+    "balance.insufficient",
+    "alias.not_found",
+    "DONE",
+    "balance.insufficient",
+  ]);
+  const back = { source: { account: other }, destination: { account }, value: "50" };
+  equal((await realm.admin.send("POST", "/v1/transactions", back)).status, 201);
+  const second = await realm.admin.send("POST", PATH, batch, key);
+  deepEqual([second.status, second.text], [200, first.text]);
+  equal(second.headers.get("idempotency-replayed"), "true");
+  deepEqual(await realm.balance(account), { total: "50", available: "50" });
+  const changed = { ...batch, atomic: true };
+  const reused = await realm.admin.send("POST", PATH, changed, key);
+  deepEqual([reused.status, reused.body.code], [422, "idempotency.key_reused"]);
+});
+
+Deno.test("a refused atomic batch is kept under its key", async () => {
+  await using realm = await testRealm();
+  const { account, other, move } = await pair(realm);
+  const batch = { atomic: true, transactions: [move("60"), move("60")] };
+  for (const transactions of [batch.transactions, [move("1", { source: { alias: "later" } })]]) {
+    const key = { "idempotency-key": `refused ${transactions.length}`.replace(" ", "-") };
+    const request = { atomic: true, transactions };
+    const first = await realm.admin.send("POST", PATH, request, key);
+    ok(first.status >= 400);
+    const fund = { source: { account }, destination: { account: other }, value: "1" };
+    await realm.admin.send("POST", "/v1/transactions", fund);
+    const second = await realm.admin.send("POST", PATH, request, key);
+    deepEqual([second.status, second.text], [first.status, first.text]);
+    equal(second.headers.get("idempotency-replayed"), "true");
+  }
+});
+
+Deno.test("the same batch twice at once is posted once", async () => {
+  await using realm = await testRealm();
+  const { other, move } = await pair(realm);
+  const batch = { atomic: true, transactions: [move("1"), move("2")] };
+  const key = { "idempotency-key": "twice" };
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => realm.admin.send("POST", PATH, batch, key)),
+  );
+  deepEqual(new Set(answers.map(({ text }) => text)).size, 1);
+  deepEqual(await realm.balance(other), { total: "3", available: "3" });
+});
+
+Deno.test("a batch obeys the rights and conditions of single transfers", async () => {
+  await using realm = await testRealm();
+  const { account, move } = await pair(realm);
+  const stranger = await realm.user();
+  const batch = { atomic: false, transactions: [move("1")] };
+  const hidden = await stranger.send("POST", PATH, batch);
+  equal(hidden.body.results[0].code, "account.not_found");
+  const conditions = { source_total_eq: "99" };
+  const held = await realm.admin.send("POST", PATH, {
+    atomic: false,
+    transactions: [move("1", { conditions }), move("1"), move("1", { conditions })],
+  });
+  deepEqual(
+    held.body.results.map((one: { code?: string }) => one.code ?? "DONE"),
+    ["condition.failed", "DONE", "DONE"],
+  );
+  deepEqual(await realm.balance(account), { total: "98", available: "98" });
+});
+
+Deno.test("a batch holds 1 to 10 000 transfers and names what is wrong with any", async () => {
+  await using realm = await testRealm();
+  const { other, move } = await pair(realm, "20000");
+  const send = (transactions: unknown[]) =>
+    realm.admin.send("POST", PATH, { atomic: true, transactions });
+  equal((await send([])).body.errors[0].path, "/transactions");
+  equal((await send(Array(10_001).fill(move("1")))).body.errors[0].path, "/transactions");
+  const wrong = await send([move("1"), move("-1")]);
+  deepEqual([wrong.status, wrong.body.errors[0].path], [400, "/transactions/1/value"]);
+  const full = await send(Array(10_000).fill(move("1")));
+  equal(full.status, 201);
+  equal(full.body.results.length, 10_000);
+  deepEqual(await realm.balance(other), { total: "10000", available: "10000" });
+});
