@@ -166,7 +166,8 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
-      services.log(status >= 500 ? "error" : "debug", "request", {
+      const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
+      services.log(level, "request", {
         request_id: requestId,
         actor: who,
         route: name,
