@@ -1,12 +1,9 @@
 /** HTTP face of virtual currencies. @module */
-import { z } from "zod";
 import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies.ts";
 import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currency_collection.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
-
-const ById = z.strictObject({ id: z.string() });
 
 /** The routes of virtual currencies. */
 export const currencyRoutes: readonly AnyRoute[] = [
