@@ -1,0 +1,223 @@
+/**
+ * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
+ * again, on a local Ethereum node:
+ *
+ *     deno run -A examples/deposit_to_withdrawal.ts
+ *
+ * It starts everything it needs in a temporary folder and removes it at the end. What it prints is
+ * checked in beside it as deposit_to_withdrawal.txt; ids, addresses and hashes differ each time.
+ * @module
+ */
+import anvilPackage from "@foundry-rs/anvil-linux-amd64/package.json" with { type: "json" };
+
+type Json = Record<string, unknown>;
+type Send = (method: string, path: string, body?: Json) => Promise<Answer>;
+
+const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
+const node = startNode();
+const nodeUrl = `http://${await lineOf(node.stdout, /Listening on (\S+)/)}`;
+const service = startService(nodeUrl);
+const welcome = await welcomeOf(service.stdout);
+try {
+  await walk();
+} finally {
+  service.kill("SIGTERM");
+  await service.status;
+  node.kill("SIGTERM");
+  await node.status;
+  await Deno.remove(folder, { recursive: true });
+}
+
+async function walk(): Promise<void> {
+  const send = await logIn();
+  const { ramp, alice, bob } = await comeIn(send);
+  await goOut(send, alice, bob);
+
+  say("8. What the chain holds for us, and what the ledger owes");
+  for (const [name, id] of Object.entries({ ramp, alice, bob })) {
+    const view = await send("GET", `/v1/accounts/${id}`);
+    show({ [name]: view.balance });
+  }
+  const [chain] = await send("GET", "/v1/chains") as unknown as Json[];
+  show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
+}
+
+async function logIn(): Promise<Send> {
+  say("1. Log in to the realm that the first start made");
+  const login = { realm_key: welcome.realmKey, email: welcome.email, password: welcome.password };
+  const key =
+    (await call("POST", "/v1/auth/admins/login", login, welcome.applicationKey))["x-api-key"];
+  show({ "x-api-key": `${`${key}`.slice(0, 12)}…` });
+  return (method, path, body) => call(method, path, body, `${key}`);
+}
+
+/** From a new ramp to a deposit that has arrived in the ledger. */
+async function comeIn(send: Send): Promise<{ ramp: string; alice: string; bob: string }> {
+  say("2. A ramp account: the way between the ledger and the chain, with an address of its own");
+  const at = { asset: "ETH", testnet: true };
+  const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).id;
+  const opened = await until(send, `/v1/accounts/${ramp}`, (account) => account.enabled === true);
+  show({ enabled: opened.enabled, ramp: opened.ramp, balance: opened.balance });
+
+  say("3. A virtual account on it, and an address whose deposits go on to that account");
+  const alice = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
+  const bob = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
+  const given = await send("POST", `/v1/account/${alice}/address`, { data: { order: "7" } });
+  const { address } = given.address as Json;
+  show({ type: given.type, address });
+
+  say("4. Somebody pays 2 ETH to that address, on the chain");
+  const [rich] = await ask<string[]>("eth_accounts", []);
+  const payment = { from: rich, to: address, value: "0x1bc16d674ec80000" };
+  show({ hash: await ask("eth_sendTransaction", [payment]) });
+
+  say("5. The deposit is seen, counts at its depth, and is swept to the ramp less the chain's fee");
+  const path = "/v1/deposits/all";
+  const swept = await until(send, path, ([one]) => one?.forward?.status === "DONE");
+  const { amount, status, confirmations, forward, address_data } = swept[0];
+  show({ amount, status, confirmations, forward, address_data });
+  const credited = await until(
+    send,
+    `/v1/accounts/${alice}`,
+    (account) => account.balance.total !== "0",
+  );
+  show({ alice: credited.balance });
+  return { ramp, alice, bob };
+}
+
+/** A move inside, and a payment to the outside. */
+async function goOut(send: Send, alice: string, bob: string): Promise<void> {
+  say("6. Half an ETH moves to another account at once, without any chain");
+  const move = { source: { account: alice }, destination: { account: bob }, value: "0.5" };
+  const moved = await send("POST", "/v1/transactions", move);
+  show({ type: moved.type, amount: moved.amount, balances: moved.balances });
+
+  say("7. A quarter goes out to an address on the chain; the fee is the sender's");
+  const outside = "0x00000000000000000000000000000000DeaDBeef";
+  const wish = {
+    source: { account: bob },
+    destination: { address: outside },
+    asset: "ETH",
+    value: 0.25,
+    fee: { paid_by: "sender", speed: "medium" },
+  };
+  const estimate = { account: bob, address: outside, amount: 0.25, speed: "medium" };
+  show({ estimate: await send("POST", "/v1/withdrawals/estimate", estimate) });
+  const made = await send("POST", "/v1/withdrawals", wish);
+  show({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
+  const done = await until(
+    send,
+    `/v1/withdrawals/${made.id}`,
+    (withdrawal) => withdrawal.status !== "PROCESSING",
+  );
+  show({ status: done.status, chain: done.chain });
+  show({ "received outside": await ask("eth_getBalance", [outside, "latest"]) });
+}
+
+function say(text: string): void {
+  console.log(`\n${text}`);
+}
+
+function show(what: Json): void {
+  console.log(`   ${JSON.stringify(what)}`);
+}
+
+/** Starts a node that makes a block every second. */
+function startNode(): Deno.ChildProcess {
+  const home = import.meta.resolve("@foundry-rs/anvil-linux-amd64/package.json");
+  return new Deno.Command(new URL(anvilPackage.bin.anvil, home), {
+    args: ["--port", "0", "--host", "127.0.0.1", "--block-time", "1", "--chain-id", "31337"],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+}
+
+/** Starts the service as `deno task start` does, with one setting: where the node is. */
+function startService(url: string): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", new URL("../main.ts", import.meta.url).pathname, "start"],
+    env: {
+      DATA_DIR: folder,
+      PORT: "8095",
+      ETHEREUM_TESTNET_RPC_URL: url,
+      ETHEREUM_TESTNET_CONFIRMATIONS: "2",
+      POLL_INTERVAL_MS: "500",
+      LOG_LEVEL: "error",
+    },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+}
+
+/** Reads what the first start prints once: the keys of the realm that it made. */
+async function welcomeOf(output: ReadableStream<Uint8Array>) {
+  const text = await lineOf(output, /([\s\S]*shown this once)/);
+  const find = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(text)?.[1] ?? "";
+  return {
+    realmKey: find("realm key"),
+    applicationKey: find("application key"),
+    email: find("administrator"),
+    password: find("password"),
+    address: find("address"),
+  };
+}
+
+/** Waits for a text in an output, and keeps emptying it. */
+async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp): Promise<string> {
+  const reader = output.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`ended: ${text}`);
+    text += value;
+    const found = wanted.exec(text);
+    if (found === null) continue;
+    (async () => {
+      while (!(await reader.read()).done);
+    })();
+    return found[1];
+  }
+}
+
+// Answers are looked into freely here.
+// deno-lint-ignore no-explicit-any
+type Answer = any;
+
+async function call(method: string, path: string, body: unknown, key: string): Promise<Answer> {
+  const response = await fetch(`${welcome.address}${path}`, {
+    method,
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** Reads again until what is read is as wanted. */
+async function until(
+  send: (method: string, path: string) => Promise<Answer>,
+  path: string,
+  wanted: (answer: Answer) => boolean,
+): Promise<Answer> {
+  for (let tries = 0; tries < 240; tries++) {
+    const answer = await send("GET", path);
+    if (wanted(answer)) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  throw new Error(`${path} never became what it should`);
+}
+
+/** Asks the node itself, as somebody outside would. */
+async function ask<T>(method: string, params: unknown[]): Promise<T> {
+  const response = await fetch(nodeUrl, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const { result, error } = await response.json();
+  if (error) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
