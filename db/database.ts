@@ -4,6 +4,7 @@
  * @module
  */
 import postgres from "postgres";
+import { silenceLost } from "./lost_connections.ts";
 
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
@@ -167,7 +168,7 @@ function connect(
     `set local search_path to ${searchPath};`,
     `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}; set local timezone = 'UTC';`,
   ].join(" ");
-  return { sql, settings };
+  return { sql: silenceLost(sql), settings };
 }
 
 /** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */

@@ -1,0 +1,70 @@
+/**
+ * Transactions whose connection is lost. The driver would still roll back or commit on the
+ * connection, or send the next statement: what it writes there ends the process, or stays behind and
+ * takes the answer of somebody else's statement once it is connected again. So nothing more is said
+ * on a lost connection. The driver's own watch ends the transaction for its caller.
+ *
+ * @module
+ */
+import type postgres from "postgres";
+import { isDisconnect } from "./errors.ts";
+
+/** Makes a pool's transactions fall silent when their connection is lost. */
+export function silenceLost(sql: postgres.Sql): postgres.Sql {
+  const begin = sql.begin as unknown as Begin;
+  const silenced: Begin = (...args) => {
+    const work = args.at(-1) as Work;
+    const connection = { lost: false };
+    const ending = begin(
+      ...args.slice(0, -1),
+      (tx: postgres.TransactionSql) => unlessLost(connection, () => work(watch(connection, tx))),
+    );
+    return ending.catch((error) => {
+      if (isDisconnect(error)) connection.lost = true;
+      throw error;
+    });
+  };
+  return Object.assign(sql, { begin: silenced });
+}
+
+type Work = (tx: postgres.TransactionSql) => unknown;
+type Begin = (...args: unknown[]) => Promise<unknown>;
+interface Connection {
+  lost: boolean;
+}
+
+/** Gives what the work gives; never comes to an end once the connection is lost. */
+async function unlessLost(connection: Connection, work: () => unknown): Promise<unknown> {
+  try {
+    const result = await work();
+    if (!connection.lost) return result;
+  } catch (error) {
+    if (!connection.lost && !isDisconnect(error)) throw error;
+  }
+  return await new Promise<never>(() => {});
+}
+
+/** The transaction, refusing every statement once its connection is lost. */
+function watch(connection: Connection, tx: postgres.TransactionSql): postgres.TransactionSql {
+  const assertThere = () => {
+    if (!connection.lost) return;
+    throw Object.assign(new Error("the connection was lost"), { code: "CONNECTION_CLOSED" });
+  };
+  return new Proxy(tx, {
+    apply(target, self, args) {
+      assertThere();
+      return Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args);
+    },
+    get(target, name) {
+      if (name === "unsafe") assertThere();
+      if (name !== "savepoint") return Reflect.get(target, name);
+      return (...args: unknown[]) => {
+        assertThere();
+        const work = args.pop() as Work;
+        const inner = (sp: postgres.TransactionSql) =>
+          unlessLost(connection, () => work(watch(connection, sp)));
+        return (target.savepoint as unknown as Begin)(...args, inner);
+      };
+    },
+  });
+}
