@@ -135,7 +135,6 @@ function createServer(
 ): Serve {
   const name = `${route.method} ${route.path}`;
   const elsewhere = adminHost(services);
-  const keyed = route.method === "POST" || route.method === "PATCH";
 
   return async (request, address, params) => {
     const requestId = requestIdOf(request.headers, services);
@@ -155,9 +154,13 @@ function createServer(
       const given = authenticator.authenticate(headers, route.access, arrival);
       const caller = given instanceof Promise ? await given : given;
       who = caller.actor.user || caller.actor.kind;
+      const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, route);
+      limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
-      const reply = await route.handle(callOf(request, arrival, caller, { params, text }));
+      const reply = await route.handle(
+        callOf({ services, route }, request, arrival, caller, { params, text }),
+      );
       status = reply.status;
       return send(reply, requestId, limits);
     } catch (error) {
@@ -177,40 +180,43 @@ function createServer(
       });
     }
   };
+}
 
-  function callOf(
-    request: Request,
-    arrival: Arrival,
-    caller: Caller,
-    { params, text }: { params: Record<string, string>; text: string },
-  ): Call<unknown, unknown, unknown> {
-    const { headers } = request;
-    const { actor } = caller;
-    return {
-      services,
-      route,
-      requestId: arrival.requestId,
-      address: arrival.address,
-      at: arrival.at,
-      applicationKey: caller.applicationKey,
-      actor,
-      claims: caller.claims,
-      realm: caller.realm,
-      idempotency: keyed
-        ? claimOf(headers.get("idempotency-key"), actor.user || actor.kind, {
-          method: route.method,
-          path: request.url.slice(pathStart(request.url)), // with its query
-          body: text,
-        })
-        : null,
-      preferWaitS: preferWait(headers.get("prefer")),
-      params: route.params === undefined ? {} : check(route.params, params, "query.invalid"),
-      query: checkQuery(route, request.url),
-      body: route.body === undefined
-        ? refuseBody(text)
-        : check(route.body, parseBody(text), "request.invalid"),
-    };
-  }
+/** Reads what a request asks, checked. */
+function callOf(
+  { services, route }: { services: Services; route: AnyRoute },
+  request: Request,
+  arrival: Arrival,
+  caller: Caller,
+  { params, text }: { params: Record<string, string>; text: string },
+): Call<unknown, unknown, unknown> {
+  const { headers } = request;
+  const { actor } = caller;
+  const keyed = route.method === "POST" || route.method === "PATCH";
+  return {
+    services,
+    route,
+    requestId: arrival.requestId,
+    address: arrival.address,
+    at: arrival.at,
+    applicationKey: caller.applicationKey,
+    actor,
+    claims: caller.claims,
+    realm: caller.realm,
+    idempotency: keyed
+      ? claimOf(headers.get("idempotency-key"), actor.user || actor.kind, {
+        method: route.method,
+        path: request.url.slice(pathStart(request.url)), // with its query
+        body: text,
+      })
+      : null,
+    preferWaitS: preferWait(headers.get("prefer")),
+    params: route.params === undefined ? {} : check(route.params, params, "query.invalid"),
+    query: checkQuery(route, request.url),
+    body: route.body === undefined
+      ? refuseBody(text)
+      : check(route.body, parseBody(text), "request.invalid"),
+  };
 }
 
 function checkQuery(route: AnyRoute, url: string): unknown {

@@ -2,6 +2,7 @@
 import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses.ts";
 import { aliasRoutes } from "./aliases.ts";
+import { auditRoutes } from "./audit.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
 import { currencyRoutes } from "./currencies.ts";
@@ -10,6 +11,7 @@ import { depositRoutes } from "./deposits.ts";
 import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "./entries.ts";
 import { externalAddressRoutes } from "./external_addresses.ts";
+import { fungibleTokenRoutes } from "./fungible_tokens.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "./identities.ts";
 import { issuanceRoutes } from "./issuance.ts";
@@ -28,6 +30,7 @@ export function allRoutes(): AnyRoute[] {
   return [
     ...sessionRoutes,
     ...realmRoutes,
+    ...auditRoutes,
     ...userRoutes,
     ...identityRoutes,
     ...addressRoutes,
@@ -45,6 +48,7 @@ export function allRoutes(): AnyRoute[] {
     ...postingRoutes,
     ...transactionRoutes,
     ...withdrawalRoutes,
+    ...fungibleTokenRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

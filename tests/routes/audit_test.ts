@@ -1,0 +1,108 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
+
+const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [
+  status,
+  body.code,
+];
+
+Deno.test("GET /v1/audit tells who did what, when and from where, transfers included", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("10");
+  const user = await realm.user();
+  const mine = await realm.account({ asset: name, by: user });
+  const move = { source: { account }, destination: { account: mine }, value: "2" };
+  const moved = await realm.admin.send("POST", "/v1/transactions", move);
+  const back = { source: { account: mine }, destination: { account }, value: "1" };
+  const returned = await user.send("POST", "/v1/transactions", back, { "x-request-id": "mine" });
+  const identity = await user.send("POST", "/v1/identities", { data: { secret: "hidden" } }, {
+    "x-request-id": "named",
+  });
+  await realm.operator("PATCH", `/v1/realms/${realm.id}`, { name: "renamed" });
+  const { status, body, text } = await realm.admin.send("GET", "/v1/audit");
+  equal(status, 200);
+  equal(text.includes("hidden"), false);
+  const lines = body.map((line: Record<string, unknown>) => [line.actor, line.action, line.entity]);
+  deepEqual(lines.slice(0, 4), [
+    [null, "PATCH /v1/realms/{id}", realm.id],
+    [user.id, "POST /v1/identities", identity.body.id],
+    [user.id, "transaction.transfer", returned.body.id],
+    [realm.admin.id, "transaction.transfer", moved.body.id],
+  ]);
+  deepEqual({ ...body[1], id: null, created_at: null }, {
+    id: null,
+    actor: user.id,
+    action: "POST /v1/identities",
+    entity: identity.body.id,
+    fields: ["type", "data"],
+    request_id: "named",
+    address: "127.0.0.1",
+    created_at: null,
+  });
+  equal(body[2].address, "127.0.0.1");
+  equal(body[2].created_at, returned.body.created_at);
+});
+
+Deno.test("GET /v1/audit filters, and pages without a gap or a double", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  for (let i = 0; i < 3; i++) {
+    await user.send("POST", "/v1/identities", {});
+    await realm.admin.send("POST", "/v1/identities", {});
+    await realm.operator("PATCH", `/v1/realms/${realm.id}`, { name: `n${i}` });
+  }
+  const read = async (query: string) => (await realm.admin.send("GET", `/v1/audit?${query}`)).body;
+  const all = await read("sort=created_at");
+  deepEqual(
+    (await read("")).map((line: { id: string }) => line.id).reverse(),
+    all.map(
+      (line: { id: string }) => line.id,
+    ),
+  );
+  for (const sort of ["created_at", "-created_at"]) {
+    const paged: string[] = [];
+    for (let after = "";;) {
+      const page = await read(`sort=${sort}&limit=2${after}`);
+      if (page.length === 0) break;
+      paged.push(...page.map((line: { id: string }) => line.id));
+      after = `&after=${paged.at(-1)}`;
+    }
+    const ids = all.map((line: { id: string }) => line.id);
+    deepEqual(paged, sort === "created_at" ? ids : ids.toReversed());
+  }
+  equal((await read(`actor=${user.id}`)).length, 3);
+  equal((await read("action=PATCH%20/v1/realms/{id}")).length, 3);
+  equal((await read(`entity=${realm.id}`)).length, 3);
+  const third = all[2];
+  const late = await read(`from=${third.created_at}&sort=created_at`);
+  deepEqual(late.find((line: { id: string }) => line.id === third.id), third);
+  equal((await read(`to=${all[0].created_at - 1}`)).length, 0);
+  equal((await read("actor=not-an-id")).length, 0);
+  for (const query of ["limit=0", "limit=1001", "after=x", "sort=actor", "what=1", "from=x"]) {
+    const answer = await realm.admin.send("GET", `/v1/audit?${query}`);
+    deepEqual(codeOf(answer), [400, "query.invalid"], query);
+  }
+});
+
+Deno.test("GET /v1/audit is for administrators of the realm, and shows no other's", async () => {
+  await using realm = await testRealm();
+  await using other = await testRealm();
+  await other.operator("PATCH", `/v1/realms/${other.id}`, { name: "theirs" });
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const owner = await realm.user({ role: "admin" });
+  deepEqual(codeOf(await manager.send("GET", "/v1/audit")), [403, "permission.role"]);
+  deepEqual(codeOf(await owner.send("GET", "/v1/audit")), [403, "permission.scope"]);
+  const theirs = await realm.admin.send("GET", `/v1/audit?entity=${other.id}`);
+  deepEqual(theirs.body, []);
+});
+
+Deno.test("the trail is append-only, for the realm's role and for the owner", async () => {
+  await using realm = await testRealm();
+  await realm.admin.send("POST", "/v1/users", { username: "u", password: PASSWORD });
+  for (const text of ["update audit set actor = null", "delete from audit", "truncate audit"]) {
+    await rejects(rowsOf(realm, text), /permission denied|append-only/);
+    const owned = text.replace("audit", `${realm.made.realm.schema_name}.audit`);
+    await rejects(realm.services.platform.sql.unsafe(owned), /append-only/);
+    await rejects(realm.services.platform.sql.unsafe(text), /append-only/);
+  }
+});
