@@ -58,12 +58,12 @@ export interface QuotedRow {
 /** Lists what the realm's ramps send. */
 export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
   return await db<QuotedRow[]>`
-    select distinct r.chain, r.network, a.asset, t.contract
-    from ramps r join accounts a on a.id = r.account
-    left join currencies c on c.name = a.asset
-    left join fungible_tokens t on t.currency = c.id and t.status = 'registered'
-    where a.deleted_at is null
-    order by r.chain, r.network, a.asset`;
+    select r.chain, r.network, a.asset, null as contract
+    from ramps r join accounts a on a.id = r.account where a.deleted_at is null
+    union
+    select t.chain, t.network, t.symbol, t.contract from fungible_tokens t
+    where t.status = 'registered' and t.deleted_at is null
+    order by 1, 2, 3`;
 }
 
 /** Reads what one whole unit of each asset is worth in a currency; unknown ones are left out. */

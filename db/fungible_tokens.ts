@@ -72,10 +72,24 @@ export async function selectToken(db: Db, id: string): Promise<TokenRow | null> 
   return row ?? null;
 }
 
+/** Reads tokens by their ids, deleted ones too. */
+export async function selectTokens(db: Db, ids: string[]): Promise<TokenRow[]> {
+  return await db<TokenRow[]>`
+    select ${db(COLUMNS)} from fungible_tokens where id = any (${ids}::uuid[])`;
+}
+
+/** Reads the token of a virtual currency. */
+export async function selectTokenByCurrency(db: Db, currency: string): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${db(COLUMNS)} from fungible_tokens
+    where currency = ${currency} and status = 'registered'`;
+  return row ?? null;
+}
+
 /** Reads the token with a symbol, suffix included. */
 export async function selectTokenBySymbol(db: Db, symbol: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens where symbol = ${symbol}`;
+    select ${db(COLUMNS)} from fungible_tokens where symbol = ${symbol} and status <> 'failed'`;
   return row ?? null;
 }
 
@@ -98,7 +112,7 @@ export async function selectTokenOfOrder(db: Db, order: string): Promise<TokenRo
 export async function updateToken(
   tx: Tx,
   id: string,
-  change: Partial<Pick<TokenRow, "status" | "hash" | "contract" | "currency" | "error">> & {
+  change: Partial<Pick<TokenRow, "status" | "hash" | "contract" | "currency" | "fee" | "error">> & {
     updated_at: number;
   },
 ): Promise<TokenRow> {

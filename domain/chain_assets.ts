@@ -17,6 +17,8 @@ export interface ChainAsset {
   decimals: number;
   /** The coin that pays its fees; its own where it pays them itself. */
   gas: { code: string; decimals: number };
+  /** Of a token of the realm's own: on which network, and below which ramp it is kept. */
+  token: { testnet: boolean; ramp: string } | null;
 }
 
 /**
@@ -28,14 +30,21 @@ export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsse
   const asset = findAsset(code);
   if (asset !== null) {
     const { chain, contract, decimals } = asset;
-    return { code, chain, contract, decimals, gas: gasOf(chain) };
+    return { code, chain, contract, decimals, gas: gasOf(chain), token: null };
   }
   const token = await selectTokenOfCurrency(db, code);
   if (token === null || token.contract === null) {
     throw new DomainError("asset.unknown", `${code} lives on no chain`);
   }
   const chain = token.chain as ChainId;
-  return { code, chain, contract: token.contract, decimals: token.decimals, gas: gasOf(chain) };
+  return {
+    code,
+    chain,
+    contract: token.contract,
+    decimals: token.decimals,
+    gas: gasOf(chain),
+    token: { testnet: token.network !== "main", ramp: token.account },
+  };
 }
 
 /**

@@ -73,19 +73,20 @@ export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
 /**
  * Makes a currency and the account that holds its initial supply, owned by the caller.
  *
- * @param input.supply a decimal of at most 18 places
+ * @param input.supply a decimal of at most 18 places, or as many as a token behind it has
  * @throws {DomainError} currency.taken, request.invalid
  */
 export async function createCurrency(
   tx: Tx,
   actor: Actor,
-  input: NewCurrency,
+  input: NewCurrency & { decimals?: number },
 ): Promise<CurrencyWithIssues> {
-  assertScale(input.supply, CURRENCY_DECIMALS, "/supply");
+  const decimals = input.decimals ?? CURRENCY_DECIMALS;
+  assertScale(input.supply, decimals, "/supply");
   if (findAsset(input.name) !== null || CURRENCIES.has(input.name) || RESERVED.has(input.name)) {
     throw new DomainError("currency.taken", "this name is the code of an asset or a currency");
   }
-  const asset = { code: input.name, decimals: CURRENCY_DECIMALS, registered: null };
+  const asset = { code: input.name, decimals, registered: null };
   const account = await openAccount(tx, actor, {
     type: "virtual",
     asset,

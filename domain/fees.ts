@@ -122,9 +122,10 @@ export async function estimateFee(
   assertAccount(actor, "read", account);
   const asset = await resolveChainAsset(db, account.asset);
   assertScale(input.amount, asset.decimals, "/amount");
-  const place = placeFor(input.chains, asset.chain, account.testnet);
+  const place = placeFor(input.chains, asset.chain, asset.token?.testnet ?? account.testnet);
   await checkAddress(place.chain, place.network, input.address);
-  const ramp = account.type === "virtual" ? account.ramp : account.id;
+  const own = account.type === "virtual" ? account.ramp : account.id;
+  const ramp = asset.token?.ramp ?? own;
   const sender = ramp === null ? null : await selectAddressOf(db, ramp);
   const price = await priceOf(db, actor, {
     asset,

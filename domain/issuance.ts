@@ -13,6 +13,7 @@ import type { Actor } from "./actor.ts";
 import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";
 import { FreeForm, Id, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
+import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { Amount, assertScale } from "./money.ts";
@@ -55,6 +56,7 @@ export async function issueCurrency(
   const currency = await writableCurrency(tx, actor, input.id);
   const account = await accountFor(tx, currency, input.account);
   if (account === null) throw notFound("account.not_found");
+  await assertSupplyLaw(tx, currency, input.amount);
   return await change(tx, actor, { ...input, currency, account, operation: "issue" });
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
+import { progressDeployment, settleDeployment } from "./token_deployments.ts";
 import type { OrderRow } from "./orders.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
 import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
@@ -25,7 +26,7 @@ export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
   withdrawal: { progress: progressWithdrawal, settle: settleWithdrawal },
   sweep: { progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
-  deploy: NOBODY,
+  deploy: { progress: progressDeployment, settle: settleDeployment },
   fill: NOBODY,
   consolidation: NOBODY,
 };

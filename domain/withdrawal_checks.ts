@@ -21,9 +21,14 @@ const SIGHT_AGE_MAX_MS = 600_000;
  *
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, account.no_ramp
  */
-export async function rampOf(tx: Tx, account: AccountRow): Promise<AccountRow> {
+export async function rampOf(
+  tx: Tx,
+  account: AccountRow,
+  asset: ChainAsset,
+): Promise<AccountRow> {
   assertUsable(account, "account");
-  if (account.type === "ramp") return account;
+  // A token of the realm's own lies at its deployer's address; its accounts need no ramp of theirs.
+  if (account.type === "ramp" || asset.token !== null) return account;
   const ramp = account.type === "virtual" && account.ramp !== null
     ? await selectAccount(tx, account.ramp)
     : null;
@@ -47,8 +52,8 @@ function assertUsable(account: AccountRow, what: string): void {
  *
  * @throws {DomainError} account.not_enabled
  */
-export async function findOwnAddress(db: Db, ramp: AccountRow): Promise<string> {
-  const found = await selectAddressOf(db, ramp.id);
+export async function findOwnAddress(db: Db, ramp: string): Promise<string> {
+  const found = await selectAddressOf(db, ramp);
   if (found !== null) return found.address;
   throw new DomainError("account.not_enabled", "the ramp has no address yet");
 }
@@ -87,10 +92,24 @@ export async function assertOnChain(
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
   }
   if (price.gas === null) return;
-  if (await freeOf(db, place, sender, "") < price.units) {
-    const why = `the ramp's address does not hold enough ${price.gas.asset} for the fee`;
-    throw new DomainError("ramp.gas_insufficient", why);
-  }
+  await assertGas(db, place, sender, { code: price.gas.asset, units: price.units });
+}
+
+/**
+ * Refuses what the ramp's address has too few coins for.
+ *
+ * @param gas.units base units of the chain's own coin
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function assertGas(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  gas: { code: string; units: bigint },
+): Promise<void> {
+  if (await freeOf(db, place, sender, "") >= gas.units) return;
+  const why = `the ramp's address does not hold enough ${gas.code} for the fee`;
+  throw new DomainError("ramp.gas_insufficient", why);
 }
 
 async function freeOf(

@@ -92,7 +92,7 @@ export async function createWithdrawal(
   });
   const order = await createOrder(tx, actor, {
     place,
-    ramp: ramp.id,
+    ramp: asset.token?.ramp ?? ramp.id,
     purpose: "withdrawal",
     subject: id,
     speed: input.fee.speed,
@@ -143,12 +143,12 @@ async function decide(
   if (input.asset !== undefined && input.asset !== account.asset) {
     throw new DomainError("account.asset_mismatch", `the account is of ${account.asset}`);
   }
-  const ramp = await rampOf(tx, account);
   const asset = await resolveChainAsset(tx, account.asset);
+  const ramp = await rampOf(tx, account, asset);
   assertSendable(asset.code);
   assertScale(input.value, asset.decimals, "/value");
-  const place = placeFor(input.chains, asset.chain, account.testnet);
-  const sender = await findOwnAddress(tx, ramp);
+  const place = placeFor(input.chains, asset.chain, asset.token?.testnet ?? account.testnet);
+  const sender = await findOwnAddress(tx, asset.token?.ramp ?? ramp.id);
   const { address } = input.destination;
   const destination = await checkAddress(place.chain, place.network, address);
   if (destination === sender) {

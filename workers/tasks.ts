@@ -3,6 +3,7 @@ import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import type { Bench } from "./bench.ts";
 import { forwardJob } from "./forwarder.ts";
+import { checkToken } from "./fungible_tokens.ts";
 import { openRampJob } from "./ramps.ts";
 import { rescanJob } from "./rescan.ts";
 import { advanceOrder } from "./sender.ts";
@@ -19,4 +20,5 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "deposit.rescan": rescanJob,
   "order.advance": (bench, seen) => advanceOrder(bench, seen),
   "ramp.open": openRampJob,
+  "token.check": checkToken,
 };

@@ -72,11 +72,13 @@ create table fungible_tokens (
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint fungible_tokens_symbol unique (symbol),
   constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
 );
 create index fungible_tokens_owner on fungible_tokens (owner, id);
-create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract) where contract is not null;
+create unique index fungible_tokens_symbol on fungible_tokens (symbol) where status <> 'failed';
+create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract)
+  where contract is not null and status <> 'failed';
+create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
 
 -- The last comparison of each ramp; a drift stops its withdrawals until the two agree again.

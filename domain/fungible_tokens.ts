@@ -1,0 +1,310 @@
+/**
+ * Fungible tokens: contracts that the service deploys, or that others did, each with a virtual
+ * currency that it is in the ledger. What circulates here is never more than what exists there.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount, selectSystemTotal } from "../db/accounts.ts";
+import { selectCurrencyByName } from "../db/currencies.ts";
+import type { Db, Tx } from "../db/database.ts";
+import {
+  insertToken,
+  selectToken,
+  selectTokenByCurrency,
+  selectTokenBySymbol,
+  type TokenRow,
+  updateToken,
+} from "../db/fungible_tokens.ts";
+import { selectRamp } from "../db/ramps.ts";
+import { assertAccount } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { parseContract } from "./addresses.ts";
+import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import { createCurrency, NewCurrency } from "./currencies.ts";
+import { Id, text } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+import { priceOf } from "./fees.ts";
+import { isId, newId } from "./ids.ts";
+import { enqueue } from "./jobs.ts";
+import { add, Amount, AmountOrZero, assertScale, compare, fromUnits, toUnits } from "./money.ts";
+import { createOrder } from "./orders.ts";
+import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
+import { viewDeployed, viewRegistered } from "./token_views.ts";
+import { assertGas, findOwnAddress } from "./withdrawal_checks.ts";
+
+const Decimals = z.union([z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)])
+  .pipe(z.number().int().min(0).max(30)).meta({ type: "integer" });
+const TokenSymbol = z.string().regex(
+  /^[A-Za-z0-9]{1,20}$/,
+  "1 to 20 letters and digits are expected",
+);
+
+/** What is asked for when a token is deployed. */
+export const NewToken = z.strictObject({
+  account: Id.meta({ description: "The ramp account that pays, and gets the supply." }),
+  name: text(60),
+  symbol: TokenSymbol,
+  supply: Amount,
+  decimal_places: Decimals,
+}).meta({ id: "NewToken" });
+/** What is asked for when a token is deployed. */
+export type NewToken = z.infer<typeof NewToken>;
+
+/** What is asked for when a token is registered: its own contract is found, another's is named. */
+export const TokenRegistration = z.strictObject({
+  account: Id,
+  symbol: z.string().regex(/^[A-Za-z0-9_]{1,26}$/),
+  contract_address: text(200).optional(),
+  supply: AmountOrZero.optional(),
+  decimal_places: Decimals.optional(),
+}).meta({ id: "TokenRegistration" });
+/** What is asked for when a token is registered. */
+export type TokenRegistration = z.infer<typeof TokenRegistration>;
+
+/** The suffix that a symbol gets, by the chain. */
+const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
+  ETHEREUM: "_ETH",
+  POLYGON: "_MATIC",
+  CELO: "_CELO",
+  BSC: "_BSC",
+  TRON: "_TRON",
+  SOLANA: "_SOL",
+};
+/** Deploying takes as much as so many payments of coins. */
+const DEPLOYS_AS_PAYMENTS = 45n;
+
+/** Where a token is to live. */
+interface Home {
+  account: AccountRow;
+  place: ChainPlace;
+  suffix: string;
+}
+
+/**
+ * Orders a token's deployment; the whole supply goes to the ramp's address.
+ *
+ * @throws {DomainError} account.*, token.unsupported_chain, currency.taken, chain.*,
+ *   ramp.gas_insufficient, request.invalid
+ */
+export async function deployToken(
+  tx: Tx,
+  actor: Actor,
+  input: NewToken & { chains: ChainSettings },
+): Promise<TokenRow> {
+  const { account, place, suffix } = await homeOf(tx, actor, input);
+  assertScale(input.supply, input.decimal_places, "/supply");
+  const symbol = `${input.symbol}${suffix}`;
+  await assertFree(tx, symbol);
+  const sender = await findOwnAddress(tx, account.id);
+  const coin = nativeAsset(place.chain);
+  const gas = { code: coin.code, decimals: coin.decimals };
+  const asset = { ...gas, chain: place.chain, contract: null, gas, token: null };
+  const { currency } = account;
+  const price = await priceOf(tx, actor, {
+    asset,
+    place,
+    speed: "medium",
+    amount: "0",
+    sender,
+    currency,
+  });
+  const units = price.units * DEPLOYS_AS_PAYMENTS;
+  await assertGas(tx, place, sender, { code: coin.code, units });
+  const id = newId(actor.at);
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: account.id,
+    purpose: "deploy",
+    subject: id,
+    speed: "medium",
+    wish: {
+      kind: "deploy",
+      from: sender,
+      token: {
+        name: input.name,
+        symbol: input.symbol,
+        decimals: input.decimal_places,
+        supply: `${toUnits(input.supply, input.decimal_places)}`,
+      },
+    },
+  });
+  const fee = fromUnits(units, coin.decimals);
+  const token = { id, name: input.name, symbol, supply: input.supply, contract: null, fee };
+  return await insertToken(tx, {
+    ...rowFor(actor, account, place),
+    ...token,
+    decimals: input.decimal_places,
+    order_id: order,
+    external: false,
+  });
+}
+
+/**
+ * Registers a token, so that the ledger knows it as a virtual currency. One of another's making is
+ * looked at by a worker first.
+ *
+ * @throws {DomainError} account.*, token.not_found, token.pending, token.invalid,
+ *   token.unsupported_chain, currency.taken, request.invalid
+ */
+export async function registerToken(
+  tx: Tx,
+  actor: Actor,
+  input: TokenRegistration & { chains: ChainSettings },
+): Promise<TokenRow> {
+  const home = await homeOf(tx, actor, input);
+  if (input.contract_address !== undefined) return await adoptToken(tx, actor, input, home);
+  const token = await selectTokenBySymbol(tx, `${input.symbol}${home.suffix}`) ??
+    await selectTokenBySymbol(tx, input.symbol);
+  if (token === null || token.external || token.account !== home.account.id) {
+    throw new DomainError("token.not_found", "this ramp has deployed no such token");
+  }
+  if (token.status === "registered") return token;
+  if (token.status !== "deployed") {
+    throw new DomainError("token.pending", "its deployment is not final yet");
+  }
+  return await link(tx, actor, token);
+}
+
+async function adoptToken(
+  tx: Tx,
+  actor: Actor,
+  input: TokenRegistration,
+  { account, place, suffix }: Home,
+): Promise<TokenRow> {
+  const { supply, decimal_places: decimals } = input;
+  if (supply === undefined || decimals === undefined) {
+    const path = supply === undefined ? "/supply" : "/decimal_places";
+    const message = "a token of another's making needs this";
+    throw new DomainError("request.invalid", message, { errors: [{ path, message }] });
+  }
+  assertScale(supply, decimals, "/supply");
+  const parsed = await parseContract(place.chain, input.contract_address!);
+  if (!parsed.ok) throw new DomainError("address.invalid", `not a contract: ${parsed.reason}`);
+  const symbol = input.symbol.endsWith(suffix) ? input.symbol : `${input.symbol}${suffix}`;
+  await assertFree(tx, symbol);
+  const token = await insertToken(tx, {
+    ...rowFor(actor, account, place),
+    id: newId(actor.at),
+    name: null,
+    symbol,
+    supply,
+    decimals,
+    contract: parsed.address,
+    fee: null,
+    order_id: null,
+    external: true,
+  });
+  await enqueue(tx, actor, "token.check", { token: token.id });
+  return token;
+}
+
+/**
+ * Registers a token of another's making, or says why not, by what its contract tells.
+ *
+ * @param told null if no contract lives there; `supply` in base units
+ */
+export async function concludeCheck(
+  tx: Tx,
+  worker: Actor,
+  id: string,
+  told: { decimals: number | null; supply: bigint | null; name: string | null } | null,
+): Promise<void> {
+  const token = await selectToken(tx, id);
+  if (token === null || token.status !== "pending") return;
+  const fault = faultOf(token, told);
+  if (fault === null) {
+    // It is made for whoever asked for it.
+    await link(tx, { ...worker, user: token.owner, kind: "user" }, token);
+    return;
+  }
+  const error = { code: "token.invalid", title: "Token invalid", status: 422, detail: fault };
+  await updateToken(tx, id, { status: "failed", error, updated_at: worker.at });
+}
+
+function faultOf(token: TokenRow, told: Parameters<typeof concludeCheck>[3]): string | null {
+  if (told === null) return "no contract lives at this address";
+  if (told.decimals === null || told.supply === null) return "the contract is no token";
+  if (told.decimals !== token.decimals) {
+    return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
+  }
+  if (toUnits(token.supply, token.decimals) <= told.supply) return null;
+  return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
+}
+
+/** Makes the virtual currency that a token is in the ledger. */
+async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
+  const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
+  const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
+  const change = { status: "registered" as const, currency: currency.id, updated_at: actor.at };
+  return await updateToken(tx, token.id, change);
+}
+
+/**
+ * Refuses to issue more of a token's currency than there is of the token.
+ *
+ * @param more in whole units
+ * @throws {DomainError} ramp.assets_insufficient
+ */
+export async function assertSupplyLaw(
+  tx: Tx,
+  currency: { id: string; name: string },
+  more: string,
+): Promise<void> {
+  const token = await selectTokenByCurrency(tx, currency.id);
+  if (token === null) return;
+  const world = await selectSystemTotal(tx, "world", currency.name);
+  const circulating = world.startsWith("-") ? world.slice(1) : "0";
+  if (compare(add(circulating, more), token.supply) <= 0) return;
+  const why = `only ${token.supply} of the token exist, and ${circulating} circulate`;
+  throw new DomainError("ramp.assets_insufficient", why);
+}
+
+async function homeOf(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; chains: ChainSettings },
+): Promise<Home> {
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  const asset = findAsset(account.asset);
+  const ramp = await selectRamp(tx, account.id);
+  const suffix = asset === null ? undefined : SUFFIXES[asset.chain];
+  if (asset === null || suffix === undefined || ramp === null) {
+    throw new DomainError("token.unsupported_chain", "a ramp of a chain with tokens is expected");
+  }
+  if (!account.enabled) throw new DomainError("account.not_enabled", "the ramp is not ready yet");
+  if (!account.active) throw new DomainError("account.inactive", "the ramp is deactivated");
+  if (account.frozen) throw new DomainError("account.frozen", "the ramp is frozen");
+  return { account, place: placeFor(input.chains, asset.chain, account.testnet), suffix };
+}
+
+async function assertFree(tx: Tx, symbol: string): Promise<void> {
+  const taken = findAsset(symbol) !== null ||
+    await selectCurrencyByName(tx, symbol) !== null ||
+    await selectTokenBySymbol(tx, symbol) !== null;
+  if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);
+}
+
+function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlace) {
+  const common = { chain, network, currency: null, status: "pending" as const, data: {} };
+  return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
+}
+
+/** Answers a deployment once it was sent, or cannot be; null until then. */
+export async function findDeployed(db: Db, id: string): Promise<unknown | null> {
+  const row = await selectToken(db, id);
+  return row === null || (row.hash === null && row.status === "pending") ? null : viewDeployed(row);
+}
+
+/**
+ * Answers a registration once it is decided; null until then.
+ *
+ * @throws {DomainError} token.invalid
+ */
+export async function findRegistered(db: Db, id: string): Promise<unknown | null> {
+  const row = await selectToken(db, id);
+  if (row?.status === "failed") {
+    throw new DomainError("token.invalid", (row.error as { detail: string }).detail);
+  }
+  return row?.status === "registered" ? viewRegistered(row) : null;
+}

@@ -1,0 +1,102 @@
+/** HTTP face of fungible tokens. @module */
+import type { ErrorCode } from "../domain/errors.ts";
+import {
+  deployToken,
+  findDeployed,
+  findRegistered,
+  NewToken,
+  registerToken,
+  TokenRegistration,
+} from "../domain/fungible_tokens.ts";
+import { removeToken, TOKEN_COLLECTION } from "../domain/token_collection.ts";
+import {
+  DeployedView,
+  RegisteredView,
+  TokenView,
+  viewDeployed,
+  viewRegistered,
+} from "../domain/token_views.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command, type DoorOptions } from "./door.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import type { Tx } from "../domain/command.ts";
+
+/** How long an answer waits for the worker where the caller does not say. */
+const WAIT_S = 10;
+const ERRORS: readonly ErrorCode[] = [
+  "account.not_found",
+  "account.not_enabled",
+  "account.inactive",
+  "account.frozen",
+  "permission.owner",
+  "permission.role",
+  "token.unsupported_chain",
+  "currency.taken",
+  "chain.not_configured",
+];
+
+/** The routes of fungible tokens. */
+export const fungibleTokenRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/fungible/token/deploy",
+    tag: "Fungible tokens",
+    summary: "Deploy a token",
+    description: "The answer has the transaction's hash if it was sent within 10 s; else it is " +
+      "empty and shown later.",
+    access: "user",
+    body: NewToken,
+    status: 201,
+    answer: DeployedView,
+    errors: [...ERRORS, "chain.stale", "ramp.gas_insufficient"],
+    handle: (call) => {
+      const input = { ...call.body, chains: call.services.config.chains };
+      return patiently(
+        call,
+        async (tx) => viewDeployed(await deployToken(tx, call.actor, input)),
+        { ready: findDeployed },
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/fungible/token/register",
+    tag: "Fungible tokens",
+    summary: "Register a token as a virtual currency",
+    description: "One that was deployed here is found by its symbol. One of another's making is " +
+      "named by its contract, and looked at first.",
+    access: "user",
+    body: TokenRegistration,
+    status: 201,
+    answer: RegisteredView,
+    errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],
+    handle: (call) => {
+      const input = { ...call.body, chains: call.services.config.chains };
+      return patiently(
+        call,
+        async (tx) => viewRegistered(await registerToken(tx, call.actor, input)),
+        { ready: findRegistered, gate: true },
+      );
+    },
+  }),
+  ...collectionRoutes({
+    collection: TOKEN_COLLECTION,
+    tag: "Fungible tokens",
+    one: "a fungible token",
+    view: TokenView,
+    remove: (tx, actor, id) => removeToken(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeToken(tx, actor, id, "undelete"),
+  }),
+];
+
+/** Waits for the worker also where the caller did not ask for it. */
+async function patiently<P, Q, B>(
+  call: Call<P, Q, B>,
+  work: (tx: Tx) => Promise<unknown>,
+  options: DoorOptions,
+): Promise<Reply> {
+  if (call.preferWaitS > 0) return await command(call, work, options);
+  const reply = await command({ ...call, preferWaitS: WAIT_S }, work, options);
+  const { "preference-applied": _, ...headers } = reply.headers ?? {};
+  return { ...reply, headers };
+}
