@@ -37,7 +37,7 @@ export const DepositAppView = z.object({
 }).meta({ id: "DepositApplication" });
 
 /** What an application's view is made of. */
-interface Parts {
+export interface Parts {
   address: AddressRow | null;
   /** Owner of the target account. */
   target: string | null;

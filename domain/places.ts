@@ -16,7 +16,7 @@ export interface ChainPlace {
 }
 
 /** The settings of a chain's network. */
-interface NetworkSettings {
+export interface NetworkSettings {
   readonly rpcUrls: readonly string[];
   readonly confirmations: number | null;
 }

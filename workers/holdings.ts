@@ -17,7 +17,7 @@ import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Holding, Watch } from "./chains/sight.ts";
 
 /** Where balances are read. */
-interface Sight {
+export interface Sight {
   place: ChainPlace;
   /** Height of the cursor: everything up to here was scanned. */
   height: number;
