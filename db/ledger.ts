@@ -330,7 +330,10 @@ export interface TransactionRow {
   created_at: number;
 }
 
-/** Reads transactions with their accounts and the balances that they left. */
+/**
+ * Reads transactions with their accounts and the balances that they left. Entries are looked up one by
+ * one: in a join the planner may go by the account alone, and read all entries of a busy one.
+ */
 export async function selectTransactions(db: Db, ids: string[]): Promise<TransactionRow[]> {
   return await db<TransactionRow[]>`
     select t.id, q.seq, encode(q.hash, 'hex') as hash, t.type, t.source, t.destination, t.asset,
@@ -343,8 +346,10 @@ export async function selectTransactions(db: Db, ids: string[]): Promise<Transac
     from transactions t
     join accounts s on s.id = t.source
     join accounts e on e.id = t.destination
-    join entries se on se.account = t.source and se.seq = t.source_seq
-    join entries de on de.account = t.destination and de.seq = t.destination_seq
+    cross join lateral (select x.balance, x.blocked from entries x
+      where x.account = t.source and x.seq = t.source_seq offset 0) se
+    cross join lateral (select x.balance, x.blocked from entries x
+      where x.account = t.destination and x.seq = t.destination_seq offset 0) de
     left join transaction_data d on d.transaction = t.id
     left join seals q on q.transaction = t.id
     where t.id = any (${ids}::uuid[])`;
