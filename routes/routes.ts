@@ -2,6 +2,7 @@
 import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses.ts";
 import { aliasRoutes } from "./aliases.ts";
+import { auditRoutes } from "./audit.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
 import { currencyRoutes } from "./currencies.ts";
@@ -29,6 +30,7 @@ export function allRoutes(): AnyRoute[] {
   return [
     ...sessionRoutes,
     ...realmRoutes,
+    ...auditRoutes,
     ...userRoutes,
     ...identityRoutes,
     ...addressRoutes,
