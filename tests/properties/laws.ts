@@ -65,19 +65,11 @@ export const LAWS: Readonly<Record<string, string>> = {
       or (t.source, t.destination, t.amount) is distinct from (r.destination, r.source, r.amount))`,
   "a key stands for one answer": `
     select key from idempotency where transaction is not null and status >= 400`,
-  "entries tell the time in their own order": `
-    select account from (select account, transaction,
-      lag(transaction) over (partition by account order by seq) as before from entries) e
-    where before >= transaction`,
 };
 
-/** What breaks a law that only one serving process keeps. */
-const OF_ONE_PROCESS = "entries tell the time in their own order";
-
 /** Looks whether a realm's rows keep all laws. */
-export async function assertLaws(realm: TestRealm, options: { instances: number }): Promise<void> {
+export async function assertLaws(realm: TestRealm): Promise<void> {
   for (const [law, query] of Object.entries(LAWS)) {
-    if (law === OF_ONE_PROCESS && options.instances > 1) continue;
     deepEqual(await rowsOf(realm, query), [], law);
   }
 }
