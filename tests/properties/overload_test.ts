@@ -1,0 +1,148 @@
+/** Overload: bounded queues answer 503 with retry-after, and nothing is lost or left behind. @module */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { openLane } from "../../db/lane.ts";
+import type { RealmContext } from "../../domain/realm_context.ts";
+import { newIds } from "../../domain/ids.ts";
+import { createApp } from "../../routes/app.ts";
+import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { assertLaws } from "./laws.ts";
+
+const WAITING_MAX = 200;
+const ASKED = 2000;
+
+Deno.test("more moves than may wait are answered 503 with retry-after, and the rest as ever", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("1000000");
+  const other = await realm.account({ asset: name });
+  const { send, lane } = await withSmallLane(realm);
+  const move = (value: string, key?: string) =>
+    send("/v1/transactions", {
+      source: { account },
+      destination: { account: other },
+      value,
+    }, key);
+  equal((await move("1")).status, 201);
+
+  const gate = await holdGate(realm);
+  const early = Array.from({ length: ASKED }, (_, i) => move("1", `key-${i}`));
+  let refused = 0;
+  let deepest = 0;
+  for (const one of early) {
+    one.then(({ status }) => {
+      if (status === 503) refused++;
+      deepest = Math.max(deepest, lane.depth());
+    });
+  }
+  await until(() => refused === ASKED - WAITING_MAX);
+  ok(deepest <= WAITING_MAX, `at most ${WAITING_MAX} wait, not ${deepest}`);
+  equal(lane.depth(), WAITING_MAX);
+  const batch = {
+    atomic: true,
+    transactions: [moveBody(account, other), moveBody(account, other)],
+  };
+  equal((await send("/v1/transactions/batch", batch)).status, 503);
+  await gate.open();
+
+  const answers = await Promise.all(early);
+  equal(lane.depth(), 0);
+  const codes = answers.map(({ status }) => status);
+  deepEqual([...new Set(codes)].sort(), [201, 503]);
+  for (const { status, headers, body } of answers) {
+    if (status !== 503) continue;
+    equal(body.code, "service.overloaded");
+    ok(Number(headers.get("retry-after")) >= 1);
+  }
+  // What was refused was not done and is not kept under its key: asked again, it is done.
+  const again = await Promise.all(codes.slice(0, 300).map((_, i) => move("1", `key-${i}`)));
+  for (const [i, { status, headers }] of again.entries()) {
+    if (status === 503) continue; // 300 are more than may wait as well
+    equal(status, 201);
+    equal(headers.get("idempotency-replayed"), codes[i] === 201 ? "true" : null);
+  }
+  const redone = again.filter(({ status }, i) => status === 201 && codes[i] !== 201).length;
+  const done = codes.filter((status) => status === 201).length;
+  equal((await realm.balance(other)).total, String(1 + done + redone));
+  equal((await move("1")).status, 201);
+  await assertLaws(realm);
+});
+
+Deno.test("commands that all want the gate are answered without 500, and the service recovers", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1000");
+  const gate = await holdGate(realm);
+  const blocks = Array.from(
+    { length: 60 },
+    () => realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount: "1" }),
+  );
+  const read = await realm.nobody("GET", "/health/live");
+  equal(read.status, 200);
+  await gate.open();
+  const codes = (await Promise.all(blocks)).map(({ status }) => status);
+  ok(codes.every((status) => status === 201 || status === 503), codes.join());
+  const opened = codes.filter((status) => status === 201).length;
+  deepEqual(await realm.balance(account), { total: "1000", available: String(1000 - opened) });
+  await assertLaws(realm);
+});
+
+/** The app with a lane in which few may wait. */
+async function withSmallLane(realm: TestRealm) {
+  const context = (await realm.services.realms.find(realm.id))!;
+  const lane = openLane(realm.database.lane(context.place), {
+    newIds: (count) => newIds(Date.now(), count),
+    waitingMax: WAITING_MAX,
+  });
+  const small: RealmContext = Object.create(context, { lane: { value: () => lane } });
+  const realms = { ...realm.services.realms, find: () => small };
+  const log = () => {}; // each refusal is a line, and here are many
+  const app = createApp({ ...realm.services, realms, log }, PLATFORM_KEY);
+  const send = async (path: string, body: unknown, key?: string) => {
+    const request = new Request(`http://purser.test${path}`, {
+      method: "POST",
+      headers: {
+        "x-api-key": realm.admin.key,
+        "content-type": "application/json",
+        ...(key === undefined ? {} : { "idempotency-key": key }),
+      },
+      body: JSON.stringify(body),
+    });
+    const response = await app(request, "127.0.0.1");
+    const { status, headers } = response;
+    return { status, headers, body: await response.json() };
+  };
+  return { send, lane };
+}
+
+/** Takes the ledger's gate as a long transaction would, until it is opened. */
+async function holdGate(realm: TestRealm): Promise<{ open(): Promise<void> }> {
+  const taken = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const holding = realm.command(async () => {
+    taken.resolve();
+    await release.promise;
+  }, true);
+  await taken.promise;
+  const [{ held }] = await rowsOf<{ held: number }>(
+    realm,
+    "select count(*)::int as held from pg_locks where relation = 'ledger_gate'::regclass and granted",
+  );
+  equal(held, 1);
+  return {
+    async open() {
+      release.resolve();
+      await holding;
+    },
+  };
+}
+
+function moveBody(source: string, destination: string): unknown {
+  return { source: { account: source }, destination: { account: destination }, value: "1" };
+}
+
+/** Waits for what must come. */
+async function until(come: () => boolean): Promise<void> {
+  const late = performance.now() + 20_000;
+  while (!come()) {
+    if (performance.now() > late) throw new Error("it does not come");
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
