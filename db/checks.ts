@@ -15,6 +15,14 @@ export interface CheckRow {
   count: string;
 }
 
+/** The owner that stands for all owners in tallies. */
+const EVERYONE = "'00000000-0000-0000-0000-000000000000'::uuid";
+const TALLIED = ["users", "identities", "accounts", "aliases", "currencies"].map((table) => `
+  select '${table}' as collection, coalesce(owner, ${EVERYONE}) as owner,
+    count(*) filter (where deleted_at is null) as living,
+    count(*) filter (where deleted_at is not null) as dead
+  from ${table} where owner is not null group by grouping sets ((owner), ())`);
+
 /** Every kind of disagreement, with the statement that finds it. */
 export const CHECKS = {
   /** A transaction has exactly its two entries, which sum to zero, in the accounts it names. */
@@ -168,6 +176,19 @@ export const CHECKS = {
       cross join unnest(b.transactions) with ordinality u(id, ord)
       where b.refusals[u.ord] is null and not exists
         (select 1 from transactions t where t.id = u.id)`,
+  /** Lists count as many rows of each owner as there are. */
+  "tally.count": `
+    select concat_ws(' ', coalesce(c.collection, t.collection), coalesce(c.owner, t.owner)) as subject,
+      concat_ws(' ', coalesce(c.living, 0), coalesce(c.dead, 0)) as expected,
+      concat_ws(' ', coalesce(t.living, 0), coalesce(t.dead, 0)) as found
+    from (${TALLIED.join(" union all ")} union all
+      select 'transactions', x.owner, count(*), 0 from seals s join transactions x
+        on x.id = s.transaction where x.owner is not null group by x.owner) c
+    full join (select collection, owner, sum(living) as living, sum(dead) as dead
+      from tallies group by collection, owner) t
+      on t.collection = c.collection and t.owner = c.owner
+    where (coalesce(c.living, 0), coalesce(c.dead, 0))
+      <> (coalesce(t.living, 0), coalesce(t.dead, 0))`,
   /** No transaction was applied under two keys. */
   "idempotency.twice": `
     select transaction as subject, 1 as expected, count(*) as found from (

@@ -106,6 +106,8 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "idempotency.transaction",
     "update idempotency set transaction = gen_random_uuid() where transaction is not null",
   ],
+  ["tally.count", "delete from tallies where collection = 'accounts'"],
+  ["tally.count", "update tallies set living = living + 1 where collection = 'transactions'"],
   ["idempotency.transaction", "update batches set transactions = array[gen_random_uuid()]"],
   [
     "idempotency.twice",
