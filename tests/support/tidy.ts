@@ -1,0 +1,13 @@
+/**
+ * Lets the timetable do in one realm what it does from time to time.
+ *
+ * @module
+ */
+import { deleteOldAnswers } from "../../db/records.ts";
+import { locking } from "../../db/transaction.ts";
+import type { TestRealm } from "./realm.ts";
+
+/** Forgets kept answers as the timetable does. */
+export async function tidy(realm: TestRealm): Promise<void> {
+  await locking(realm.pool, deleteOldAnswers);
+}
