@@ -80,6 +80,17 @@ export async function selectDepositAppOf(db: Db, account: string): Promise<Depos
   return row ?? null;
 }
 
+/** Tells which of some deposit accounts were made for applications. */
+export async function selectAppAccounts(
+  db: Db,
+  accounts: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await db<{ id: string; account: string }[]>`
+    select id, account from deposit_apps
+    where deleted_at is null and account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
+  return new Map(rows.map((row) => [row.account, row.id]));
+}
+
 /** Changes an application's status. */
 export async function updateDepositApp(
   tx: Tx,

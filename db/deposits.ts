@@ -247,17 +247,35 @@ export async function lockPending(
   return row ?? null;
 }
 
-/** Marks a deposit credited. */
+/** Reads pending deposits that still lie in the given blocks, and keeps others from them. */
+export async function lockAllPending(
+  tx: Tx,
+  wanted: readonly { id: string; block_hash: string | null }[],
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    select ${columns(tx)} from deposits
+    where status = 'PENDING' and (id, block_hash) in (
+      select w.id, w.block_hash
+      from jsonb_to_recordset(${tx.json(wanted as never)}) w(id uuid, block_hash text))
+    order by id for update`;
+}
+
+/** Marks deposits credited, and gives them as they are then. */
 export async function markConfirmed(
   tx: Tx,
-  id: string,
-  how: { credited: string; transaction: string; app: string | null; at: number },
-): Promise<DepositRow> {
-  const [row] = await tx<DepositRow[]>`
-    update deposits set status = 'CONFIRMED', credited = ${how.credited},
-      transaction = ${how.transaction}, app = ${how.app}, updated_at = ${how.at}
-    where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
-  return row;
+  credited: readonly { id: string; credited: string; transaction: string; app: string | null }[],
+  at: number,
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    with given as (
+      select g.id as given_id, g.credited as sum, g.transaction as move, g.app as application
+      from jsonb_to_recordset(${tx.json(credited as never)})
+        g(id uuid, credited numeric, transaction uuid, app uuid)
+    )
+    update deposits set status = 'CONFIRMED', credited = given.sum, transaction = given.move,
+      app = given.application, updated_at = ${at}
+    from given where id = given.given_id and status = 'PENDING'
+    returning ${columns(tx)}`;
 }
 
 /** Gives a deposit up. */

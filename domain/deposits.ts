@@ -3,22 +3,24 @@
  * it is booked once and for all, under the key (chain, network, transaction, index).
  * @module
  */
-import { selectAccount } from "../db/accounts.ts";
+import { type AccountRow, selectAccounts } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
+import { selectAppAccounts } from "../db/deposit_apps.ts";
 import {
   type DepositRow,
+  lockAllPending,
   lockPending,
   markConfirmed,
   markDepositError,
   markOrphaned,
   selectDeposit,
 } from "../db/deposits.ts";
+import { applyMoves, type Move } from "../db/ledger.ts";
 import type { Actor } from "./actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
-import { DomainError } from "./errors.ts";
-import { isId } from "./ids.ts";
-import { counterparty, postMove } from "./ledger.ts";
+import { isId, newIds } from "./ids.ts";
+import { counterparty, refusal } from "./ledger.ts";
 import { fromUnits } from "./money.ts";
 import { assertMay, notFound } from "./permissions.ts";
 import { forwardLater } from "./sweeps.ts";
@@ -31,51 +33,122 @@ export interface Proof {
   received: bigint;
 }
 
+/** A deposit that is about to be booked. */
+interface Booking {
+  row: DepositRow;
+  account: AccountRow;
+  /** Whole units. */
+  credited: string;
+  move: Move;
+}
+
 /**
  * Books deposits that lie deep enough, each once, in a transaction that holds the gate. One that
- * moved meanwhile is left for later; one that brought nothing is given up.
+ * moved meanwhile is left for later; one that brought nothing is given up; one whose account takes
+ * nothing says so and does not stop the others.
  */
 export async function creditDeposits(
   tx: Tx,
   actor: Actor,
   proofs: readonly Proof[],
 ): Promise<void> {
-  for (const proof of proofs) {
-    const row = await lockPending(tx, proof.deposit.id, proof.deposit.block_hash);
-    if (row === null) continue;
-    if (proof.received === 0n) {
-      await giveUp(tx, actor, row, "the transfer brought nothing: the token kept it, or lied");
-      continue;
-    }
-    try {
-      await tx.savepoint((sp) => credit(sp, actor, row, proof.received));
-    } catch (error) {
-      // One account that takes nothing must not stop the deposits of others.
-      if (!(error instanceof DomainError)) throw error;
-      await markDepositError(tx, row.id, trouble(error.code, error.message));
+  const received = new Map(proofs.map((proof) => [proof.deposit.id, proof.received]));
+  const pending = await lockAllPending(
+    tx,
+    proofs.map(({ deposit }) => ({ id: deposit.id, block_hash: deposit.block_hash })),
+  );
+  const rows = pending.filter((row) => received.get(row.id)! > 0n);
+  for (const row of pending.filter((one) => received.get(one.id) === 0n)) {
+    await giveUp(tx, actor, row, "the transfer brought nothing: the token kept it, or lied");
+  }
+  if (rows.length === 0) return;
+  const { ids, at: now } = newIds(actor.at, rows.length);
+  const bookings = await bookingsOf(tx, actor, { rows, ids, received });
+  const outcomes = await applyMoves(tx, bookings.map((one) => one.move), {
+    type: "deposit",
+    at: now,
+    system: true,
+    force: true,
+  });
+  const booked: Booking[] = [];
+  for (const [at, outcome] of outcomes.entries()) {
+    if ("posted" in outcome) booked.push(bookings[at]);
+    else if ("refused" in outcome) {
+      const { code, message } = refusal(outcome.refused, true);
+      await markDepositError(tx, bookings[at].row.id, trouble(code, message));
     }
   }
+  await confirm(tx, actor, booked);
 }
 
-async function credit(tx: Tx, actor: Actor, row: DepositRow, received: bigint): Promise<void> {
-  const account = (await selectAccount(tx, row.account))!;
-  const credited = fromUnits(received, account.decimals);
-  const { asset, testnet, decimals } = account;
-  const world = await counterparty(tx, actor, "world", { code: asset, decimals, testnet });
-  const posted = await postMove(tx, actor, {
-    type: "deposit",
-    source: world,
-    destination: row.account,
-    amount: credited,
-    seal: { chain: row.chain, network: row.network, hash: row.hash, index: row.index },
-    addressData: row.address_data,
-  }, { force: true });
-  const app = await noteDeposit(tx, actor, row.account);
-  const how = { credited, transaction: posted.id, app, at: actor.at };
-  const confirmed = await markConfirmed(tx, row.id, how);
-  await tellDeposit(tx, actor, "deposit.confirmed", confirmed);
-  if (account.type !== "deposit") return;
-  await forwardLater(tx, actor, account.id);
+async function bookingsOf(
+  tx: Tx,
+  actor: Actor,
+  of: {
+    rows: readonly DepositRow[];
+    ids: readonly string[];
+    received: ReadonlyMap<string, bigint>;
+  },
+): Promise<Booking[]> {
+  const { rows, ids, received } = of;
+  const found = await selectAccounts(tx, [...new Set(rows.map((row) => row.account))]);
+  const accounts = new Map(found.map((account) => [account.id, account]));
+  const worlds = new Map<string, string>();
+  const bookings: Booking[] = [];
+  for (const [at, row] of rows.entries()) {
+    const account = accounts.get(row.account)!;
+    const { asset, testnet, decimals } = account;
+    const key = `${asset} ${testnet}`;
+    const world = worlds.get(key) ??
+      await counterparty(tx, actor, "world", { code: asset, decimals, testnet });
+    worlds.set(key, world);
+    const credited = fromUnits(received.get(row.id)!, decimals);
+    const move = moveOf(actor, { id: ids[at], world, row, credited });
+    bookings.push({ row, account, credited, move });
+  }
+  return bookings;
+}
+
+function moveOf(
+  actor: Actor,
+  of: { id: string; world: string; row: DepositRow; credited: string },
+): Move {
+  const { chain, network, hash, index, address_data } = of.row;
+  return {
+    id: of.id,
+    source: of.world,
+    destination: of.row.account,
+    amount: of.credited,
+    actor: null,
+    any: true,
+    origin: actor.address,
+    seal: JSON.stringify({ chain, network, hash, index }),
+    data: null,
+    reference: null,
+    more: address_data === null ? null : JSON.stringify({ address_data }),
+  };
+}
+
+/** Marks what was booked, tells of it, and has it go on where it belongs. */
+async function confirm(tx: Tx, actor: Actor, booked: readonly Booking[]): Promise<void> {
+  const accounts = [...new Set(booked.map((one) => one.account.id))];
+  const apps = await selectAppAccounts(tx, accounts);
+  for (const account of apps.keys()) await noteDeposit(tx, actor, account);
+  const confirmed = await markConfirmed(
+    tx,
+    booked.map(({ row, credited, move }) => ({
+      id: row.id,
+      credited,
+      transaction: move.id,
+      app: apps.get(row.account) ?? null,
+    })),
+    actor.at,
+  );
+  for (const row of confirmed) await tellDeposit(tx, actor, "deposit.confirmed", row);
+  const forwarding = new Set(
+    booked.filter((one) => one.account.type === "deposit").map((one) => one.account.id),
+  );
+  for (const account of forwarding) await forwardLater(tx, actor, account);
 }
 
 /** Gives up a deposit that the chain no longer has. */
