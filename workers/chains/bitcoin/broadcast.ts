@@ -21,7 +21,7 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   ],
   [
     "early",
-    /too-long-mempool-chain|non-?(bip68-?)?final|premature-?spend|orphan|mempool-chain|limit-exceeds/i,
+    /too-long-mempool-chain|non-?(bip68-?)?final|premature|orphan|mempool-chain|limit-exceeds/i,
   ],
   ["consumed", /missing-?(inputs|or-?spent)|inputs-missing|missing inputs|conflict|inputs-spent/i],
 ];
