@@ -10,6 +10,7 @@ import { linearize, report } from "../support/history.ts";
 import { assertChain, assertLaws, assertSame } from "./laws.ts";
 import { type Plan, plans } from "./plan.ts";
 import { play } from "./play.ts";
+import { everyRule } from "./rules.ts";
 import { openScene, openStage, type Stage } from "./stage.ts";
 
 /** When making a plan that fails smaller comes to an end. */
@@ -48,6 +49,12 @@ async function prove(
   );
   await assertChain(stage);
 }
+
+Deno.test("every rule of the ledger, at its boundary and beside it", async () => {
+  await using stage = await openStage(2);
+  await check(stage, [everyRule(2)]);
+  await assertChain(stage);
+});
 
 Deno.test("one client after the other: every answer is the model's", async () => {
   await prove({ clients: 1, steps: 40, instances: 1 }, 6);
