@@ -5,8 +5,9 @@ import { parseJson } from "../domain/json.ts";
 
 /** Greatest body unless a route allows more. */
 export const BODY_MAX = 1024 * 1024;
-const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i;
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;(?!.*charset=(?!"?utf-?8))|$)/i;
 const FAULTS_MAX = 20;
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Checks a value against a schema.
@@ -54,19 +55,33 @@ export async function readBody(request: Request, max: number): Promise<string> {
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send JSON with content-type: application/json");
   }
-  return declared !== null ? await request.text() : await readStream(request.body!, max);
+  if (!/^(identity)?$/i.test(request.headers.get("content-encoding") ?? "")) {
+    await request.body?.cancel();
+    throw new DomainError("request.media_type", "send the body without content-encoding");
+  }
+  const bytes = declared !== null ? await request.bytes() : await readStream(request.body!, max);
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new DomainError("request.malformed", "the body is not UTF-8");
+  }
 }
 
-async function readStream(body: ReadableStream<Uint8Array>, max: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+async function readStream(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) { // leaving the loop cancels the rest
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
-    text += decoder.decode(chunk, { stream: true });
+    chunks.push(chunk);
   }
-  return text + decoder.decode();
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
 }
 
 function tooLarge(max: number): DomainError {
@@ -85,6 +100,12 @@ export function queryOf(url: string): Record<string, string | string[]> {
   if (from < 0) return found;
   for (const [name, value] of new URLSearchParams(url.slice(from + 1).split("#")[0])) {
     if (name === "__proto__") continue;
+    if (value.includes("\0") || !value.isWellFormed()) {
+      const message = "NUL and what is not UTF-8 cannot be asked for";
+      throw new DomainError("query.invalid", `${name.slice(0, 100)}: ${message}`, {
+        errors: [{ path: name.slice(0, 100), message }],
+      });
+    }
     const before = Object.hasOwn(found, name) ? found[name] : undefined;
     found[name] = before === undefined ? value : [before, value].flat();
   }
@@ -93,8 +114,12 @@ export function queryOf(url: string): Record<string, string | string[]> {
 
 /** Whether the caller takes JSON. */
 export function acceptsJson(accept: string | null): boolean {
-  return accept === null || accept === "*/*" ||
-    /\*\/\*|application\/(\*|([\w.+-]+\+)?json)/i.test(accept);
+  if (accept === null || accept === "*/*" || accept === "application/json") return true;
+  return accept.trim() === "" ||
+    accept.split(",").some((range) =>
+      /^\s*(\*\/\*|application\/(\*|([\w.+-]+\+)?json))\s*(;|$)/i.test(range) &&
+      !/;\s*q\s*=\s*0(\.0*)?\s*(;|$)/i.test(range)
+    );
 }
 
 /** The caller's request id, if it is a safe one. */
