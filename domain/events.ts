@@ -16,6 +16,7 @@ export const EVENT_TYPES = [
   "token.deployed",
   "message.updated",
   "persons.sync.finished",
+  "solvency.drift",
 ] as const;
 
 /** The type of an event. */

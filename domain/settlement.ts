@@ -8,7 +8,7 @@ import type { Actor } from "./actor.ts";
 import { progressDeployment, settleDeployment } from "./token_deployments.ts";
 import type { OrderRow } from "./orders.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
-import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+import { bookGas, progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
 
 /** Follows an order; the transaction holds the ledger's gate when it has ended. */
 export interface Follower {
@@ -18,8 +18,8 @@ export interface Follower {
   settle(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;
 }
 
-/** Nothing waits for these. */
-const NOBODY: Follower = { settle: () => Promise.resolve() };
+/** Nothing waits for these; what they cost is booked. */
+const NOBODY: Follower = { settle: bookGas };
 
 /** Who follows an order, by its purpose. */
 export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {

@@ -7,6 +7,7 @@ import { emit } from "./events.ts";
 import { fromUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
 import { viewToken } from "./token_views.ts";
+import { bookGas } from "./withdrawal_settlement.ts";
 
 /** Notes the hash under which a deployment left. */
 export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
@@ -19,6 +20,7 @@ export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow):
 export async function settleDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectToken(tx, order.subject!);
   if (row === null || row.status !== "pending") return;
+  await bookGas(tx, actor, order);
   const common = { hash: order.hash, ...feeOf(row, order), updated_at: actor.at };
   if (order.state === "done") {
     const made = { ...common, status: "deployed" as const, contract: order.creates };

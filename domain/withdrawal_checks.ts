@@ -59,12 +59,15 @@ export async function findOwnAddress(db: Db, ramp: string): Promise<string> {
 }
 
 /**
- * Refuses while the ramp's assets and liabilities do not agree.
+ * Refuses while more of an asset is owed than is there.
  *
  * @throws {DomainError} asset.suspended
  */
-export async function assertSolvent(db: Db, ramp: string): Promise<void> {
-  if (!await selectStopped(db, ramp)) return;
+export async function assertSolvent(
+  db: Db,
+  of: { asset: string; testnet: boolean },
+): Promise<void> {
+  if (!await selectStopped(db, of)) return;
   const why = "chain and ledger do not agree: withdrawals wait for the operator";
   throw new DomainError("asset.suspended", why);
 }

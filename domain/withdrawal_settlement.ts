@@ -3,6 +3,7 @@
  * the user is charged; what the chain takes more or less is between the ramp and the fees.
  * @module
  */
+import { selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
 import {
   type HistoryEntry,
@@ -11,6 +12,7 @@ import {
   type WithdrawalRow,
 } from "../db/withdrawals.ts";
 import type { Actor } from "./actor.ts";
+import { findAsset } from "./assets.ts";
 import { freeBlock } from "./blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { emit } from "./events.ts";
@@ -57,6 +59,7 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   const asset = await resolveChainAsset(tx, row.asset);
   const cost = order.height === null ? null : costOf(row, order, asset);
   const done = order.state === "done";
+  if (cost !== null && !cost.own) await bookGas(tx, actor, order);
   if (done) await bookSent(tx, actor, row, cost!);
   else {
     await returnCharge(tx, actor, row);
@@ -82,6 +85,27 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
 }
 
+/**
+ * Books the chain's own coins that an order took for its fee, where they are a ramp's assets: the
+ * fees bear it. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
+ */
+export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  if (order.height === null || order.fee === null || order.fee_contract !== null) return;
+  const ramp = await selectAccount(tx, order.ramp);
+  const coin = ramp === null ? null : findAsset(ramp.asset);
+  if (ramp === null || coin === null || coin.contract !== null) return;
+  const asset = { code: coin.code, decimals: coin.decimals, testnet: ramp.testnet };
+  const amount = fromUnits(BigInt(order.fee), coin.decimals);
+  if (amount === "0") return;
+  await postMove(tx, actor, {
+    type: "fee",
+    source: await counterparty(tx, actor, "fees", asset),
+    destination: await counterparty(tx, actor, "world", asset),
+    amount,
+    data: { order: order.id },
+  }, { force: true });
+}
+
 function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
   const own = (order.fee_contract ?? "") === (row.contract ?? "");
   const decimals = own ? asset.decimals : asset.gas.decimals;
@@ -102,7 +126,7 @@ async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): P
 
 /** The chain took a fee for nothing: the fees bear it, not the user. */
 async function bookCost(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
-  if (!cost.own) return; // gas of another coin is no liability of this ledger
+  if (!cost.own) return; // booked already, if it was a ramp's
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
   await book("fee", sides.fees, row.ramp, cost.amount);

@@ -169,7 +169,7 @@ async function decide(
   if (compare(availableOf(account), charged) < 0) {
     throw new DomainError("balance.insufficient", "the balance does not cover value and fee");
   }
-  await assertSolvent(tx, ramp.id);
+  await assertSolvent(tx, { asset: account.asset, testnet: account.testnet });
   await assertOnChain(tx, actor, { asset, place, sender, amount, price });
   return { account, ramp, asset, place, sender, destination, price, amount, charged };
 }

@@ -726,20 +726,22 @@ CREATE UNIQUE INDEX secrets_seed ON secrets USING btree (kind) WHERE (kind = 'se
 granted: delete, insert, select, update
 
 table solvency (
-  ramp uuid not null
   asset text not null
   testnet boolean not null
   assets numeric not null
   height integer not null
   liabilities numeric not null
-  position text not null
-  in_flight numeric not null
+  fees numeric not null
+  position uuid
+  pending numeric not null
+  sending numeric not null
   drift numeric not null
   stopped boolean not null
+  ramps jsonb not null default '[]'::jsonb
   checked_at timestamp with time zone not null
 )
-constraint solvency_pkey PRIMARY KEY (ramp)
-CREATE INDEX solvency_asset ON solvency USING btree (asset, testnet)
+constraint solvency_pkey PRIMARY KEY (asset, testnet)
+constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
 granted: delete, insert, select, update
 
 table sweeps (

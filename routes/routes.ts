@@ -21,6 +21,7 @@ import { rateRoutes } from "./rates.ts";
 import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { solvencyRoutes } from "./solvency.ts";
 import { transactionRoutes } from "./transactions.ts";
 import { userRoutes } from "./users.ts";
 import { withdrawalRoutes } from "./withdrawals.ts";
@@ -49,6 +50,7 @@ export function allRoutes(): AnyRoute[] {
     ...transactionRoutes,
     ...withdrawalRoutes,
     ...fungibleTokenRoutes,
+    ...solvencyRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

@@ -23,6 +23,7 @@ import { workerActor } from "./runner.ts";
 import { sealRealm } from "./seals.ts";
 import { reviveForgotten } from "./sender.ts";
 import type { Signer } from "./signer.ts";
+import { checkSolvency } from "./solvency.ts";
 
 /** The running timetable of a process. */
 export interface Timetable {
@@ -70,6 +71,7 @@ const REST_MS = 5000;
 const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
   { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: refreshFees },
+  { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },

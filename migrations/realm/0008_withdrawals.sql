@@ -81,20 +81,26 @@ create unique index fungible_tokens_contract on fungible_tokens (chain, network,
 create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
 
--- The last comparison of each ramp; a drift stops its withdrawals until the two agree again.
+-- The last comparison of each asset; what is missing stops its withdrawals until it is there again.
 create table solvency (
-  ramp uuid primary key,
   asset text not null,
   testnet boolean not null,
   assets numeric not null,
   height integer not null,
   liabilities numeric not null,
-  position text not null,
-  in_flight numeric not null,
+  fees numeric not null,
+  position uuid,
+  pending numeric not null,
+  sending numeric not null,
   drift numeric not null,
   stopped boolean not null,
-  checked_at timestamptz not null
+  ramps jsonb not null default '[]' check (jsonb_typeof(ramps) = 'array'),
+  checked_at timestamptz not null,
+  primary key (asset, testnet)
 );
-create index solvency_asset on solvency (asset, testnet);
-comment on column solvency.drift is 'Assets and what is in flight, less liabilities; below 0 something is missing.';
-comment on column solvency.position is 'The last transaction that the liabilities include.';
+comment on column solvency.assets is 'At the addresses of the ramps and their deposit accounts, at the height.';
+comment on column solvency.liabilities is 'What accounts are owed, without those of the system, up to the position.';
+comment on column solvency.fees is 'Earned, or below 0 borne; not owed to anybody.';
+comment on column solvency.pending is 'On the chain at the height and not credited; less what was credited from later blocks.';
+comment on column solvency.sending is 'The most that orders on their way may already have taken.';
+comment on column solvency.drift is 'Assets and sending, less pending, liabilities and fees; below 0 something is missing.';
