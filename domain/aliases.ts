@@ -19,11 +19,12 @@ import { isId, newId } from "./ids.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
 
 /** A code by which an account or an identity is found. */
-export const AliasCode = text(200).regex(/^[^\s\p{Cc}]+$/u, "blanks are not allowed").meta({
-  id: "AliasCode",
-  description: "Unique in the realm, for accounts and identities together.",
-  example: "alice",
-});
+export const AliasCode: z.ZodString = text(200).regex(/^[^\s\p{Cc}]+$/u, "blanks are not allowed")
+  .meta({
+    id: "AliasCode",
+    description: "Unique in the realm, for accounts and identities together.",
+    example: "alice",
+  });
 
 /** What is asked for when an alias is made. */
 export const NewAlias = z.strictObject({

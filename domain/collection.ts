@@ -66,7 +66,8 @@ export const CountQuery = z.strictObject({
   scope: param,
 });
 /** Parameters of a find. */
-export const FindQuery = CountQuery.extend({
+export const FindQuery = z.strictObject({
+  ...CountQuery.shape,
   limit: z.string().optional(),
   offset: z.string().optional(),
   after: z.string().optional(),
@@ -75,7 +76,8 @@ export const FindQuery = CountQuery.extend({
   populate: param,
 });
 /** Parameters of a list. */
-export const ListQuery = CountQuery.extend({
+export const ListQuery = z.strictObject({
+  ...CountQuery.shape,
   page: z.string().optional(),
   pageSize: z.string().optional(),
   fields: param,
@@ -83,7 +85,8 @@ export const ListQuery = CountQuery.extend({
   populate: param,
 });
 
-type Given = Partial<Record<string, string | string[]>>;
+/** The parameters of a request, as its query string gives them. */
+export type Given = Partial<Record<string, string | string[]>>;
 
 /**
  * Finds entities: at most 1000 from an offset, or after one of them.

@@ -16,8 +16,10 @@ import {
 import { ownIdentity } from "./user_changes.ts";
 
 /** What is asked for when an identity is made, perhaps with an alias. */
-export const NewIdentityWithAlias = NewIdentity.extend({ alias: AliasCode.optional() })
-  .meta({ id: "NewIdentityWithAlias" });
+export const NewIdentityWithAlias = z.strictObject({
+  ...NewIdentity.shape,
+  alias: AliasCode.optional(),
+}).meta({ id: "NewIdentityWithAlias" });
 
 /** What can be changed of an identity. */
 export const IdentityChange = z.strictObject({

@@ -35,9 +35,9 @@ function wordList<const T extends readonly [string, ...string[]]>(words: T, exam
 }
 
 /** A list of roles. */
-export const RoleList = wordList(ROLES, "user");
+export const RoleList: z.ZodType<Role[]> = wordList(ROLES, "user");
 /** A list of scopes. */
-export const ScopeList = wordList(SCOPES, "own");
+export const ScopeList: z.ZodType<Scope[]> = wordList(SCOPES, "own");
 
 /** An address for each messaging channel. */
 export const Channel = z.strictObject({
