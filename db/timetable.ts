@@ -15,6 +15,11 @@ export async function selectWaiting(db: Db, at: number): Promise<WaitingRow> {
   return row;
 }
 
+/** Forgets the installation's own kept answers when the contract lets them go. */
+export async function deleteOldPlatformAnswers(db: Db): Promise<void> {
+  await db`delete from idempotency where created_at < now() - interval '7 days'`;
+}
+
 /** Removes what a realm does not need any more: revocations and failed logins that are over. */
 export async function deleteStale(db: Db): Promise<void> {
   await db`delete from revocations where expires_at < now()`;
