@@ -8,7 +8,7 @@ import { endLease, takeLease } from "../db/leases.ts";
 import { compactTallies } from "../db/collection.ts";
 import { deleteOldAnswers } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
-import { deleteStale, selectWaiting } from "../db/timetable.ts";
+import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { expireDueBlocks } from "../domain/blocks.ts";
 import { newId } from "../domain/ids.ts";
@@ -289,7 +289,7 @@ async function tidyRealm({ pool }: Bench): Promise<void> {
 
 async function tidyPlatform(platform: Pool): Promise<void> {
   await locking(platform, async (tx) => {
-    await deleteOldAnswers(tx);
+    await deleteOldPlatformAnswers(tx);
     await deleteExpiredSigningKeys(tx);
   });
 }
