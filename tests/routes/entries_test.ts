@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { openStatement, printJson } from "../../domain/entries.ts";
 import { runQuery } from "../../domain/command.ts";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { type TestRealm, testRealm } from "../support/realm.ts";
 
 /** An account that received 10, sent 1 to 5 and was blocked and frozen on the way. */
 async function story(realm: TestRealm) {
@@ -96,9 +96,9 @@ Deno.test("GET …/balance?at= tells every balance that ever was, blocked and fr
   const block = (await realm.admin.send("POST", blocks, { amount: "4" })).body;
   known.push([block.created_at, "9.9", "5.9"]);
   await tick();
-  await rowsOf(realm, "update accounts set frozen = true where id = $1", [to]);
+  equal((await realm.admin.send("POST", `/v1/accounts/${to}/freeze`)).status, 200);
   known.push([await tick(), "9.9", "0"]);
-  await rowsOf(realm, "update accounts set frozen = false where id = $1", [to]);
+  equal((await realm.admin.send("POST", `/v1/accounts/${to}/unfreeze`)).status, 200);
   known.push([await tick(), "9.9", "5.9"]);
   const capture = { destination: { account: from }, amount: "3" };
   const moved = await realm.admin.send("POST", `${blocks}/${block.id}/capture`, capture);
