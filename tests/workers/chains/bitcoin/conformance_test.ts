@@ -1,9 +1,17 @@
 import { conformance } from "../../../chains/conformance.ts";
-import { hasLitecoind } from "../../../support/litecoind.ts";
-import { litecoindStage } from "./stage.ts";
+import { type CoinNode, hasLitecoind, startLitecoind } from "../../../support/litecoind.ts";
+import { coinStage } from "./stage.ts";
 
 const ignore = !hasLitecoind();
+let node: CoinNode;
 
-conformance("Litecoin", () => litecoindStage("LITECOIN"), { ignore });
-conformance("Bitcoin", () => litecoindStage("BITCOIN"), { ignore });
-conformance("Dogecoin", () => litecoindStage("DOGECOIN"), { ignore });
+// One node for all: every test has its own parties, and mines what it needs.
+Deno.test.beforeAll(async () => {
+  if (!ignore) node = await startLitecoind();
+});
+Deno.test.afterAll(async () => {
+  if (!ignore) await node.stop();
+});
+
+conformance("Litecoin", () => coinStage("LITECOIN", node, { shared: true }), { ignore });
+conformance("Bitcoin", () => coinStage("BITCOIN", node, { shared: true }), { ignore });

@@ -1,12 +1,29 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Coin, Plan, Signed } from "../../../../workers/chains/order.ts";
 import { failsAs, fateIs, type Party, pays, signed } from "../../../chains/conformance.ts";
-import { hasLitecoind } from "../../../support/litecoind.ts";
+import {
+  type CoinNode,
+  hasLitecoind,
+  LIKE_DOGECOIN,
+  startLitecoind,
+} from "../../../support/litecoind.ts";
 import type { CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
 import { RogueError, startRogue } from "../../../support/rogue_node.ts";
-import { type CoinStage, litecoindStage } from "./stage.ts";
+import { type CoinStage, coinStage } from "./stage.ts";
 
 const ignore = !hasLitecoind();
+let plain: CoinNode, strict: CoinNode;
+
+Deno.test.beforeAll(async () => {
+  if (ignore) return;
+  plain = await startLitecoind();
+  strict = await startLitecoind(...LIKE_DOGECOIN);
+});
+Deno.test.afterAll(async () => {
+  if (ignore) return;
+  await plain.stop();
+  await strict.stop();
+});
 
 function onLitecoind(
   name: string,
@@ -17,7 +34,8 @@ function onLitecoind(
     name,
     ignore,
     fn: async () => {
-      await using stage = await litecoindStage(id);
+      const node = id === "DOGECOIN" ? strict : plain;
+      await using stage = await coinStage(id, node, { shared: true });
       await play(stage);
     },
   });

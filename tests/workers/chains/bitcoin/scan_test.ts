@@ -2,18 +2,26 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
 import { failsAs, pays, scanned, signed, watching } from "../../../chains/conformance.ts";
 import { startBcash } from "../../../support/bcash.ts";
-import { hasLitecoind } from "../../../support/litecoind.ts";
+import { type CoinNode, hasLitecoind, startLitecoind } from "../../../support/litecoind.ts";
 import { RogueError, startRogue } from "../../../support/rogue_node.ts";
-import { type CoinStage, coinStage, litecoindStage } from "./stage.ts";
+import { type CoinStage, coinStage } from "./stage.ts";
 
 const ignore = !hasLitecoind();
+let shared: CoinNode;
+
+Deno.test.beforeAll(async () => {
+  if (!ignore) shared = await startLitecoind();
+});
+Deno.test.afterAll(async () => {
+  if (!ignore) await shared.stop();
+});
 
 function onLitecoind(name: string, play: (stage: CoinStage) => Promise<void>): void {
   Deno.test({
     name,
     ignore,
     fn: async () => {
-      await using stage = await litecoindStage("LITECOIN");
+      await using stage = await coinStage("LITECOIN", shared, { shared: true });
       await play(stage);
     },
   });

@@ -38,8 +38,12 @@ export async function litecoindStage(id: CoinChainId, ...args: string[]): Promis
   return await coinStage(id, await startLitecoind(...strict, ...args));
 }
 
-/** Puts the adapter over a node, and coins into somebody's hands. */
-export async function coinStage(id: CoinChainId, node: CoinNode): Promise<CoinStage> {
+/** Puts the adapter over a node, and coins into somebody's hands; the node may be others' too. */
+export async function coinStage(
+  id: CoinChainId,
+  node: CoinNode,
+  { shared = false }: { readonly shared?: boolean } = {},
+): Promise<CoinStage> {
   const opened: Chain[] = [];
   async function open(...urls: string[]): Promise<Chain> {
     const chain = await openCoins(id, "regtest", urls, { timeoutMs: 20_000 });
@@ -74,7 +78,7 @@ export async function coinStage(id: CoinChainId, node: CoinNode): Promise<CoinSt
     openElsewhere: () => openCoins(id, "main", [node.url]),
     [Symbol.asyncDispose]: async () => {
       for (const one of opened) one.close();
-      await node.stop();
+      if (!shared) await node.stop();
     },
   };
 }
