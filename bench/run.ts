@@ -7,20 +7,12 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { chooseGenerator, type Generator, type Load } from "./load.ts";
-import { cpuSeconds, median } from "./processes.ts";
+import { chooseGenerator, type Load } from "./load.ts";
+import { type Field, measure } from "./measure.ts";
+import { median } from "./processes.ts";
 import { type Figures, type Row, show } from "./report.ts";
-import {
-  type BenchRealm,
-  countRollbacks,
-  countTransactions,
-  makeRealm,
-  type Service,
-  type Stand,
-  startService,
-  startStand,
-} from "./stand.ts";
-import { openYardstick, type Yardstick } from "./yardstick.ts";
+import { countTransactions, makeRealm, type Service, startService, startStand } from "./stand.ts";
+import { openYardstick } from "./yardstick.ts";
 
 const ACCOUNTS = 1000;
 const BASE = "yardstick, 32 clients";
@@ -50,62 +42,6 @@ function rowsOf(seconds: number): Row[] {
     },
     { name: "yardstick, hot, 32", yardstick: yardstick(32, "hot") },
   ];
-}
-
-/** The parts of a run. */
-export interface Field {
-  stand: Stand;
-  service: Service;
-  realm: BenchRealm;
-  generator: Generator;
-  yardstick: Yardstick;
-}
-
-/** Runs a row once. */
-export async function measure(field: Field, row: Row, services: Service[]): Promise<Figures> {
-  const { stand, realm, generator, yardstick } = field;
-  const before = await readCounters(stand, services);
-  let requests = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, lost = 0;
-  if (row.yardstick !== undefined) {
-    const run = await yardstick.run(row.yardstick);
-    ({ requests, failed, seconds, p50, p99 } = run);
-    lost = run.retries;
-  } else {
-    const load = row.load!;
-    const connections = Math.max(1, load.connections / services.length);
-    const runs = await Promise.all(
-      services.map(({ port }) => generator.run(port, realm, { ...load, connections })),
-    );
-    for (const run of runs) {
-      requests += run.requests * load.many;
-      failed += run.failed;
-      seconds = Math.max(seconds, run.seconds);
-      p50 = Math.max(p50, run.p50);
-      p99 = Math.max(p99, run.p99);
-    }
-  }
-  const after = await readCounters(stand, services);
-  if (row.load !== undefined) lost = after.rollbacks - before.rollbacks;
-  const service = after.service - before.service;
-  const postgres = after.postgres - before.postgres;
-  return {
-    rate: requests / seconds,
-    ratio: NaN,
-    p50,
-    p99,
-    failed,
-    service: service / seconds,
-    postgres: postgres / seconds,
-    cost: (service + postgres) / requests * 1e6,
-    lost,
-  };
-}
-
-async function readCounters(stand: Stand, services: Service[]) {
-  let service = 0;
-  for (const { pid } of services) service += await cpuSeconds(pid);
-  const postgres = await cpuSeconds(stand.server.pid);
-  return { service, postgres, rollbacks: await countRollbacks(stand) };
 }
 
 /** Runs all rows once and sets each against its yardstick of this round. */
@@ -180,8 +116,15 @@ async function grow(field: Field, row: Row, to: number, times: number): Promise<
   );
 }
 
-/** Builds the stand, measures, prints. */
-async function main(): Promise<void> {
+/** Warms the service up: what is compiled on the way is not what is measured. */
+async function warm({ generator, service, realm }: Field): Promise<void> {
+  for (const many of [1, 1000]) {
+    const connections = many === 1 ? 64 : 2;
+    await generator.run(service.port, realm, { connections, how: "uniform", many, seconds: 2 });
+  }
+}
+
+function options() {
   const { values } = parseArgs({
     args: Deno.args,
     options: {
@@ -195,47 +138,59 @@ async function main(): Promise<void> {
       keep: { type: "string" },
     },
   });
-  const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
-  const seconds = Number(values.seconds ?? (values.quick ? 2 : 5));
-  const folder = values.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
+  const { quick } = values;
+  return {
+    ...values,
+    rounds: Number(values.rounds ?? (quick ? 2 : 5)),
+    seconds: Number(values.seconds ?? (quick ? 2 : 5)),
+  };
+}
+
+/** Runs what was asked for on a stand that is ready. */
+async function compare(field: Field, asked: ReturnType<typeof options>): Promise<void> {
+  const { rounds, seconds, only, quick } = asked;
+  const rows = rowsOf(seconds);
+  const wanted = rows.filter(({ name }) => name === BASE || !only || name.includes(only));
+  await warm(field);
+  if (!only && !quick) await grow(field, rows[2], 1_000_000, 3);
+  const found: Figures[][] = [];
+  for (let i = 0; i < rounds; i++) {
+    console.error(`round ${i + 1} of ${rounds}`);
+    found.push(await round(field, wanted, [field.service]));
+  }
+  console.log(show(wanted, medians(found), { ...field, rounds, seconds }));
+  if (!only) {
+    const load = { connections: 256, how: "hot", many: 1, seconds } as const;
+    await compareProcesses(field, load, quick ? 1 : 3);
+  }
+  if (asked.peers) {
+    const { comparePeers } = await import("./peers.ts");
+    await comparePeers(field, { seconds, rounds: quick ? 1 : 3 });
+  }
+}
+
+/** Builds the stand, measures, prints, and takes the stand away again. */
+async function main(): Promise<void> {
+  const asked = options();
+  const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
   const stand = await startStand(folder);
-  const service = await startService(stand, { workers: values.workers });
+  const service = await startService(stand, { workers: asked.workers });
   try {
     const realm = await makeRealm(stand, service, { name: "bench", accounts: ACCOUNTS });
     const other = await makeRealm(stand, service, { name: "yardstick", accounts: 1 });
     const yardstick = await openYardstick(stand, other, {
       folder: work,
       accounts: ACCOUNTS,
-      own: values.own,
+      own: asked.own,
     });
-    const generator = await chooseGenerator(work, values.own);
-    const field = { stand, service, realm, generator, yardstick };
-    const wanted = rowsOf(seconds).filter((row) =>
-      row.name === BASE || values.only === undefined || row.name.includes(values.only)
-    );
-    if (values.only === undefined && !values.quick) {
-      await grow(field, rowsOf(seconds)[2], 1_000_000, 3);
-    }
-    const found: Figures[][] = [];
-    for (let i = 0; i < rounds; i++) {
-      console.error(`round ${i + 1} of ${rounds}`);
-      found.push(await round(field, wanted, [service]));
-    }
-    console.log(show(wanted, medians(found), { generator, yardstick, rounds, seconds }));
-    if (values.only === undefined) {
-      const load = { connections: 256, how: "hot", many: 1, seconds } as const;
-      await compareProcesses(field, load, values.quick ? 1 : 3);
-    }
-    if (values.peers) {
-      const { comparePeers } = await import("./peers.ts");
-      await comparePeers(field, { seconds, rounds: values.quick ? 1 : 3 });
-    }
+    const generator = await chooseGenerator(work, asked.own);
+    await compare({ stand, service, realm, generator, yardstick }, asked);
   } finally {
     await service.stop();
     await stand.stop();
     await Deno.remove(work, { recursive: true });
-    if (values.keep === undefined) await Deno.remove(folder, { recursive: true });
+    if (asked.keep === undefined) await Deno.remove(folder, { recursive: true });
   }
 }
 

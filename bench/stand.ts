@@ -78,11 +78,7 @@ export async function startService(
     stderr: "inherit",
   }).spawn();
   const url = `http://127.0.0.1:${port}`;
-  const until = performance.now() + 30_000;
-  while (!await answers(`${url}/health/live`)) {
-    if (performance.now() > until) throw new Error("the service does not answer");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await waitUntilAnswers(`${url}/health/live`);
   return {
     url,
     port,
@@ -116,15 +112,17 @@ export async function makeRealm(
   const supply = `${BigInt(FUNDS) * BigInt(options.accounts)}`;
   const currency = await send(service, key, "/v1/currencies", { name: "BENCH", supply });
   const { ids } = newIds(Date.now(), options.accounts);
-  // One account is made by the service; these are its copies, for a thousand requests would do no more.
-  await stand.sql.unsafe(
-    `insert into ${schema}.accounts (id, type, asset, decimals, active, enabled, currency,
-        currency_places, country, holder, owner, data, created_at)
+  // One account is made by the service; these are its copies.
+  await stand.sql.begin(async (tx) => {
+    await tx.unsafe(`set local search_path to ${schema}`);
+    await tx`
+      insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places,
+        country, holder, owner, data, created_at)
       select u.id, a.type, a.asset, a.decimals, true, true, a.currency, a.currency_places,
         a.country, a.holder, a.owner, a.data, a.created_at
-      from ${schema}.accounts a, unnest($2::uuid[]) u(id) where a.id = $1`,
-    [currency.account, `{${ids.join(",")}}`],
-  );
+      from accounts a, unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id)
+      where a.id = ${currency.account}`;
+  });
   for (let i = 0; i < ids.length; i += 1000) {
     await send(service, key, "/v1/transactions/batch", {
       atomic: true,
@@ -168,6 +166,15 @@ async function send(service: Service, key: string, path: string, body: unknown):
   return JSON.parse(text);
 }
 
+/** Waits until something answers a GET well. @throws {Error} after half a minute */
+export async function waitUntilAnswers(url: string): Promise<void> {
+  const until = performance.now() + 30_000;
+  while (!await answers(url)) {
+    if (performance.now() > until) throw new Error(`${url} does not answer`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url);
@@ -178,7 +185,8 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function freePort(): number {
+/** Finds a port that nobody listens on. */
+export function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;
 }

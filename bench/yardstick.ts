@@ -18,8 +18,24 @@ export interface YardstickRun {
 /** The yardstick on a realm that nothing else touches. */
 export interface Yardstick {
   name: string;
+  schema: string;
+  /** Its accounts, which are not the API's. */
+  accounts: string[];
+  /** Every run begins the same: nothing posted yet, all accounts full. */
+  reset(): Promise<void>;
   run(of: YardstickRun): Promise<LoadFigures & { retries: number }>;
 }
+
+/** What a run needs to know of the stand. */
+interface Ground {
+  /** Address of the database, as its superuser. */
+  url: string;
+  realm: BenchRealm;
+  folder: string;
+  accounts: number;
+}
+
+type Run = (ground: Ground, of: YardstickRun) => Promise<LoadFigures & { retries: number }>;
 
 const SQL = new URL("yardstick.sql", import.meta.url);
 const OWN = new URL("yardstick_client.ts", import.meta.url).pathname;
@@ -37,96 +53,112 @@ export async function openYardstick(
   options: { folder: string; accounts: number; own: boolean },
 ): Promise<Yardstick> {
   const { sql } = stand;
-  const path = `set search_path to ${realm.schema};`;
-  await sql.unsafe(path + await Deno.readTextFile(SQL));
-  for (const table of ["transactions", "entries"]) {
-    await sql.unsafe(`drop trigger ${table}_append_only on ${realm.schema}.${table}`);
+  const { schema } = realm;
+  await sql.unsafe(`set search_path to ${schema}; ${await Deno.readTextFile(SQL)}`);
+  for (const table of ["transactions", "entries"]) { // so that a run can begin with empty tables
+    await sql.unsafe(`drop trigger ${table}_append_only on ${schema}.${table}`);
   }
-  await sql.unsafe(`set search_path to ${realm.schema};
+  await sql.unsafe(`set search_path to ${schema};
     insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places,
       country, holder, owner, created_at)
     select bench_account(n), 'virtual', 'BENCH', 18, true, true, 'USD', 2, 'US', '${realm.admin}',
       '${realm.admin}', now() from generate_series(1, ${options.accounts}) n`);
-
-  /** Every run begins the same: nothing posted yet, all accounts full. */
-  async function reset(): Promise<void> {
-    await sql.unsafe(`set search_path to ${realm.schema};
-      truncate transactions, entries, idempotency;
-      update accounts set total = 1000000, seq = 0;`);
-    await sql.unsafe(`vacuum analyze ${realm.schema}.accounts`);
-  }
-
   const pgbench = !options.own && await isInstalled("pgbench");
-  return {
-    name: pgbench ? "pgbench" : "bench/yardstick_client.ts",
-    async run(of) {
-      await reset();
-      return await (pgbench ? withPgbench(of) : withOwn(of));
-    },
+  const run: Run = pgbench ? withPgbench : withOwn;
+  const ground = {
+    url: stand.server.superuserUrl,
+    realm,
+    folder: options.folder,
+    accounts: options.accounts,
   };
 
-  async function withPgbench(of: YardstickRun): Promise<LoadFigures & { retries: number }> {
-    const script = `${options.folder}/yardstick-${of.how}.pgbench`;
-    await Deno.writeTextFile(script, script_(of.how));
-    for await (const { name } of Deno.readDir(options.folder)) {
-      if (name.startsWith("times.")) await Deno.remove(`${options.folder}/${name}`);
-    }
-    const url = new URL(stand.server.superuserUrl);
-    const text = await output("pgbench", [
-      ...["-n", "-M", "prepared", "-c", `${of.clients}`, "-j", "1", "-T", `${of.seconds}`],
-      ...["-f", script, "-D", `n=${options.accounts}`, "--max-tries=0"],
-      ...["-l", "--log-prefix=times", "-h", "127.0.0.1", "-p", url.port, "-U", "postgres"],
-      "purser",
-    ], { cwd: options.folder, env: environment(url) });
-    const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? NaN);
-    const requests = number(/number of transactions actually processed: (\d+)/);
-    const times = await readTimes();
-    return {
-      requests,
-      failed: number(/number of failed transactions: (\d+)/) || 0,
-      seconds: requests / number(/tps = ([\d.]+)/),
-      p50: quantile(times, 0.5),
-      p99: quantile(times, 0.99),
-      retries: number(/total number of retries: (\d+)/) || 0,
-    };
+  async function reset(): Promise<void> {
+    await sql.unsafe(`set search_path to ${schema};
+      truncate transactions, entries, idempotency;
+      update accounts set total = 1000000, seq = 0;`);
+    await sql.unsafe(`vacuum analyze ${schema}.accounts`);
   }
 
-  function script_(how: "uniform" | "hot"): string {
-    const choose = how === "uniform"
-      ? "\\set s random(1, :n)\n\\set d random(1, :n - 1)\n" +
-        "\\set d case when :d >= :s then :d + 1 else :d end\n"
-      : "\\set o random(2, :n)\n\\set w random(1, 2)\n" +
-        "\\set s case when :w = 1 then 1 else :o end\n\\set d case when :w = 1 then :o else 1 end\n";
-    return choose + statement(realm.admin, ":s", ":d") + ";\n";
-  }
+  return {
+    name: pgbench ? "pgbench" : "bench/yardstick_client.ts",
+    schema,
+    accounts: Array.from(
+      { length: options.accounts },
+      (_, i) => `00000000-0000-7000-8000-${String(i + 1).padStart(12, "0")}`,
+    ),
+    reset,
+    async run(of) {
+      await reset();
+      return await run(ground, of);
+    },
+  };
+}
 
-  function environment(url: URL): Record<string, string> {
-    return {
-      PGPASSWORD: url.password,
+async function withPgbench(
+  { url, realm, folder, accounts }: Ground,
+  of: YardstickRun,
+): Promise<LoadFigures & { retries: number }> {
+  const path = `${folder}/yardstick-${of.how}.pgbench`;
+  await Deno.writeTextFile(path, script(of.how, realm.admin));
+  await takeTimes(folder);
+  const { port, password } = new URL(url);
+  const text = await output("pgbench", [
+    ...["-n", "-M", "prepared", "-c", `${of.clients}`, "-j", "1", "-T", `${of.seconds}`],
+    ...["-f", path, "-D", `n=${accounts}`, "--max-tries=0", "-l", "--log-prefix=times"],
+    ...["-h", "127.0.0.1", "-p", port, "-U", "postgres", "purser"],
+  ], {
+    cwd: folder,
+    env: {
+      PGPASSWORD: password,
       PGOPTIONS: `-c search_path=${realm.schema} -c default_transaction_isolation=serializable`,
-    };
-  }
+    },
+  });
+  const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? NaN);
+  const requests = number(/number of transactions actually processed: (\d+)/);
+  const times = await takeTimes(folder);
+  return {
+    requests,
+    failed: number(/number of failed transactions: (\d+)/) || 0,
+    seconds: requests / number(/tps = ([\d.]+)/),
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    retries: number(/total number of retries: (\d+)/) || 0,
+  };
+}
 
-  async function readTimes(): Promise<number[]> {
-    const times: number[] = [];
-    for await (const { name } of Deno.readDir(options.folder)) {
-      if (!name.startsWith("times.")) continue;
-      for (const line of (await Deno.readTextFile(`${options.folder}/${name}`)).split("\n")) {
-        const micros = Number(line.split(" ")[2]);
-        if (micros > 0) times.push(micros / 1000);
-      }
+function script(how: "uniform" | "hot", actor: string): string {
+  const choose = how === "uniform"
+    ? "\\set s random(1, :n)\n\\set d random(1, :n - 1)\n" +
+      "\\set d case when :d >= :s then :d + 1 else :d end\n"
+    : "\\set o random(2, :n)\n\\set w random(1, 2)\n" +
+      "\\set s case when :w = 1 then 1 else :o end\n\\set d case when :w = 1 then :o else 1 end\n";
+  return choose + statement(actor, ":s", ":d") + ";\n";
+}
+
+/** Reads what pgbench logged of each transaction, sorted, in milliseconds, and clears it away. */
+async function takeTimes(folder: string): Promise<number[]> {
+  const times: number[] = [];
+  for await (const { name } of Deno.readDir(folder)) {
+    if (!name.startsWith("times.")) continue;
+    for (const line of (await Deno.readTextFile(`${folder}/${name}`)).split("\n")) {
+      const micros = Number(line.split(" ")[2]);
+      if (micros > 0) times.push(micros / 1000);
     }
-    return times.sort((a, b) => a - b);
+    await Deno.remove(`${folder}/${name}`);
   }
+  return times.sort((a, b) => a - b);
+}
 
-  async function withOwn(of: YardstickRun): Promise<LoadFigures & { retries: number }> {
-    const plan = {
-      url: stand.server.superuserUrl,
-      schema: realm.schema,
-      statement: statement(realm.admin, "$1::bigint", "$2::bigint"),
-      accounts: options.accounts,
-      ...of,
-    };
-    return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, JSON.stringify(plan)]));
-  }
+async function withOwn(
+  { url, realm, accounts }: Ground,
+  of: YardstickRun,
+): Promise<LoadFigures & { retries: number }> {
+  const plan = {
+    url,
+    schema: realm.schema,
+    statement: statement(realm.admin, "$1::bigint", "$2::bigint"),
+    accounts,
+    ...of,
+  };
+  return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, JSON.stringify(plan)]));
 }

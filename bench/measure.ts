@@ -1,0 +1,62 @@
+/** Runs one line of the table once, and reads what it cost. @module */
+import type { Generator } from "./load.ts";
+import { cpuSeconds } from "./processes.ts";
+import type { Figures, Row } from "./report.ts";
+import { type BenchRealm, countRollbacks, type Service, type Stand } from "./stand.ts";
+import type { Yardstick } from "./yardstick.ts";
+
+/** The parts of a run. */
+export interface Field {
+  stand: Stand;
+  service: Service;
+  realm: BenchRealm;
+  generator: Generator;
+  yardstick: Yardstick;
+}
+
+/** Runs a row once. */
+export async function measure(field: Field, row: Row, services: Service[]): Promise<Figures> {
+  const { stand, realm, generator, yardstick } = field;
+  const before = await readCounters(stand, services);
+  let requests = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, lost = 0;
+  if (row.yardstick !== undefined) {
+    const run = await yardstick.run(row.yardstick);
+    ({ requests, failed, seconds, p50, p99 } = run);
+    lost = run.retries;
+  } else {
+    const load = row.load!;
+    const connections = Math.max(1, load.connections / services.length);
+    const runs = await Promise.all(
+      services.map(({ port }) => generator.run(port, realm, { ...load, connections })),
+    );
+    for (const run of runs) {
+      requests += run.requests * load.many;
+      failed += run.failed;
+      seconds = Math.max(seconds, run.seconds);
+      p50 = Math.max(p50, run.p50);
+      p99 = Math.max(p99, run.p99);
+    }
+  }
+  const after = await readCounters(stand, services);
+  if (row.load !== undefined) lost = after.rollbacks - before.rollbacks;
+  const service = after.service - before.service;
+  const postgres = after.postgres - before.postgres;
+  return {
+    rate: requests / seconds,
+    ratio: NaN,
+    p50,
+    p99,
+    failed,
+    service: service / seconds,
+    postgres: postgres / seconds,
+    cost: (service + postgres) / requests * 1e6,
+    lost,
+  };
+}
+
+async function readCounters(stand: Stand, services: Service[]) {
+  let service = 0;
+  for (const { pid } of services) service += await cpuSeconds(pid);
+  const postgres = await cpuSeconds(stand.server.pid);
+  return { service, postgres, rollbacks: await countRollbacks(stand) };
+}
