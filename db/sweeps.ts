@@ -160,13 +160,17 @@ export async function selectWorth(
   return row.worth;
 }
 
-/** Adds up the mined coins of an address that nobody has spent, in base units. */
-export async function sumCoinsAt(db: Db, place: PlaceKey, address: string): Promise<string> {
-  const [row] = await db<{ sum: string }[]>`
-    select coalesce(sum(amount), 0)::text as sum from coins
+/** Adds up the mined coins of an address that nobody has spent, in base units, and counts them. */
+export async function sumCoinsAt(
+  db: Db,
+  place: PlaceKey,
+  address: string,
+): Promise<{ sum: string; count: number }> {
+  const [row] = await db<{ sum: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
     where chain = ${place.chain} and network = ${place.network} and address = ${address}
       and height is not null and spent_by is null`;
-  return row.sum;
+  return row;
 }
 
 /** Reads the deposits that a sweep carries. */

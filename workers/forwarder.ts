@@ -12,6 +12,8 @@ import { type Draft, feeOf, type Order } from "./chains/order.ts";
 interface Held {
   asset: bigint;
   coin: bigint;
+  /** Coins that a transaction must spend to move all of it; 1 on account chains. */
+  inputs: number;
 }
 
 /** Gas is sent ahead with a fifth on top, because prices move until it has arrived. */
@@ -39,7 +41,7 @@ async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<
   const whole = amount === held.asset;
   const draft = await price(chain, orderOf(chain, forward, contract, whole ? "all" : amount));
   if (draft === null) return { do: "wait" };
-  const fee = feeOf(draft.fee, 1, 1);
+  const fee = feeOf(draft.fee, held.inputs, 1);
   if (draft.fee.contract === contract) {
     if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
     return { do: "sweep", amount: whole ? "all" : amount - fee };
@@ -88,12 +90,12 @@ async function holdingOf(
 ): Promise<Held> {
   const address = forward.from_address;
   if (chain.traits.coins) {
-    const sum = await reading(bench.pool, (db) => sumCoinsAt(db, forward, address));
-    return { asset: BigInt(sum), coin: BigInt(sum) };
+    const at = await reading(bench.pool, (db) => sumCoinsAt(db, forward, address));
+    return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
   }
   const holdings = [{ address, contract }, { address, contract: null }];
   const [asset, coin] = (await chain.balances(holdings, null)).amounts;
-  return { asset, coin };
+  return { asset, coin, inputs: 1 };
 }
 
 /** Whether an amount is worth less than the coins that its way costs; unknown rates say no. */

@@ -75,6 +75,7 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
+  { name: "plant seed", everyMs: 3_600_000, leaseMs: 60_000, run: plantSeed },
 ];
 const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
   { name: "fetch rates", everyMs: 300_000, leaseMs: 60_000, run: fetchRates },
@@ -278,6 +279,11 @@ async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {
 
 async function sumTallies({ pool }: Bench): Promise<void> {
   await locking(pool, compactTallies);
+}
+
+/** A realm's seed is made moments after the realm, long before anybody needs an address. */
+async function plantSeed({ realm, pool, signer }: Bench): Promise<void> {
+  await signer.plant({ realm: realm.id, pool });
 }
 
 async function tidyRealm({ pool }: Bench): Promise<void> {
