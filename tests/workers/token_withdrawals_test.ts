@@ -1,0 +1,133 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { refreshFees } from "../../workers/fees.ts";
+import { checkSolvency } from "../../workers/solvency.ts";
+import { benchOf, OUTSIDE } from "../support/desk.ts";
+import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
+import type { Answer } from "../support/realm.ts";
+import { installToken, type TestToken } from "../support/tokens.ts";
+
+const ETHER = 10n ** 18n;
+const USDC = 10n ** 6n;
+
+/** A ramp of USDC that has seen 100 of them and gas arrive. */
+interface Till extends AsyncDisposable {
+  stage: RampStage;
+  token: TestToken;
+  ramp: { id: string; address: string };
+  withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
+  ended(id: string): Promise<Answer["body"]>;
+  paid(): Promise<bigint>;
+}
+
+Deno.test("a token is withdrawn from the ramp itself; its gas is told, and borne by the ramp", async () => {
+  await using till = await openTill();
+  const made = await till.withdraw("30");
+  equal(made.status, 201, made.text);
+  deepEqual([made.body.fee.value, made.body.fee.gas.asset], [0, "ETH"]);
+  const done = await till.ended(made.body.id);
+  deepEqual([done.status, done.source.account], ["DONE", till.ramp.id]);
+  equal(await till.paid(), 30n * USDC);
+  const account = await till.stage.account(till.ramp.id);
+  deepEqual([account.balance.total, account.balance.available], ["70", "70"]);
+  deepEqual(await drift(till), ["0", true]);
+});
+
+Deno.test("where both are rated the fee is charged in the token, and earned", async () => {
+  await using till = await openTill();
+  const { admin } = till.stage.realm;
+  for (const [base, rate] of [["ETH", "2500"], ["USDC", "1.25"]]) {
+    const set = await admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
+    equal(set.status, 200, set.text);
+  }
+  const made = await till.withdraw("30", { fee: { paid_by: "receiver", speed: "medium" } });
+  equal(made.status, 201, made.text);
+  const [, fee] = /"paid_by":"receiver","speed":"medium","value":([\d.]+)/.exec(made.text)!;
+  const [, gas] = /"gas":\{"asset":"ETH","value":([\d.]+)/.exec(made.text)!;
+  // 2500 / 1.25 = 2000, rounded up to what USDC can be divided into.
+  const exact = BigInt(gas.replace(".", "").padEnd(19, "0").slice(-19)) * 2000n;
+  const charged = (exact + 10n ** 12n - 1n) / 10n ** 12n;
+  equal(BigInt(fee.split(".")[1].padEnd(6, "0")), charged);
+  equal((await till.ended(made.body.id)).status, "DONE");
+  equal(await till.paid(), 30n * USDC - charged);
+  deepEqual(await drift(till), ["0", true]);
+});
+
+Deno.test("a token that says false is refused by the dry run, and nothing is spent", async () => {
+  await using till = await openTill();
+  await till.token.become("Refuser");
+  const made = await till.withdraw("30");
+  const failed = await till.ended(made.body.id);
+  equal(failed.status, "FAILED");
+  match(failed.error.detail, /refuses/);
+  equal(failed.chain, undefined);
+  equal((await till.stage.account(till.ramp.id)).balance.available, "100");
+});
+
+Deno.test("a token that says false in the block has paid nothing: FAILED, and given back", async () => {
+  await using till = await openTill();
+  const { anvil, realm } = till.stage;
+  const refuser = await anvil.rpc("eth_getCode", await anvil.deploy("Refuser"), "latest");
+  const made = await till.withdraw("30");
+  await realm.drain(); // sent, and not mined yet
+  await anvil.rpc("anvil_setCode", till.token.contract, refuser);
+  const failed = await till.ended(made.body.id);
+  match(failed.error.detail, /moved nothing/);
+  equal(failed.status, "FAILED");
+  equal((await till.stage.account(till.ramp.id)).balance.available, "100");
+});
+
+Deno.test("without gas at the ramp's address a token is refused at once", async () => {
+  await using till = await openTill();
+  await till.stage.anvil.rpc("anvil_setBalance", till.ramp.address, "0x10");
+  await till.stage.realm.command((tx) =>
+    tx`update holdings set amount = 16 where address = ${till.ramp.address} and contract = ''`
+  );
+  const refused = await till.withdraw("30");
+  deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);
+});
+
+async function openTill(): Promise<Till> {
+  const stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await token.pay(ramp.address, 100n * USDC);
+  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "100");
+  const bench = await benchOf(stage.realm);
+  await refreshFees(bench);
+  bench.chains.close();
+  const { admin } = stage.realm;
+  const read = async (id: string) => (await admin.send("GET", `/v1/withdrawals/${id}`)).body;
+  return {
+    stage,
+    token,
+    ramp,
+    withdraw: (value, more = {}) =>
+      admin.send("POST", "/v1/withdrawals", {
+        source: { account: ramp.id },
+        destination: { address: OUTSIDE },
+        value,
+        ...more,
+      }),
+    async ended(id) {
+      await mineUntil(stage, async () => (await read(id)).status !== "PROCESSING");
+      return await read(id);
+    },
+    async paid() {
+      const data = `0x70a08231${OUTSIDE.slice(2).toLowerCase().padStart(64, "0")}`;
+      const call = { to: token.contract, data };
+      return BigInt(await stage.anvil.rpc<string>("eth_call", call, "latest"));
+    },
+    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+  };
+}
+
+/** Compares chain and ledger as the timetable does. */
+async function drift(till: Till): Promise<[string, boolean]> {
+  const { realm } = till.stage;
+  const bench = await benchOf(realm);
+  await checkSolvency(bench);
+  bench.chains.close();
+  const [row] = (await realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
+  return [row.drift, row.solvent];
+}
