@@ -18,6 +18,8 @@ import { afterOf, anchorOf, orderOf, type SortKey, sortsById } from "./order.ts"
 /** What lists say of the table behind a collection. */
 export interface Source {
   table: string;
+  /** What lists read, where it is not the table: a view with more columns and the same ids. */
+  listed?: string;
   columns: Columns;
   /** Whether rows can be deleted (a column deleted_at). */
   deletable: boolean;
@@ -77,7 +79,7 @@ export async function selectIds(
     ? twoArms(db, source, wish.visibility, db`${rest} order by ${order} limit ${limit + offset}`)
     : db`${reachOf(db, source, wish.visibility)} and ${rest}`;
   const query = db<{ id: string }[]>`
-    select id from ${db(source.table)} where ${where} order by ${order}
+    select id from ${listOf(db, source)} where ${where} order by ${order}
     limit ${limit} offset ${offset}`;
   // A plan that is kept does not know whether a user has few accounts or many.
   const kept = isPlain(wish) && sort.length === 0 && !isFlow(wish.visibility);
@@ -98,7 +100,7 @@ export async function countMatching(db: Db, source: Source, wish: Wish): Promise
     return foreign + await countTallied(db, source, owner, wish.visibility.deleted);
   }
   const query = db<{ n: string }[]>`
-    select count(*) as n from ${db(source.table)}
+    select count(*) as n from ${listOf(db, source)}
     where ${reachOf(db, source, wish.visibility)} and ${matching(db, source, wish)}`;
   const [row] = await unprepared(query);
   return Number(row.n);
@@ -125,7 +127,7 @@ async function countForeign(
   ownId: string,
 ): Promise<number> {
   const rows = await db`
-    select 1 from ${db(source.table)} where id = ${ownId}::uuid
+    select 1 from ${listOf(db, source)} where id = ${ownId}::uuid
       and owner is distinct from ${visibility.user}::uuid and ${alive(db, source, visibility)}`;
   return rows.length;
 }
@@ -152,7 +154,7 @@ export async function isVisible(
   id: string,
 ): Promise<boolean> {
   const rows = await db`
-    select 1 from ${db(source.table)} where id = ${id}::uuid
+    select 1 from ${listOf(db, source)} where id = ${id}::uuid
       and ${reachOf(db, source, visibility, true)} and ${alive(db, source, visibility)}`;
   return rows.length > 0;
 }
@@ -183,6 +185,10 @@ export async function compactTallies(db: Db): Promise<void> {
     )
     insert into tallies (collection, owner, living, dead, summed)
     select collection, owner, sum(living), sum(dead), true from gone group by collection, owner`;
+}
+
+function listOf(db: Db, source: Source) {
+  return db(source.listed ?? source.table);
 }
 
 function isPlain(wish: Wish): boolean {
@@ -246,7 +252,9 @@ function reachOf(
 function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragment {
   const mine = db`(select id from accounts where owner = ${user}::uuid)`;
   return reaches.map((reach) => {
-    if (reach === "own") return db`select id from ${db(source.table)} where owner = ${user}::uuid`;
+    if (reach === "own") {
+      return db`select id from ${listOf(db, source)} where owner = ${user}::uuid`;
+    }
     const sign = reach === "incoming" ? db`amount > 0` : db`amount < 0`;
     return db`select transaction from entries where account in ${mine} and ${sign}`;
   }).reduce((all, part) => db`${all} union all ${part}`);
@@ -255,7 +263,7 @@ function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragmen
 /** Rows by their owner and the one by its id, each found by an index; an `or` would read them all. */
 function twoArms(db: Db, source: Source, visibility: Visibility, rest: Fragment): Fragment {
   const { user, ownId } = visibility;
-  const table = db(source.table);
+  const table = listOf(db, source);
   return db`id in (
     (select id from ${table} where owner = ${user}::uuid and ${rest})
     union all
@@ -272,7 +280,7 @@ async function findAnchor(
   if (sortsById(sort)) return { id, keys: [] };
   // The scope stands here too: where a foreign row would sort is nobody else's business.
   const [row] = await unprepared(db<{ keys: (string | null)[] }[]>`
-    select ${anchorOf(db, source.columns, sort)} as keys from ${db(source.table)}
+    select ${anchorOf(db, source.columns, sort)} as keys from ${listOf(db, source)}
     where id = ${id}::uuid and ${reachOf(db, source, visibility, true)}
       and ${alive(db, source, visibility)}`);
   return row === undefined ? null : { id, keys: row.keys };

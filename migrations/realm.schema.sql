@@ -788,6 +788,34 @@ constraint transaction_data_data_check CHECK ((jsonb_typeof(data) = 'object'::te
 constraint transaction_data_pkey PRIMARY KEY (transaction)
 granted: delete, insert, select, update
 
+table transaction_list (
+  id uuid
+  seq bigint
+  hash text
+  type text
+  status text
+  source uuid
+  source_owner uuid
+  source_holder uuid
+  destination uuid
+  destination_owner uuid
+  destination_holder uuid
+  asset text
+  amount numeric
+  fiat_currency text
+  fiat_rate numeric
+  fiat_value numeric
+  seal jsonb
+  data jsonb
+  reference text
+  address_data jsonb
+  reverts uuid
+  owner uuid
+  updated_at timestamp with time zone
+  created_at timestamp with time zone
+)
+granted: delete, insert, select, update
+
 table transactions (
   id uuid not null
   source uuid not null

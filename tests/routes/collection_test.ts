@@ -7,6 +7,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { compactTallies } from "../../db/collection.ts";
 import { reading } from "../../db/transaction.ts";
+import { sealRealm } from "../../workers/seals.ts";
 import { type Answer, rowsOf, testRealm, type TestUser } from "../support/realm.ts";
 
 interface Entity {
@@ -179,7 +180,7 @@ Deno.test("transactions have scopes by direction, and totals that count what is 
   const { name, account } = await realm.currency("100");
   const user = await realm.user();
   const mine = await realm.account({ asset: name, by: user, from: account, total: "10" });
-  await realm.drain();
+  await sealRealm(realm.pool, Date.now, () => false);
   const back = { source: { account: mine }, destination: { account }, value: "1" };
   const out = (await user.send("POST", "/v1/transactions", back)).body.id;
   const scoped = async (scope: string) => {
@@ -195,6 +196,16 @@ Deno.test("transactions have scopes by direction, and totals that count what is 
   equal((await user.send("GET", "/v1/transactions/count?scope=incoming")).body, 1);
   const all = (await realm.admin.send("GET", "/v1/transactions?scope=all")).body;
   deepEqual([all.total, all.rows.length], [3, 3]);
+  for (
+    const query of [
+      { "source.owner": realm.admin.id, "destination.owner": user.id },
+      { "seal.n": { $exists: false }, "source.account": account, status: "DONE", type: "transfer" },
+      { seq: 2, hash: { $exists: true } },
+    ]
+  ) {
+    const path = `/v1/transactions/all?scope=incoming&sort=-seq&query=${json(query)}`;
+    deepEqual(ids(await user.send("GET", path)), [into], path);
+  }
   equal((await user.send("GET", `/v1/transactions/${into}`)).status, 200);
   equal((await user.send("GET", `/v1/transactions/${into}?scope=own`)).status, 404);
   for (const method of ["DELETE", "PUT"]) {
@@ -203,6 +214,8 @@ Deno.test("transactions have scopes by direction, and totals that count what is 
   }
   const changed = await user.send("PATCH", `/v1/transactions/${out}`, { data: { note: 1 } });
   deepEqual([changed.status, changed.body.data], [200, { note: 1 }]);
+  const noted = await user.send("GET", `/v1/transactions/all?query=${json({ "data.note": 1 })}`);
+  deepEqual(ids(noted), [out]);
 });
 
 Deno.test("system accounts stand in no list but a realm administrator's who asks for them", async () => {
