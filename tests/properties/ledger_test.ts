@@ -5,10 +5,11 @@
  *
  * @module
  */
+import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { linearize, report } from "../support/history.ts";
 import { assertChain, assertLaws, assertSame } from "./laws.ts";
-import { type Plan, plans } from "./plan.ts";
+import { type Deed, type Plan, plans, type Step } from "./plan.ts";
 import { play } from "./play.ts";
 import { everyRule } from "./rules.ts";
 import { openScene, openStage, type Stage } from "./stage.ts";
@@ -74,4 +75,31 @@ Deno.test("lanes cut in mid-flight: every answer comes, as if nothing had been",
 
 Deno.test("all connections cut in mid-flight: what is repeated under its key happens once", async () => {
   await prove({ clients: 8, steps: 10, instances: 2, cuts: "all" }, 5);
+});
+
+Deno.test("a batch that was committed and whose answer was lost is answered, and not repeated", async () => {
+  await using stage = await openStage(1);
+  const move = { source: 0, destination: 1, value: "1" };
+  const step = (what: Deed, how: Step["how"]): Step => ({ what, how, person: 0, instance: 0 });
+  const cut = step({ deed: "cut", instance: 0, which: "answers" }, "plain");
+  const moves = (["plain", "keyed", "plain"] as const).map((how) =>
+    step({ deed: "transfer", move }, how)
+  );
+  const batch = step({ deed: "batch", atomic: true, moves: [move, move] }, "keyed");
+  await check(stage, [[cut, ...moves], [cut, ...moves], [batch, cut, batch, cut, ...moves]]);
+});
+
+Deno.test("moves of two serving processes on one account never fail against each other", async () => {
+  await using stage = await openStage(2);
+  const line = (instance: number): Step[] =>
+    Array.from({ length: 12 }, (_, n): Step => ({
+      what: n % 4 === 3
+        ? { deed: "block", account: 0, amount: "1" }
+        : { deed: "transfer", move: { source: 0, destination: 1 + n % 3, value: "1" } },
+      how: "plain",
+      person: 0,
+      instance,
+    }));
+  await check(stage, [0, 1, 0, 1, 0, 1, 0, 1].map(line));
+  deepEqual(stage.instances.map((one) => one.retries()), [0, 0]);
 });

@@ -5,6 +5,7 @@
  * @module
  */
 import fc from "fast-check";
+import type { Cut } from "./proxy.ts";
 
 /** A move in a plan: accounts by number, where one number beyond the last names nobody. */
 export interface PlannedMove {
@@ -29,7 +30,7 @@ export type Deed =
   /** Repeats an earlier call under its key, or another call under the same key. */
   | { deed: "again"; call: number; other: boolean }
   /** Cuts connections of a serving process, whatever is in flight. */
-  | { deed: "cut"; instance: number; which: "all" | "lanes" }
+  | { deed: "cut"; instance: number; which: Cut }
   | { deed: "seal" };
 
 /** A deed, by whom, through which serving process, and how. */
@@ -164,7 +165,9 @@ export function plans(of: {
   cuts?: "all" | "lanes";
 }): fc.Arbitrary<Plan> {
   const instance = fc.nat({ max: of.instances - 1 });
-  const which = fc.constant(of.cuts ?? "lanes");
+  const which = of.cuts === "all"
+    ? fc.constantFrom("all" as const, "answers" as const)
+    : fc.constantFrom("lanes" as const, "answers" as const);
   const cut = fc.record({ deed: fc.constant("cut" as const), instance, which });
   const what = of.cuts
     ? fc.oneof({ weight: 7, arbitrary: deed }, { weight: 1, arbitrary: cut })

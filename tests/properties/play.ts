@@ -77,7 +77,10 @@ async function repeat(
   const { call } = keyed[what.call % keyed.length];
   if (!what.other) return await perform(show, client, step.instance, call);
   const [source, destination] = show.scene.accounts;
-  const act: Act = { kind: "transfer", source, destination, value: "0.7" };
+  const other = { source, destination, value: "0.7" };
+  const act: Act = call.act.kind === "batch"
+    ? { ...call.act, transactions: [...call.act.transactions, other] }
+    : { kind: "transfer", ...other };
   await perform(show, client, step.instance, { ...call, act });
 }
 

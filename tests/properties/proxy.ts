@@ -9,15 +9,23 @@
 export interface Proxy extends AsyncDisposable {
   /** The database's address through the proxy. */
   url: string;
-  /** Ends connections, all or those of lanes; gives how many. */
-  cut(which: "all" | "lanes"): number;
+  /**
+   * Ends connections, all or those of lanes; or those of lanes as soon as the database has answered
+   * something, which then nobody hears. Gives how many.
+   */
+  cut(which: Cut): number;
 }
+
+/** What is cut, and when. */
+export type Cut = "all" | "lanes" | "answers";
 
 interface Link {
   near: Deno.Conn;
   far: Deno.Conn;
   /** What the client said of itself at the start. */
   name: string;
+  /** Ends with the next answer. */
+  doomed: boolean;
 }
 
 /** Starts a proxy on a free port of 127.0.0.1. */
@@ -33,7 +41,7 @@ export function startProxy(databaseUrl: string): Proxy {
 
   async function join(near: Deno.Conn): Promise<void> {
     const far = await Deno.connect({ hostname: target.hostname, port: Number(target.port) });
-    const link: Link = { near, far, name: "" };
+    const link: Link = { near, far, name: "", doomed: false };
     links.add(link);
     await Promise.all([pump(link, near, far), pump(link, far, near)]);
     links.delete(link);
@@ -46,7 +54,10 @@ export function startProxy(databaseUrl: string): Proxy {
     url: url.href,
     cut(which) {
       const chosen = [...links].filter(({ name }) => which === "all" || name === "lane");
-      for (const link of chosen) end(link);
+      for (const link of chosen) {
+        if (which === "answers") link.doomed = true;
+        else end(link);
+      }
       return chosen.length;
     },
     async [Symbol.asyncDispose]() {
@@ -64,7 +75,7 @@ async function pump(link: Link, from: Deno.Conn, to: Deno.Conn): Promise<void> {
   try {
     for (;;) {
       const length = await from.read(buffer);
-      if (length === null) break;
+      if (length === null || (link.doomed && from === link.far)) break;
       if (link.name === "" && from === link.near) {
         const said = new TextDecoder().decode(buffer.subarray(0, length));
         link.name = /purser (\w+)/.exec(said)?.[1] ?? "other";

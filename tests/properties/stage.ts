@@ -13,7 +13,7 @@ import { PLATFORM_KEY, testDatabaseUrl, type TestRealm, testRealm } from "../sup
 import type { Ledger, Person, Seen } from "../support/model_book.ts";
 import { emptyLedger, unitsOf } from "../support/model_book.ts";
 import { FUNDS } from "./plan.ts";
-import { startProxy } from "./proxy.ts";
+import { type Cut, startProxy } from "./proxy.ts";
 
 /** A person of the stage with a key. */
 export interface Player extends Person {
@@ -24,7 +24,9 @@ export interface Player extends Person {
 export interface Instance extends AsyncDisposable {
   send(key: string, method: string, path: string, body?: unknown, idem?: string): Promise<Seen>;
   /** Cuts its connections to the database, in whatever they are doing. */
-  cut(which: "all" | "lanes"): number;
+  cut(which: Cut): number;
+  /** How often a batch of its lanes had to be run again because it lost a race. */
+  retries(): number;
 }
 
 /** Where plans are played. */
@@ -92,6 +94,7 @@ export function openInstance(realm: TestRealm): Instance {
   return {
     send: (key, method, path, body, idem) => send(app, { key, method, path, body, idem }),
     cut: proxy.cut,
+    retries: () => services.realms.lanes().reduce((sum, lane) => sum + lane.stats().retries, 0),
     async [Symbol.asyncDispose]() {
       await database.close();
       await proxy[Symbol.asyncDispose]();
