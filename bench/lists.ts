@@ -108,13 +108,14 @@ export async function main(args: readonly string[]): Promise<number> {
   });
   const folder = values.keep ?? await Deno.makeTempDir({ prefix: "purser-lists-" });
   const stand = await startStand(folder);
-  const service = await startService(stand);
+  let service: Service | null = null;
   try {
+    service = await startService(stand);
     const small = await build(stand, service, "small", SMALL);
     const large = await build(stand, service, "large", Number(values.rows));
     return await compare(service, small, large, Number(values.rounds));
   } finally {
-    await service.stop();
+    await service?.stop();
     await stand.stop();
     if (values.keep === undefined) await Deno.remove(folder, { recursive: true });
   }
