@@ -38,6 +38,8 @@ const WAIT_MS = 15_000;
 /** After an hour an order is looked at less often. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
+/** What is not mined so long may wait behind a nonce that nobody will use. */
+const GAP_MS = 60_000;
 /** What nobody can hasten by hand is replaced when it has lingered so long. */
 const LINGERS_MS = 600_000;
 /** Transactions that expired unmined are made anew so often. */
@@ -153,14 +155,14 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "dead":
       return await died(work, order, living, fate);
     case "pending":
-      await hasten(work, order);
+      await unblock(work, order);
       return pauseOf(bench, order);
     case "unseen": {
       const latest = living.findLast((one) => one.raw !== null);
       if (latest === undefined) return WAIT_MS;
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
-      else await hasten(work, order);
+      else await unblock(work, order);
       return pauseOf(bench, order);
     }
   }
@@ -218,10 +220,15 @@ async function died(
   return 0;
 }
 
-/** Replaces what has lingered, where nobody would do it by hand. */
-async function hasten({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
-  const lingers = bench.actor.at - order.created_at > LINGERS_MS;
-  if (!lingers || order.purpose === "withdrawal" || order.speed === "fast") return;
+/**
+ * Sees to what lingers: fills the gaps in front of it, and replaces it where nobody would do so by
+ * hand.
+ */
+async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  const age = bench.actor.at - order.created_at;
+  if (age > GAP_MS) await fillGaps(work, order);
+  if (age <= LINGERS_MS || order.purpose === "withdrawal" || order.speed === "fast") return;
   if (!chain.traits.replaceable) return;
   await bench.step((tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
