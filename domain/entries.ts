@@ -15,6 +15,7 @@ import {
 import { availableOf, findAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { Timestamp } from "./entity.ts";
+import { invalidQuery } from "./filter.ts";
 import { idBound } from "./ids.ts";
 import { type Page, pageOf, parsePage } from "./listing.ts";
 import { compare, DecimalText, subtract, trim } from "./money.ts";
@@ -152,13 +153,16 @@ export async function balanceAt(
 /**
  * Fixes the extent of a statement.
  *
- * @throws {DomainError} account.not_found
+ * @throws {DomainError} account.not_found, query.invalid
  */
 export async function openStatement(
   db: Db,
   actor: Actor,
   input: { account: string; from: number; to?: number },
 ): Promise<Statement> {
+  if (input.to !== undefined && input.to < input.from) {
+    throw invalidQuery("/to", "a time not before from is expected");
+  }
   const account = await findAccount(db, actor, input.account);
   const to = Math.min(input.to ?? actor.at, actor.at);
   return {

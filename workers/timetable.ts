@@ -65,6 +65,8 @@ const REALMS_PAGE = 500;
 const REALMS_AT_ONCE = 4;
 /** Longest that one realm's backlog keeps the others waiting. */
 const SLICE_MS = 2000;
+/** Longest that visits to some realms keep the next ones waiting. */
+const PATIENCE_MS = 3000;
 /** After a failure a realm, or a piece of work, is left alone for so long. */
 const REST_MS = 5000;
 
@@ -92,6 +94,8 @@ interface Desk extends TimetableOptions {
   /** When each piece of work is due again here. */
   dueAt: Map<string, number>;
   listedAt: number;
+  /** Visits that run. */
+  flying: Map<string, Promise<unknown>>;
   /** The latest reading of the list, which both loops wait for. */
   listing: Promise<unknown>;
   /** Time of the newest platform rate that was copied into a realm from here. */
@@ -112,6 +116,7 @@ export function startTimetable(
     sites: new Map(),
     dueAt: new Map(),
     listedAt: -Infinity,
+    flying: new Map(),
     listing: Promise.resolve(),
     ratesUpTo: new Map(),
   };
@@ -129,6 +134,7 @@ export function startTimetable(
     async stop() {
       leaving.abort();
       await looping;
+      await Promise.allSettled(desk.flying.values());
     },
   };
 }
@@ -156,10 +162,29 @@ async function pass(desk: Desk, visit: Visit, over: () => boolean): Promise<bool
   const all = [...desk.sites.values()];
   for (let i = 0; i < all.length && !over();) {
     const some = all.slice(i, i += REALMS_AT_ONCE);
-    const found = await Promise.all(some.map((site) => visit(desk, site)));
-    busy = found.includes(true) || busy;
+    const found = await patiently(Promise.all(some.map((site) => alone(desk, visit, site))));
+    busy = found?.includes(true) || busy;
   }
   return busy;
+}
+
+/** Visits a realm unless the last such visit still runs: its database may be slow, or away. */
+async function alone(desk: Desk, visit: Visit, site: Site): Promise<boolean> {
+  const name = `${visit.name} ${site.realm.id}`;
+  if (desk.flying.has(name)) return false;
+  const flight = visit(desk, site).finally(() => desk.flying.delete(name));
+  desk.flying.set(name, flight);
+  return await flight;
+}
+
+/** Waits for visits, but not for ever: other realms wait too. Null when the patience is over. */
+async function patiently<T>(visits: Promise<T>): Promise<T | null> {
+  const done = new AbortController();
+  try {
+    return await Promise.race([visits, pause(PATIENCE_MS, done.signal).then(() => null)]);
+  } finally {
+    done.abort();
+  }
 }
 
 async function listRealms(desk: Desk): Promise<void> {
