@@ -25,6 +25,7 @@ const OWN = new URL("generator.ts", import.meta.url).pathname;
 /** Chooses a generator. @param folder where lists of accounts are written */
 export async function chooseGenerator(folder: string, own: boolean): Promise<Generator> {
   const wrk = !own && await isInstalled("wrk");
+  const lists = new Map<string, Promise<string>>();
   return { name: wrk ? "wrk" : "bench/generator.ts", run: wrk ? withWrk : withOwn };
 
   async function withWrk(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
@@ -50,9 +51,12 @@ export async function chooseGenerator(folder: string, own: boolean): Promise<Gen
     return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, ...args]));
   }
 
-  async function list(realm: BenchRealm): Promise<string> {
+  /** Two generators may begin at once, so a realm's list is written before the first of them reads. */
+  function list(realm: BenchRealm): Promise<string> {
     const path = `${folder}/${realm.id}.accounts`;
-    await Deno.writeTextFile(path, realm.accounts.join("\n") + "\n");
-    return path;
+    const written = lists.get(path) ??
+      Deno.writeTextFile(path, realm.accounts.join("\n") + "\n").then(() => path);
+    lists.set(path, written);
+    return written;
   }
 }
