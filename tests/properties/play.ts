@@ -16,7 +16,9 @@ interface Show {
   /** Begins every key and reference, so that plans do not meet. */
   prefix: string;
   keys: number;
-  /** Connections are lost: everything is asked under a key, again until it is answered. */
+  /** Connections of lanes are lost: they ask again by themselves, and may tell of it. */
+  cut: boolean;
+  /** All connections are lost: everything is asked under a key, again until it is answered. */
   stubborn: boolean;
 }
 
@@ -28,8 +30,10 @@ const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));
 /** Plays a plan to its end. */
 export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<readonly Event[]> {
   const prefix = crypto.randomUUID().slice(0, 8);
-  const stubborn = plan.flat().some(({ what }) => what.deed === "cut" && what.which === "all");
-  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0, stubborn };
+  const cuts = plan.flat().flatMap(({ what }) => what.deed === "cut" ? [what.which] : []);
+  const stubborn = cuts.includes("all");
+  const cut = cuts.length > 0;
+  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0, cut, stubborn };
   const clients = plan.map(async (steps, client) => {
     for (const step of steps) await take(show, client, step);
   });
@@ -163,13 +167,14 @@ async function perform(show: Show, client: number, instance: number, call: Call)
   const query = call.dry ? "?dry_run=true" : "";
   const seen = await recorder.note(client, call, async (): Promise<Seen> => {
     const { send } = stage.instances[instance];
-    for (let tries = 1;; tries++) {
+    for (;;) {
       const answer = send(key, method, path + query, body, call.key);
       const seen = await within(ANSWER_MS, answer, `${method} ${path}`);
       // Without its connection the service cannot tell whether it was done. A key makes it sure.
       const repeatable = call.key !== undefined || call.dry || method === "GET";
       if (seen.status !== 503 || !show.stubborn || !repeatable) {
-        return { ...seen, repeated: tries > 1 };
+        if (!show.cut) return seen;
+        return { ...seen, replayed: seen.replayed && call.key !== undefined, repeated: true };
       }
     }
   });
