@@ -13,7 +13,7 @@ Deno.test("ramps get an address each, from xpubs that share nothing", async () =
   equal(made.body.enabled, false);
   const second = await send("POST", "/v1/accounts", wanted);
   await realm.drain();
-  const ramp = (await send("GET", `/v1/accounts/${made.body.id}?populate=address`)).body;
+  const ramp = (await send("GET", `/v1/account/${made.body.id}?populate=address`)).body;
   equal(ramp.enabled, true);
   equal(ramp.active, true);
   match(ramp.ramp.address, /^0x[0-9a-fA-F]{40}$/);
