@@ -67,6 +67,21 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   audit,
 };
 
+const REALM_FLAGS = {
+  name: { type: "string" },
+  country: { type: "string" },
+  currency: { type: "string" },
+  zone: { type: "string" },
+  tier: { type: "string" },
+  email: { type: "string" },
+  username: { type: "string" },
+  password: { type: "string" },
+  "database-url": { type: "string" },
+} as const;
+const REALM_USAGE = "usage: realm create --name … --email … --password …" +
+  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
+  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
+
 if (import.meta.main) await main(Deno.args);
 
 /** Runs the command that the arguments name. */
@@ -155,21 +170,6 @@ async function realm(base: Base, args: readonly string[]): Promise<void> {
   const made = await makeRealm(base, check(NewRealm, asked, "request.invalid"));
   console.log(JSON.stringify(made, null, 2));
 }
-
-const REALM_FLAGS = {
-  name: { type: "string" },
-  country: { type: "string" },
-  currency: { type: "string" },
-  zone: { type: "string" },
-  tier: { type: "string" },
-  email: { type: "string" },
-  username: { type: "string" },
-  password: { type: "string" },
-  "database-url": { type: "string" },
-} as const;
-const REALM_USAGE = "usage: realm create --name … --email … --password …" +
-  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
-  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
 
 /** Reads the flags of `realm create` as the body of POST /v1/realms. */
 function realmOf(args: readonly string[]): unknown {

@@ -135,6 +135,7 @@ function createServer(
 ): Serve {
   const name = `${route.method} ${route.path}`;
   const elsewhere = adminHost(services);
+  const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   return async (request, address, params) => {
     const requestId = requestIdOf(request.headers, services);
@@ -154,7 +155,7 @@ function createServer(
       const given = authenticator.authenticate(headers, route.access, arrival);
       const caller = given instanceof Promise ? await given : given;
       who = caller.actor.user || caller.actor.kind;
-      const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, route);
+      const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, cost);
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);

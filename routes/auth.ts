@@ -60,7 +60,10 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       throw new DomainError("auth.invalid", "the key is not one of ours");
     }
     const { keyring, config } = services;
-    const claims = await verifyToken(key, config.baseUrl, (kid) => keyring.find(kid));
+    const given = await verifyToken(key, config.baseUrl, (kid) => keyring.find(kid));
+    // A lifetime that was shortened holds for keys of before, whose revocations may be forgotten.
+    const expiresAt = Math.min(given.expiresAt, given.issuedAt + config.tokenTtlS);
+    const claims = { ...given, expiresAt };
     if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value!);
     remembered.set(key, claims);
     return claims;

@@ -8,7 +8,6 @@ import { type Cost, openMeter, type Tier } from "../domain/credits.ts";
 import type { Pool } from "../domain/command.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import type { Log } from "../log.ts";
-import type { AnyRoute } from "./route.ts";
 
 /** Headers that say what is left. */
 export type LimitHeaders = Readonly<Record<string, string>>;
@@ -20,7 +19,7 @@ export interface Limits {
    *
    * @throws {DomainError} rate.limited, credits.exhausted
    */
-  admit(realm: RealmContext, route: AnyRoute): LimitHeaders | Promise<LimitHeaders>;
+  admit(realm: RealmContext, cost: Cost): LimitHeaders | Promise<LimitHeaders>;
   /** What is left of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
   /** Adds up at once what has been counted, as it happens every second while there is something. */
@@ -61,11 +60,11 @@ export function openLimits(
   }
 
   return {
-    admit(realm, route) {
+    admit(realm, cost) {
       const tier = tierOf(realm);
       if (tier.requestsPerSecond === null && tier.creditsPerMonth === null) return UNLIMITED;
       schedule();
-      const allowance = meter.charge(realm.id, tier, costOf(route));
+      const allowance = meter.charge(realm.id, tier, cost);
       return allowance instanceof Promise ? allowance.then(headersOf) : headersOf(allowance);
     },
     async credits(realm) {
@@ -89,10 +88,6 @@ export function headersOf(allowance: Allowance): LimitHeaders {
     "ratelimit-reset": `${allowance.resetS}`,
     "x-credits-remaining": `${allowance.credits ?? ENDLESS}`,
   };
-}
-
-function costOf(route: AnyRoute): Cost {
-  return route.cost ?? (route.method === "GET" ? "read" : "write");
 }
 
 function tierOf(realm: RealmContext): Tier {

@@ -115,7 +115,7 @@ async function openSession<P, Q, B>(
     throw new DomainError("auth.credentials", "the login is not right");
   }
   const realm = (await services.realms.find(found.realm))!;
-  const limits = await services.limits.admit(realm, call.route);
+  const limits = await services.limits.admit(realm, "write");
   const action = `${call.route.method} ${call.route.path}`;
   const entrant = await logIn(
     realm.pool,

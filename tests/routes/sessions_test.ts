@@ -56,8 +56,8 @@ Deno.test("each of the three logins gives a key that works, in either header", a
 
 Deno.test("admins log in as such only with role admin and scope realm", async () => {
   await using realm = await testRealm();
-  for (const  of of[{ role: "admin" }, { role: "manage", scope: "realm" }] as const) {
-    const user = await realm.user(of);
+  for (const rights of [{ role: "admin" }, { role: "manage", scope: "realm" }] as const) {
+    const user = await realm.user(rights);
     const [{ username }] = await rowsOf<{ username: string }>(
       realm,
       "select username from users where id = $1",
@@ -177,6 +177,29 @@ Deno.test("logout ends the key in use at once here, and within a second in anoth
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   deepEqual(codeOf(await there("GET", "/v1/auth/me")), [401, "auth.revoked"]);
+});
+
+Deno.test("a new password ends all keys of its user within a second, everywhere", async () => {
+  await using realm = await testRealm();
+  await using other = realm.another();
+  const user = await realm.user();
+  const there = other.send(user.key);
+  equal((await there("GET", "/v1/auth/me")).status, 200);
+  const changed = await realm.admin.send("PATCH", `/v1/users/${user.id}`, {
+    password: "another horse battery",
+  });
+  equal(changed.status, 200);
+  const at = Date.now();
+  while ((await there("GET", "/v1/auth/me")).status === 200) {
+    ok(Date.now() - at < 1500, "the other process still takes the key");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const { username } = changed.body;
+  const old = await logIn(realm, "/v1/auth/login", { username });
+  deepEqual(codeOf(old), [401, "auth.credentials"]);
+  const login = { username, password: "another horse battery" };
+  const fresh = await logIn(realm, "/v1/auth/login", login);
+  equal((await other.send(fresh.body["x-api-key"])("GET", "/v1/auth/me")).status, 200);
 });
 
 Deno.test("a signing key is replaced without logging anyone out, and both are published", async () => {
