@@ -67,13 +67,24 @@ export async function selectSolvency(db: Db, asset: string | null): Promise<Solv
     where ${asset}::text is null or asset = ${asset} order by asset, testnet`;
 }
 
-/** Lists the assets that have ramps, with where those are. */
-export async function selectRamped(
-  db: Db,
-): Promise<(AssetName & { chain: string; network: string })[]> {
-  return await db<(AssetName & { chain: string; network: string })[]>`
-    select distinct a.asset, a.testnet, r.chain, r.network
-    from ramps r join accounts a on a.id = r.account order by a.asset, a.testnet`;
+/** An asset that lies on a chain for us, and where. */
+export interface RampedRow extends AssetName {
+  chain: string;
+  network: string;
+  /** Of a token of the realm's own; null for an asset of the registry. */
+  contract: string | null;
+  decimals: number | null;
+}
+
+/** Lists the assets that have ramps, and the tokens that are kept at one. */
+export async function selectRamped(db: Db): Promise<RampedRow[]> {
+  return await db<RampedRow[]>`
+    select a.asset, a.testnet, r.chain, r.network, null as contract, null::smallint as decimals
+    from ramps r join accounts a on a.id = r.account
+    union
+    select symbol, false, chain, network, contract, decimals
+    from fungible_tokens where status = 'registered'
+    order by 1, 2`;
 }
 
 /** Lists the addresses of ours that hold an asset, with their ramps. */
@@ -83,7 +94,11 @@ export async function selectHolders(
 ): Promise<{ ramp: string; address: string }[]> {
   return await db<{ ramp: string; address: string }[]>`
     select d.ramp, d.address from addresses d join accounts a on a.id = d.ramp
-    where a.asset = ${of.asset} and a.testnet = ${of.testnet} order by d.id`;
+    where a.asset = ${of.asset} and a.testnet = ${of.testnet}
+    union all
+    select d.ramp, d.address from fungible_tokens t join addresses d on d.account = t.account
+    where t.symbol = ${of.asset} and t.status = 'registered' and not ${of.testnet}
+    order by 2`;
 }
 
 /** Adds up the confirmed coins of each ramp, in base units, as the scanner knows them. */
@@ -141,8 +156,8 @@ export async function selectFigures(
           + coalesce(sum(case when coalesce(o.fee_contract, '') = ${of.contract}
             then o.fee else 0 end), 0)
         from orders o join accounts a on a.id = o.ramp
-        where a.asset = ${of.asset} and a.testnet = ${of.testnet}
-          and o.state in ('sent', 'mined'))::text as sending`;
+        where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
+          and (a.asset = ${of.asset} or ${of.contract} <> ''))::text as sending`;
   return row;
 }
 

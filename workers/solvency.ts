@@ -2,6 +2,7 @@
 import { selectCursor } from "../db/chains.ts";
 import {
   type AssetName,
+  type RampedRow,
   selectFigures,
   selectHolders,
   selectRamped,
@@ -29,16 +30,17 @@ export async function checkSolvency(bench: Bench): Promise<void> {
   }
 }
 
-async function checkAsset(
-  bench: Bench,
-  of: AssetName & { chain: string; network: string },
-): Promise<void> {
-  const asset = findAsset(of.asset);
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, of));
-  if (asset === null || cursor === null) return;
-  const chain = await bench.chains.open({ chain: of.chain as ChainId, testnet: of.testnet });
+async function checkAsset(bench: Bench, ramped: RampedRow): Promise<void> {
+  const { asset: code, testnet, network } = ramped;
+  const asset = findAsset(code);
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, ramped));
+  const decimals = asset?.decimals ?? ramped.decimals;
+  if (decimals === null || cursor === null) return;
+  const place = { chain: ramped.chain as ChainId, testnet: network !== "main" };
+  const chain = await bench.chains.open(place);
   const { height } = cursor;
-  const contract = asset.contract ?? "";
+  const contract = asset?.contract ?? ramped.contract ?? "";
+  const of = { asset: code, testnet, chain: ramped.chain, network };
   const held = await heldBy(bench, chain, { ...of, contract, height });
   // Read after the chain, so that nothing owed is newer than what was looked at is old.
   const { figures, owed } = await snapshot(bench.pool, async (tx) => ({
@@ -46,9 +48,9 @@ async function checkAsset(
     owed: await sumLiabilities(tx, of),
   }));
   const found = {
-    asset: asset.code,
-    testnet: of.testnet,
-    decimals: asset.decimals,
+    asset: code,
+    testnet,
+    decimals,
     height,
     figures,
     held,

@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { checkSolvency } from "../../workers/solvency.ts";
 import { rich } from "../support/anvil.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
@@ -56,6 +57,14 @@ async function paysOut(desk: Desk, account: string, contract: string): Promise<v
   equal((await desk.finish(paid.body.id)).status, "DONE");
   equal(await balanceOf(desk, contract, OUTSIDE), 12_500_000n);
   equal((await desk.realm.balance(account)).total, "987.5");
+  const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
+  await rowsOf(desk.realm, "update chain_cursors set height = $1", [head]);
+  await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+  const { body } = await desk.realm.admin.send("GET", "/v1/solvency");
+  deepEqual(
+    body.map((row: Record<string, unknown>) => [row.asset, row.liabilities, row.drift]),
+    [["ETH", "10", "0"], ["GOLD_ETH", "987.5", "0"]],
+  );
 }
 
 Deno.test("a deployment that no worker takes up answers in time, with an empty hash", async () => {
@@ -136,7 +145,7 @@ async function working(desk: Desk, answer: Promise<Answer>): Promise<Answer> {
   const done = answer.finally(() => waiting = false);
   while (waiting) {
     await desk.realm.drain();
-    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 20))]);
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return await done;
 }
