@@ -89,6 +89,11 @@ export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Prom
   }) as T;
 }
 
+/** Runs single statements that write: on the pool, or in one transaction where settings must be said. */
+export async function writing<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
+  return pool.settings === "" ? await work(pool.sql) : await locking(pool, work);
+}
+
 /** Runs reads that must all see one moment. */
 export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return await pool.sql.begin("isolation level repeatable read read only", async (tx) => {

@@ -5,7 +5,7 @@ import {
   selectRipe,
   updateConfirmations,
 } from "../db/deposits.ts";
-import { reading } from "../db/transaction.ts";
+import { reading, writing } from "../db/transaction.ts";
 import { findAsset } from "../domain/assets.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
@@ -33,7 +33,7 @@ const RECHECKS_AT_ONCE = 8;
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
   const { place, head } = facts;
   if (facts.caughtUp) await showWaiting(bench, chain, facts);
-  await reading(bench.pool, (db) => updateConfirmations(db, place, head.height));
+  await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
   const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };

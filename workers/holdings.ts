@@ -7,7 +7,7 @@ import { updateSwept } from "../db/chains.ts";
 import { sumArrived } from "../db/deposits.ts";
 import { type HoldingTarget, selectHoldingTargets, upsertHoldings } from "../db/holdings.ts";
 import { sumCoins } from "../db/sightings.ts";
-import { reading } from "../db/transaction.ts";
+import { reading, writing } from "../db/transaction.ts";
 import { findAsset, nativeAsset } from "../domain/assets.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
@@ -55,7 +55,7 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
     }));
     await keep(bench, sight, rows);
   }
-  await reading(bench.pool, (db) => updateSwept(db, place, height));
+  await writing(bench.pool, (db) => updateSwept(db, place, height));
 }
 
 async function keep(

@@ -16,7 +16,7 @@ import {
   releaseJob,
 } from "../db/jobs.ts";
 import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
-import { reading, serializable } from "../db/transaction.ts";
+import { reading, serializable, writing } from "../db/transaction.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { JobName } from "../domain/jobs.ts";
 import { placeOf } from "../domain/realms.ts";
@@ -105,11 +105,11 @@ export function startRunner(
   ): Promise<void> {
     const pool = options.database.realm(placeOf(realm));
     if (housekeep) {
-      await reading(pool, reapJobs);
-      await reading(pool, deleteOldJobs);
+      await writing(pool, reapJobs);
+      await writing(pool, deleteOldJobs);
     }
     while (!over()) {
-      const jobs = await reading(pool, (db) => claimJobs(db, CLAIMED_AT_ONCE, LEASE_S));
+      const jobs = await writing(pool, (db) => claimJobs(db, CLAIMED_AT_ONCE, LEASE_S));
       if (jobs.length === 0) return;
       await Promise.all(jobs.map((job) => runJob(options, leaving.signal, realm, pool, job)));
     }
@@ -162,9 +162,9 @@ async function runJob(
 ): Promise<void> {
   const start = options.now();
   const line = { realm: realm.id, job: job.name, id: job.id, attempt: job.attempts };
-  if (signal.aborted) return await reading(pool, (db) => releaseJob(db, job));
+  if (signal.aborted) return await writing(pool, (db) => releaseJob(db, job));
   const heartbeat = setInterval(
-    () => reading(pool, (db) => extendLease(db, job, LEASE_S)).catch(() => {}),
+    () => writing(pool, (db) => extendLease(db, job, LEASE_S)).catch(() => {}),
     LEASE_S * 1000 / 3,
   );
   try {
@@ -181,11 +181,11 @@ async function runJob(
       step: (work, how) => serializable(pool, work, how),
     };
     await task(bench, job.payload as never);
-    await reading(pool, (db) => markDone(db, job));
+    await writing(pool, (db) => markDone(db, job));
     options.log("debug", "job", { ...line, outcome: "done", duration_ms: options.now() - start });
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    await reading(pool, (db) => markFailed(db, job, text.slice(0, 2000), backoffMs(job.attempts)));
+    await writing(pool, (db) => markFailed(db, job, text.slice(0, 2000), backoffMs(job.attempts)));
     options.log("warn", "job", { ...line, outcome: "failed", error });
   } finally {
     clearInterval(heartbeat);

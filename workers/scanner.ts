@@ -7,7 +7,7 @@
  */
 import { type CursorRow, selectBlocks, selectCursor, updateSight } from "../db/chains.ts";
 import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
-import { reading } from "../db/transaction.ts";
+import { reading, writing } from "../db/transaction.ts";
 import { findAsset } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { halt, recordStretch, rollBack, type SeenTransfer, WINDOW } from "../domain/sightings.ts";
@@ -40,7 +40,7 @@ export async function scanPlace(bench: Bench, place: ChainPlace): Promise<Pass> 
     if (!(error instanceof ChainError)) throw error;
     bench.log("warn", "a chain cannot be followed", { ...place, error });
     const sight = { head: null, error: error.message.slice(0, 500), at: bench.actor.at };
-    await reading(bench.pool, (db) => updateSight(db, place, sight));
+    await writing(bench.pool, (db) => updateSight(db, place, sight));
     return "stuck";
   }
 }
@@ -62,7 +62,7 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
   const reached = await scanTo(bench, chain, { place, start, to, watch });
   const sight = { head: head.height, error: null, at: bench.actor.at };
-  await reading(bench.pool, (db) => updateSight(db, place, sight));
+  await writing(bench.pool, (db) => updateSight(db, place, sight));
   const caughtUp = reached === head.height;
   const depth = Math.max(1, bench.chains.depth(at));
   await settleDeposits(bench, chain, { place, head, reached, depth, watch, caughtUp });
