@@ -163,6 +163,17 @@ export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number):
   await updateHalted(tx, place, { detail, at });
 }
 
+/** Follows a place again that waited for an operator, from a block on that its chain has. */
+export async function resume(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  to: Parameters<typeof rollBack>[3],
+): Promise<void> {
+  await rollBack(tx, actor, place, to);
+  await updateHalted(tx, place, null);
+}
+
 async function recordCoins(
   tx: Tx,
   actor: Actor,

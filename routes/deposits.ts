@@ -13,7 +13,8 @@ export const depositRoutes: readonly AnyRoute[] = [
     tag: "Deposits",
     summary: "Search a transaction or a range of blocks again",
     description: "For operators: finds what the scanner could not see, such as coins that a " +
-      "contract paid inside a call. What is known already changes nothing.",
+      "contract paid inside a call. What is known already changes nothing. A chain that waits " +
+      "for an operator (GET /v1/chains tells why) is followed again from the range given.",
     access: "user",
     body: Rescan,
     status: 200,

@@ -1,7 +1,11 @@
 /** Looks again, and closer, where an operator says that something was missed. @module */
+import { selectCursor } from "../db/chains.ts";
+import { reading } from "../db/transaction.ts";
 import type { JobPayloads } from "../domain/jobs.ts";
-import { recordTransfers } from "../domain/sightings.ts";
+import type { ChainPlace } from "../domain/places.ts";
+import { recordTransfers, resume } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
+import type { Chain } from "./chains/chain.ts";
 import { loadWatch } from "./scanner.ts";
 
 /**
@@ -15,6 +19,7 @@ export async function rescanJob(
   const { chain: id, testnet, hash, from, to } = payload;
   const chain = await bench.chains.open({ chain: id, testnet });
   const place = { chain: id, network: bench.chains.network({ chain: id, testnet }) };
+  if (from !== undefined) await resumeAt(bench, chain, { ...place, from });
   const watch = await loadWatch(bench, place);
   const wanted = hash !== undefined
     ? [{ hash }]
@@ -25,4 +30,18 @@ export async function rescanJob(
     const seen = { transfers, coins: chain.traits.coins };
     await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
   }
+}
+
+/** A place that waits for an operator is followed again from the range that the operator names. */
+async function resumeAt(
+  bench: Bench,
+  chain: Chain,
+  at: ChainPlace & { from: number },
+): Promise<void> {
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, at));
+  if (cursor === null || cursor.halted === null) return;
+  const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
+  if (ancestor === null) throw new TypeError("the chain does not have the block to begin at");
+  const to = { from: cursor, ancestor };
+  await bench.step((tx) => resume(tx, bench.actor, cursor, to), { gate: true });
 }

@@ -120,3 +120,22 @@ Deno.test("coins that a contract pays inside a call are found by comparing balan
   await stage.mine(2);
   equal((await stage.account(ramp.id)).balance.total, "1");
 });
+
+Deno.test("a chain that waits for an operator credits nothing until a range is rescanned", async () => {
+  await using stage = await rampStage();
+  const { send } = stage.realm.admin;
+  const ramp = await stage.ramp();
+  const halted = { detail: "no common ancestor" };
+  await stage.realm.command((tx) => tx`update chain_cursors set halted = ${tx.json(halted)}`);
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await stage.mine(3);
+  deepEqual(await stage.deposits(), []);
+  const [waiting] = (await send("GET", "/v1/chains")).body;
+  deepEqual([waiting.healthy, waiting.error], [false, "no common ancestor"]);
+  const range = { chain: "ETHEREUM", testnet: true, from: 0, to: 1 };
+  equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
+  await stage.realm.drain();
+  await stage.mine();
+  equal((await stage.account(ramp.id)).balance.total, "1");
+  equal((await send("GET", "/v1/chains")).body[0].healthy, true);
+});
