@@ -50,7 +50,7 @@ export interface Spent {
 }
 
 /** Double SHA-256. */
-type Hash256 = (data: Uint8Array) => Uint8Array;
+export type Hash256 = (data: Uint8Array) => Uint8Array;
 
 /** Prepares the digests of a transaction's inputs; gives what digests one of them. */
 export function digester(
