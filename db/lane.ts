@@ -116,11 +116,7 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
       if (waiting.length > 0) {
         const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
         waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
-        const { ids, at } = options.newIds(batch.length);
-        for (let i = 0; i < batch.length; i++) {
-          batch[i].move.id = ids[i];
-          batch[i].at = at;
-        }
+        stamp(batch, options.newIds(batch.length));
         await run(pool, batch, stats);
         depth -= batch.length;
         for (const { move } of batch) if (move.key !== null) ahead.delete(move.key);
@@ -146,17 +142,9 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
     return entered;
   }
 
-  // The same key twice at once: the second waits for the first, then finds its answer kept.
-  async function afterFirst<T>(key: string, retry: () => Promise<T>): Promise<T> {
-    for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
-      await first.catch(() => {});
-    }
-    return await retry();
-  }
-
   function post(move: KeyedMove): Promise<Outcome> {
     const { key } = move;
-    if (key !== null && ahead.has(key)) return afterFirst(key, () => post(move));
+    if (key !== null && ahead.has(key)) return afterFirst(ahead, key, () => post(move));
     return enter<Outcome>(key, 1, ({ resolve, reject }) => {
       waiting.push({ move, at: 0, resolve, reject });
     });
@@ -164,13 +152,32 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
 
   function postBulk(bulk: Bulk): Promise<BulkOutcome> {
     const { key, moves } = bulk;
-    if (ahead.has(key)) return afterFirst(key, () => postBulk(bulk));
+    if (ahead.has(key)) return afterFirst(ahead, key, () => postBulk(bulk));
     return enter<BulkOutcome>(key, moves.length, ({ resolve, reject }) => {
       bulks.push({ bulk, resolve, reject });
     });
   }
 
   return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
+}
+
+/** The same key twice at once: the second waits for the first, then finds its answer kept. */
+async function afterFirst<T>(
+  ahead: ReadonlyMap<string, Promise<unknown>>,
+  key: string,
+  enter: () => Promise<T>,
+): Promise<T> {
+  for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
+    await first.catch(() => {});
+  }
+  return await enter();
+}
+
+function stamp(batch: readonly Item[], { ids, at }: { ids: string[]; at: number }): void {
+  for (let i = 0; i < batch.length; i++) {
+    batch[i].move.id = ids[i];
+    batch[i].at = at;
+  }
 }
 
 /** Runs one batch to its end, whatever happens on the way; never throws. */

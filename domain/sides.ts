@@ -122,7 +122,7 @@ async function gather(
   const facts = new Map<string, AccountFacts>();
   const unknown = new Set<string>();
   const want = (id: string | null | undefined) => {
-    if (id == null || facts.has(id)) return;
+    if (id === undefined || id === null || facts.has(id)) return;
     const remembered = memory.get(id);
     if (remembered !== undefined) facts.set(id, remembered);
     else if (isId(id)) unknown.add(id);
