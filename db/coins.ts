@@ -12,7 +12,11 @@ export interface CoinRow {
   parent_vsize: number | null;
 }
 
-/** Reads the free coins of an address, largest first; they stay ours until the transaction ends. */
+/**
+ * Reads the free coins of an address, largest first; they stay ours until the transaction ends.
+ * Change that is not in a block is offered only while nothing else was made for its order: of two
+ * that replace each other one will never be.
+ */
 export async function lockFreeCoins(
   tx: Tx,
   of: { chain: string; network: string; address: string; head: number },
@@ -24,6 +28,8 @@ export async function lockFreeCoins(
     from coins o
     where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
       and spent_by is null and (matures_at is null or matures_at <= ${of.head})
+      and (height is not null or (select count(*) from order_candidates m
+        join order_candidates s using (order_id) where m.hash = o.hash) = 1)
       and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
         and c.claim = o.hash || ':' || o.index)
     order by amount desc, hash, index limit ${limit} for update of o`;
@@ -69,6 +75,18 @@ export async function markSpent(
     update coins set spent_by = ${of.hash}, spent_height = coalesce(spent_height, ${of.height})
     where chain = ${of.chain} and network = ${of.network} and spent_by is null
       and hash || ':' || index = any (${claims as string[]}::text[])`;
+}
+
+/** Whether a living order spends what some transactions make. */
+export async function selectDependants(
+  tx: Tx,
+  of: { chain: string; network: string },
+  hashes: readonly string[],
+): Promise<boolean> {
+  const rows = await tx`
+    select claim from claims where chain = ${of.chain} and network = ${of.network}
+      and split_part(claim, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
+  return rows.length > 0;
 }
 
 /** Counts how many of an address's free coins, largest first, add up to an amount; at least 1. */

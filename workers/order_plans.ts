@@ -3,7 +3,7 @@
  * all that it will use up, so that nobody else can use it.
  * @module
  */
-import { lockFreeCoins } from "../db/coins.ts";
+import { lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   insertCandidate,
@@ -83,6 +83,10 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       const candidates = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
       const last = candidates.at(-1)!;
       if (last.raw === null) return current; // its signature is missing, nothing else
+      const made = candidates.flatMap(({ hash }) => hash ?? []);
+      if (chain.traits.coins && await selectDependants(tx, current, made)) {
+        throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
+      }
       const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey.head) };
       const plan = chain.plan(survey.draft, stock, readPlan<Plan>(last.plan));
       return await keepPlan(work, tx, current, plan, survey.head);
