@@ -3,7 +3,6 @@
  * the same time; nothing else in the project reads the environment.
  * @module
  */
-import type { LogLevel } from "./log.ts";
 
 /** A blockchain that can be configured. */
 export const CHAIN_NAMES = [
@@ -59,7 +58,7 @@ export interface Config {
   tokenTtlS: number;
   /** Address of a CoinGecko-compatible price source; null: rates are set by hand. */
   ratesUrl: string | null;
-  logLevel: LogLevel;
+  logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   chains: Readonly<Record<ChainName, ChainConfig>>;
 }

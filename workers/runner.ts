@@ -92,26 +92,10 @@ export function startRunner(
     for await (const batch of realmPages(options.database, only)) {
       for (let i = 0; i < batch.length && !over(); i += REALMS_AT_ONCE) {
         await Promise.all(
-          batch.slice(i, i + REALMS_AT_ONCE).map((realm) => work(realm, housekeep, over)),
+          batch.slice(i, i + REALMS_AT_ONCE)
+            .map((realm) => workThrough(options, leaving.signal, realm, { housekeep, over })),
         );
       }
-    }
-  }
-
-  async function work(
-    realm: RealmRow,
-    housekeep: boolean,
-    over: () => boolean,
-  ): Promise<void> {
-    const pool = options.database.realm(placeOf(realm));
-    if (housekeep) {
-      await writing(pool, reapJobs);
-      await writing(pool, deleteOldJobs);
-    }
-    while (!over()) {
-      const jobs = await writing(pool, (db) => claimJobs(db, CLAIMED_AT_ONCE, LEASE_S));
-      if (jobs.length === 0) return;
-      await Promise.all(jobs.map((job) => runJob(options, leaving.signal, realm, pool, job)));
     }
   }
 
@@ -130,6 +114,25 @@ export function startRunner(
       await looping;
     },
   };
+}
+
+/** Runs what is due in one realm. */
+async function workThrough(
+  options: RunnerOptions,
+  leaving: AbortSignal,
+  realm: RealmRow,
+  how: { housekeep: boolean; over: () => boolean },
+): Promise<void> {
+  const pool = options.database.realm(placeOf(realm));
+  if (how.housekeep) {
+    await writing(pool, reapJobs);
+    await writing(pool, deleteOldJobs);
+  }
+  while (!how.over()) {
+    const jobs = await writing(pool, (db) => claimJobs(db, CLAIMED_AT_ONCE, LEASE_S));
+    if (jobs.length === 0) return;
+    await Promise.all(jobs.map((job) => runJob(options, leaving, realm, pool, job)));
+  }
 }
 
 async function* realmPages(
