@@ -3,7 +3,7 @@
  * once, under a lock; a file that changed after it was applied stops everything.
  * @module
  */
-import type { Db, Sql, Tx } from "./database.ts";
+import type { Db, Pool, Sql, Tx } from "./database.ts";
 
 /** One file of a ladder. */
 export interface Migration {
@@ -89,6 +89,11 @@ export async function createPlace(
     await tx`grant ${tx(place.role)} to current_user`;
   }
   await tx`create schema ${tx(place.schema)}`;
+}
+
+/** Fails at once where a database cannot be reached; a transaction's begin may never say so. */
+export async function assertReachable(pool: Pool): Promise<void> {
+  await pool.sql`select 1`;
 }
 
 /** Takes down the schema of a realm, with all it holds, and its role. */

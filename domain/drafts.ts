@@ -6,7 +6,7 @@
  */
 import type { Database, Place } from "../db/database.ts";
 import { codeOf } from "../db/errors.ts";
-import { dropPlace } from "../db/migrate.ts";
+import { assertReachable, dropPlace } from "../db/migrate.ts";
 import { deleteDraft, insertDraft, lockOldDrafts } from "../db/realms.ts";
 import { locking, serializable } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
@@ -81,6 +81,7 @@ async function build(
   const { place } = workshop;
   const owner = site.database.owner(place);
   try {
+    await assertReachable(owner);
     const admin = await owner.sql.begin((tx) => furnish(tx, actor, input, workshop));
     return { place, admin };
   } catch (error) {
@@ -103,6 +104,7 @@ async function takeDown(site: RealmSite, place: Place, now: number): Promise<voi
     if (!await deleteDraft(tx, place.id)) return;
     const owner = site.database.owner(place);
     try {
+      await assertReachable(owner);
       await owner.sql.begin((there) => dropPlace(there, place));
     } catch (error) {
       const hopeless = now - idTime(place.id) > HOPELESS_MS;
