@@ -108,7 +108,8 @@ async function takeDown(site: RealmSite, place: Place, now: number): Promise<voi
       await owner.sql.begin((there) => dropPlace(there, place));
     } catch (error) {
       const hopeless = now - idTime(place.id) > HOPELESS_MS;
-      if (!hopeless) throw error;
+      // Said anew: this transaction's own connection is not the one that was lost.
+      if (!hopeless) throw new Error("a draft could not be taken down", { cause: error });
     } finally {
       await owner.sql.end({ timeout: 5 });
     }
