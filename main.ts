@@ -5,6 +5,7 @@
 import { parseArgs, parseEnv } from "node:util";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
+import { outliveLostConnections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { checkRealms } from "./domain/checks.ts";
@@ -92,6 +93,7 @@ export async function main(args: readonly string[]): Promise<void> {
     if (command === null) {
       throw new ConfigError([`there is no command ${name}: ${Object.keys(COMMANDS).join(", ")}`]);
     }
+    outliveLostConnections((message) => console.error(message));
     const ending = listenForEnd();
     const base = await begin().catch((error) => {
       throw new StartError(error.message, { cause: error });

@@ -68,3 +68,15 @@ function watch(connection: Connection, tx: postgres.TransactionSql): postgres.Tr
     },
   });
 }
+
+/**
+ * Keeps the process alive when the driver leaves a promise of its own unanswered on a connection that
+ * was cut: whoever waited has been told. Anything else that nobody caught still ends the process.
+ */
+export function outliveLostConnections(tell: (message: string) => void): void {
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    if (!isDisconnect(event.reason)) return;
+    event.preventDefault();
+    tell(`a connection to the database was lost: ${event.reason.message}`);
+  });
+}

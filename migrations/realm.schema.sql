@@ -959,7 +959,8 @@ begin
     if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
       then low := middle; else high := middle; end if;
   end loop;
-  return low;
+  return coalesce((select max(e.seq) from entries e where e.account = p_account
+    and e.seq > low and e.seq <= low + 1000 and e.transaction <= p_bound), low);
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_blocked()

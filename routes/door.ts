@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import {
   type Answer,
   type AnswerSeal,
+  type CommandOptions,
   type Db,
   type IdempotencyClaim,
   keepRefusal,
@@ -28,6 +29,7 @@ import {
 import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
+import { seated } from "./seats.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -55,10 +57,10 @@ export async function command<P, Q, B>(
 ): Promise<Reply> {
   const pool = poolOf(call);
   if (options.dryRun) {
-    const view = await runTrial(pool, work, { gate: options.gate ?? false });
+    const view = await seated(pool, () => runTrial(pool, work, { gate: options.gate ?? false }));
     return { status: call.route.status, body: JSON.stringify(view) };
   }
-  const answer = await runCommand(pool, call.actor, work, {
+  const how: CommandOptions = {
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
     gate: options.gate ?? false,
@@ -69,7 +71,8 @@ export async function command<P, Q, B>(
       "view" in result
         ? { status: call.route.status, body: JSON.stringify(result.view) }
         : refusalOf(call, result.refused),
-  });
+  };
+  const answer = await seated(pool, () => runCommand(pool, call.actor, work, how));
   if (call.realm !== null) call.services.wake(call.realm.id);
   const reply = replyOf(answer);
   if (options.ready === undefined || call.preferWaitS === 0 || answer.status >= 400) return reply;
@@ -81,7 +84,8 @@ export async function query<P, Q, B>(
   call: Call<P, Q, B>,
   work: (db: Db) => Promise<unknown>,
 ): Promise<Reply> {
-  const view = await runQuery(poolOf(call), work);
+  const pool = poolOf(call);
+  const view = await seated(pool, () => runQuery(pool, work));
   return { status: call.route.status, body: JSON.stringify(view) };
 }
 

@@ -92,7 +92,8 @@ create trigger account_states_append_only before update or delete or truncate on
   for each statement execute function refuse_change();
 
 -- The number of an account's last entry whose transaction's id is at most the given one: a search by
--- halves, because an entry's transaction id tells its time.
+-- halves, because an entry's transaction id tells its time. Rivals behind the gate may commit a moment
+-- out of the order of their ids, so what stands just behind the place found is looked through too.
 create function entry_before(p_account uuid, p_bound uuid) returns bigint
 language plpgsql stable as $$
 declare
@@ -106,7 +107,8 @@ begin
     if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
       then low := middle; else high := middle; end if;
   end loop;
-  return low;
+  return coalesce((select max(e.seq) from entries e where e.account = p_account
+    and e.seq > low and e.seq <= low + 1000 and e.transaction <= p_bound), low);
 end $$;
 
 create table seals (
