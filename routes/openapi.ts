@@ -67,7 +67,7 @@ export function describe(routes: readonly AnyRoute[], baseUrl: string): Json {
     info: {
       title: "Purser",
       version: "1.0.0",
-      description: "Digital-asset accounting: a double-entry ledger with wallets on ten chains.",
+      description: "Digital-asset accounting: a double-entry ledger with wallets on blockchains.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
