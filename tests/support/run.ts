@@ -47,8 +47,13 @@ export async function run(args: readonly string[]): Promise<number> {
       stderr: "inherit",
     });
     const child = command.spawn();
+    const leave = () => child.kill("SIGTERM"); // then the server below is stopped as always
+    Deno.addSignalListener("SIGTERM", leave);
+    Deno.addSignalListener("SIGINT", leave);
     const text = await show(child.stdout);
     const { code } = await child.status;
+    Deno.removeSignalListener("SIGTERM", leave);
+    Deno.removeSignalListener("SIGINT", leave);
     console.log(closingLine(text));
     return code;
   } finally {
