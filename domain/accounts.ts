@@ -254,12 +254,6 @@ export async function findAccount(db: Db, actor: Actor, id: string): Promise<Acc
   return row;
 }
 
-/** Gives the view of an account once it is ready; null until then. */
-export async function findEnabled(db: Db, id: string): Promise<unknown | null> {
-  const row = await selectAccount(db, id);
-  return row?.enabled ? viewAccount(row) : null;
-}
-
 /** Makes an account usable and tells the world; once is enough. */
 export async function enableAccount(tx: Tx, actor: Actor, id: string): Promise<void> {
   const row = await markEnabled(tx, id);

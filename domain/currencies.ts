@@ -1,8 +1,7 @@
 /** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
 import { z } from "zod";
 import { type CurrencyRow, insertCurrency, insertIssue, type IssueRow } from "../db/currencies.ts";
-import { selectCurrency, selectCurrencyByName, selectIssues } from "../db/currencies.ts";
-import type { Db, Tx } from "../db/database.ts";
+import type { Tx } from "../db/database.ts";
 import { brokenConstraint } from "../db/errors.ts";
 import { openAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
@@ -11,7 +10,7 @@ import { CURRENCIES } from "./codes.ts";
 import { EntityFields, type EntityView, FreeForm, text, viewEntity } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { AccountingCurrency } from "./identities.ts";
-import { isId, newId } from "./ids.ts";
+import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import {
   Amount,
@@ -22,7 +21,6 @@ import {
   jsonNumber,
   trim,
 } from "./money.ts";
-import { assertMay, notFound } from "./permissions.ts";
 
 /** How many of the latest issues and destructions a currency shows. */
 export const ISSUES_SHOWN = 1000;
@@ -115,22 +113,6 @@ export async function createCurrency(
   if (input.supply === "0") return { ...row, issues: [] };
   const issue = await issueInto(tx, actor, row, account.id, input.supply);
   return { ...row, issues: [issue] };
-}
-
-/**
- * Finds the currency that an actor names by id, or by name.
- *
- * @throws {DomainError} currency.not_found
- */
-export async function findCurrency(
-  db: Db,
-  actor: Actor,
-  id: string,
-): Promise<CurrencyWithIssues> {
-  const row = isId(id) ? await selectCurrency(db, id) : await selectCurrencyByName(db, id);
-  if (row === null || row.deleted_at !== null) throw notFound("currency.not_found");
-  assertMay(actor, "read", { owner: row.owner, what: "currency.not_found" });
-  return { ...row, issues: await selectIssues(db, row.id, ISSUES_SHOWN) };
 }
 
 /** Puts new value of a currency into an account, against the world. */

@@ -1,17 +1,11 @@
 /** Identities: the holders of accounts. @module */
 import { z } from "zod";
-import type { Db, Tx } from "../db/database.ts";
-import {
-  type IdentityRow,
-  insertIdentity,
-  selectIdentity,
-  selectIdentityOfUser,
-} from "../db/identities.ts";
+import type { Tx } from "../db/database.ts";
+import { type IdentityRow, insertIdentity } from "../db/identities.ts";
 import type { Actor } from "./actor.ts";
 import { COUNTRIES, CURRENCIES } from "./codes.ts";
 import { EntityFields, type EntityView, FreeForm, viewEntity } from "./entity.ts";
-import { isId, newId } from "./ids.ts";
-import { assertMay, notFound } from "./permissions.ts";
+import { newId } from "./ids.ts";
 
 /** A two-letter country code of the specification's list. */
 export const Country = z.string().refine((code) => COUNTRIES.has(code), "not a known country code")
@@ -68,18 +62,4 @@ export async function createIdentity(
 export function viewIdentity(row: IdentityRow): EntityView & Record<string, unknown> {
   const { id, type, country, currency, person, company } = row;
   return { id, type, country, currency, person, company, ...viewEntity(row) };
-}
-
-/**
- * Finds an identity that the actor may see; its own it always may.
- *
- * @throws {DomainError} identity.not_found
- */
-export async function findIdentity(db: Db, actor: Actor, id: string): Promise<IdentityRow> {
-  const row = isId(id) ? await selectIdentity(db, id) : null;
-  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found");
-  const own = row.owner !== actor.user && (await selectIdentityOfUser(db, actor.user))?.id === id;
-  const owner = own ? actor.user : row.owner;
-  assertMay(actor, "read", { owner, what: "identity.not_found" });
-  return row;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Db, Pool } from "../db/database.ts";
+import type { Pool } from "../db/database.ts";
 import type { Lane } from "../db/lane.ts";
 import {
   type KeyedMove,
@@ -18,10 +18,9 @@ import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
 import { FreeForm, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
-import { isId } from "./ids.ts";
-import { refusal, type TransactionFacts, viewTransaction } from "./ledger.ts";
+import { refusal, type TransactionFacts } from "./ledger.ts";
 import { Amount, AmountOrZero } from "./money.ts";
-import { covers, notFound, rightsOf } from "./permissions.ts";
+import { covers, rightsOf } from "./permissions.ts";
 import {
   DestinationParty,
   type FactsMemory,
@@ -221,20 +220,4 @@ function factsOf(
 
 function sees(actor: Actor, owner: string | null): boolean {
   return covers(rightsOf(actor).read, actor, owner);
-}
-
-/**
- * Finds a transaction that the actor made, or that moved value of an account it may see.
- *
- * @throws {DomainError} transaction.not_found
- */
-export async function findTransaction(
-  db: Db,
-  actor: Actor,
-  id: string,
-): Promise<Record<string, unknown>> {
-  const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
-  const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
-  if (!owners.some((owner) => sees(actor, owner))) throw notFound("transaction.not_found");
-  return viewTransaction(row, (owner) => sees(actor, owner));
 }
