@@ -259,12 +259,11 @@ export async function insertClaims(
   claims: readonly string[],
   at: number,
 ): Promise<boolean> {
-  for (const claim of claims) {
-    await tx`
-      insert into claims (chain, network, claim, order_id, created_at)
-      values (${order.chain}, ${order.network}, ${claim}, ${order.id}, ${at})
-      on conflict (chain, network, claim) do nothing`;
-  }
+  await tx`
+    insert into claims (chain, network, claim, order_id, created_at)
+    select ${order.chain}, ${order.network}, claim, ${order.id}, ${at}
+    from unnest(${claims as string[]}::text[]) claim
+    on conflict (chain, network, claim) do nothing`;
   const held = await selectClaims(tx, order.id);
   return claims.every((claim) => held.includes(claim));
 }

@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   "currency.not_found",
   "token.not_found",
   "withdrawal.not_found",
+  "consolidation.not_found",
   "deposit.not_found",
   "transaction.not_found",
   "block.not_found",

@@ -71,12 +71,7 @@ const QUOTE_AGE_MAX_MS = 600_000;
 export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Price> {
   const { asset, place, speed } = wanted;
   const contract = asset.contract ?? "";
-  const quote = await selectQuote(db, { ...place, contract, speed });
-  if (quote === null || actor.at - quote.quoted_at > QUOTE_AGE_MAX_MS) {
-    throw new DomainError("chain.stale", `no recent prices of ${chainFacts(place.chain).name}`, {
-      retryAfterS: 10,
-    });
-  }
+  const quote = await recentQuote(db, actor, { ...place, contract, speed });
   const units = BigInt(quote.base) + BigInt(quote.per_payment) +
     BigInt(quote.per_input) * await coinsFor(db, wanted, quote);
   const least = BigInt(quote.least);
@@ -85,6 +80,24 @@ export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Pri
   }
   const gas = { asset: asset.gas.code, value: fromUnits(units, asset.gas.decimals) };
   return { fee: await converted(db, wanted, units), gas, units, least };
+}
+
+/**
+ * Reads what workers last saw of the price of sending.
+ *
+ * @param of.contract '' is the chain's own coin
+ * @throws {DomainError} chain.stale if no worker has seen prices lately
+ */
+export async function recentQuote(
+  db: Db,
+  actor: Actor,
+  of: ChainPlace & { contract: string; speed: Speed },
+): Promise<QuoteRow> {
+  const quote = await selectQuote(db, of);
+  if (quote !== null && actor.at - quote.quoted_at <= QUOTE_AGE_MAX_MS) return quote;
+  throw new DomainError("chain.stale", `no recent prices of ${chainFacts(of.chain).name}`, {
+    retryAfterS: 10,
+  });
 }
 
 async function coinsFor(db: Db, wanted: Priced, quote: QuoteRow): Promise<bigint> {

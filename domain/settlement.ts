@@ -5,6 +5,7 @@
  */
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
+import { progressConsolidation, settleConsolidation } from "./consolidation_settlement.ts";
 import { progressDeployment, settleDeployment } from "./token_deployments.ts";
 import type { OrderRow } from "./orders.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
@@ -28,5 +29,5 @@ export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
   fill: NOBODY,
-  consolidation: NOBODY,
+  consolidation: { progress: progressConsolidation, settle: settleConsolidation },
 };

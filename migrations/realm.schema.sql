@@ -234,6 +234,52 @@ CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 granted: delete, insert, select, update
 
+table consolidations (
+  id uuid not null
+  account uuid not null
+  chain text not null
+  network text not null
+  address text not null
+  asset text not null
+  speed text not null
+  max_fee numeric
+  max_fee_rate numeric not null
+  coins integer not null
+  amount numeric not null
+  estimate numeric not null
+  fee numeric
+  size integer
+  order_id uuid not null
+  status text not null default 'PROCESSING'::text
+  hash text
+  height integer
+  confirmations integer not null default 0
+  data jsonb not null default '{}'::jsonb
+  owner uuid
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint consolidations_amount_check CHECK ((amount > (0)::numeric))
+constraint consolidations_coins_check CHECK ((coins >= 2))
+constraint consolidations_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint consolidations_done CHECK (((status <> 'DONE'::text) OR ((fee IS NOT NULL) AND (hash IS NOT NULL))))
+constraint consolidations_estimate_check CHECK ((estimate >= (0)::numeric))
+constraint consolidations_fee CHECK ((fee <= max_fee))
+constraint consolidations_fee_check CHECK ((fee >= (0)::numeric))
+constraint consolidations_max_fee_check CHECK ((max_fee > (0)::numeric))
+constraint consolidations_max_fee_rate_check CHECK ((max_fee_rate > (0)::numeric))
+constraint consolidations_order UNIQUE (order_id)
+constraint consolidations_pkey PRIMARY KEY (id)
+constraint consolidations_planned CHECK (((fee IS NULL) = (size IS NULL)))
+constraint consolidations_rate CHECK (((fee * (1000)::numeric) < ((max_fee_rate * (size)::numeric) + 0.00001)))
+constraint consolidations_size_check CHECK ((size > 0))
+constraint consolidations_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint consolidations_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
+CREATE INDEX consolidations_account ON consolidations USING btree (account, id)
+CREATE UNIQUE INDEX consolidations_open ON consolidations USING btree (account) WHERE (status = 'PROCESSING'::text)
+granted: delete, insert, select, update
+
 table currencies (
   id uuid not null
   name text not null

@@ -89,6 +89,11 @@ export const PROBLEMS = {
     "Withdrawal not found",
     "There is no such withdrawal, or you may not see it.",
   ),
+  "consolidation.not_found": kind(
+    404,
+    "Consolidation not found",
+    "The ramp has no such consolidation.",
+  ),
   "deposit.not_found": kind(
     404,
     "Deposit not found",

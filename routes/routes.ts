@@ -5,6 +5,7 @@ import { aliasRoutes } from "./aliases.ts";
 import { auditRoutes } from "./audit.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
+import { consolidationRoutes } from "./consolidations.ts";
 import { currencyRoutes } from "./currencies.ts";
 import { depositAppRoutes } from "./deposit_apps.ts";
 import { depositRoutes } from "./deposits.ts";
@@ -39,6 +40,7 @@ export function allRoutes(): AnyRoute[] {
     ...depositRoutes,
     ...depositAppRoutes,
     ...accountRoutes,
+    ...consolidationRoutes,
     ...chainRoutes,
     ...entryRoutes,
     ...blockRoutes,

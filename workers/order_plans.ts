@@ -26,6 +26,7 @@ import {
   writePlan,
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
+import { admitGathering, gather } from "./consolidations.ts";
 import type { OrderWork } from "./order_work.ts";
 
 /** Coins that are offered to one plan. */
@@ -59,15 +60,23 @@ export async function planOrder(
     return { refused: error.message };
   }
   await work.crossing("drafted");
-  const planned = await work.bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || current.state !== "new") return current;
-    const plan = work.chain.plan(survey.draft, await stockFor(work, tx, current, survey));
-    await assertFunded(tx, current, survey, plan);
-    return await keepPlan(work, tx, current, plan, survey.head);
-  });
-  await work.crossing("planned");
-  return { order: planned };
+  try {
+    const planned = await work.bench.step(async (tx) => {
+      const current = await lockOrder(tx, order.id);
+      if (current === null || current.state !== "new") return current;
+      const plan = work.chain.plan(survey.draft, await stockFor(work, tx, current, survey));
+      await assertFunded(tx, current, survey, plan);
+      return await keepPlan(work, tx, current, plan, survey.head);
+    });
+    await work.crossing("planned");
+    return { order: planned };
+  } catch (error) {
+    // Coins are gathered while that is cheap and makes sense, or not at all.
+    const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
+      error.fault === "unavailable";
+    if (waits) throw error;
+    return { refused: error.message };
+  }
 }
 
 /** Plans a replacement of what was sent last. What cannot be replaced stays as it is. */
@@ -87,7 +96,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
       }
-      const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey.head) };
+      const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey) };
       const plan = chain.plan(survey.draft, stock, readPlan<Plan>(last.plan));
       return await keepPlan(work, tx, current, plan, survey.head);
     });
@@ -123,21 +132,24 @@ async function stockFor(
   survey: Survey,
 ): Promise<Stock> {
   if (!work.chain.traits.nonces) {
-    return { nonce: null, coins: await coinsFor(work, tx, order, survey.head) };
+    return { nonce: null, coins: await coinsFor(work, tx, order, survey) };
   }
   if (order.purpose === "fill") return { nonce: order.nonce, coins: [] };
   return { nonce: await takeNonce(tx, order, survey.mined ?? 0), coins: [] };
 }
 
 async function coinsFor(
-  { chain }: OrderWork,
+  work: OrderWork,
   tx: Tx,
   order: OrderRow,
-  head: number,
+  { head, draft }: Survey,
 ): Promise<Stock["coins"]> {
-  if (!chain.traits.coins) return [];
+  if (!work.chain.traits.coins) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender, head };
-  return (await lockFreeCoins(tx, of, COINS_MAX)).map((coin) => ({
+  const rows = order.purpose === "consolidation"
+    ? await gather(work, tx, { ...of, cost: draft.fee.perInput }, COINS_MAX)
+    : await lockFreeCoins(tx, of, COINS_MAX);
+  return rows.map((coin) => ({
     hash: coin.hash,
     index: coin.index,
     address: coin.address,
@@ -179,6 +191,7 @@ async function keepPlan(
   head: number,
 ): Promise<OrderRow> {
   const attempts = await selectCandidates(tx, order.id);
+  if (order.purpose === "consolidation") await admitGathering(bench, tx, order, plan);
   if (!await insertClaims(tx, order, plan.claims, bench.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }
@@ -195,14 +208,19 @@ async function keepPlan(
     replace: false,
     nonce: claimed === null ? null : parseInt(claimed, 10),
     since: order.since ?? head,
-    amount: plan.amounts.length === 0
-      ? order.amount
-      : `${plan.amounts.reduce((sum, amount) => sum + amount, 0n)}`,
+    amount: plan.amounts.length === 0 ? order.amount : `${leaving(plan)}`,
     fee: `${plan.fee}`,
     fee_contract: plan.feeContract,
     creates: plan.creates,
     error: null,
   });
+}
+
+/** What leaves for somebody else, in base units. */
+function leaving({ order, amounts }: Plan): bigint {
+  if (order.kind !== "pay") return 0n;
+  const gone = amounts.filter((_, at) => order.payments[at].to !== order.from);
+  return gone.reduce((sum, amount) => sum + amount, 0n);
 }
 
 /** Fills nonces below those that are planned which no living order will use. */

@@ -228,7 +228,8 @@ async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
   const { bench, chain } = work;
   const age = bench.actor.at - order.created_at;
   if (age > GAP_MS) await fillGaps(work, order);
-  if (age <= LINGERS_MS || order.purpose === "withdrawal" || order.speed === "fast") return;
+  const byHand = order.purpose === "withdrawal" || order.purpose === "consolidation";
+  if (age <= LINGERS_MS || byHand || order.speed === "fast") return;
   if (!chain.traits.replaceable) return;
   await bench.step((tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }

@@ -8,7 +8,7 @@ import type { Coin, Draft, Plan, Stock } from "../order.ts";
 import type { Priced } from "./draft.ts";
 import type { CoinTable } from "./networks.ts";
 import { dustOf } from "./scripts.ts";
-import { type Choice, selectAll, selectCoins } from "./select.ts";
+import { type Choice, selectAll, selectCoins, selectSmallest } from "./select.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf, vsizeOf } from "./size.ts";
 
 /** What a plan notes for its signature; amounts are decimal text, for it is kept as JSON. */
@@ -174,7 +174,8 @@ function choose(
   for (const set of everything ? [offers] : sets) {
     const inputsMax = inputsWithin(table, payments.scripts);
     const chosen = everything
-      ? selectAll(set, inputsMax)
+      // What goes back to its own address is gathered.
+      ? (payments.scripts[0] === priced.source ? selectSmallest : selectAll)(set, inputsMax)
       : selectCoins(set, wantedFor(table, priced, payments, fixed, set.length, inputsMax));
     if (chosen === null || chosen.length === 0) continue;
     const sum = settle(table, priced, payments, chosen, () => 0n);

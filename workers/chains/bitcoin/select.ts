@@ -63,6 +63,15 @@ export function selectAll<T extends Choice>(coins: readonly T[], inputsMax: numb
   return coins.filter((coin) => coin.worth > 0n).toSorted(largestFirst).slice(0, inputsMax);
 }
 
+/** Chooses all that is worth spending, the smallest if not all fit. */
+export function selectSmallest<T extends Choice>(
+  coins: readonly T[],
+  inputsMax: number,
+): readonly T[] {
+  return coins.filter((coin) => coin.worth > 0n).toSorted((one, other) => largestFirst(other, one))
+    .slice(0, inputsMax);
+}
+
 /** Weighs a choice: what is spent now rather than when rates are low, and what change costs. */
 function wasteOf(inputs: number, worth: bigint, wanted: Wanted): bigint {
   const { target, changeCost, changeMin, inputCost, inputCostLow } = wanted;

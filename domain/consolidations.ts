@@ -1,0 +1,298 @@
+/**
+ * Consolidations: while fees are low, many small coins of a ramp are spent into one, so that later
+ * payments stay small and cheap. What is asked for is checked against what workers last saw; whether
+ * it may cost what it then comes to is checked again when it is planned.
+ * @module
+ */
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import { selectCursor } from "../db/chains.ts";
+import {
+  type ConsolidationRow,
+  countSmallCoins,
+  insertConsolidation,
+  selectConsolidation,
+  selectConsolidations,
+  updateConsolidation,
+} from "../db/consolidations.ts";
+import type { Db, Tx } from "../db/database.ts";
+import type { QuoteRow } from "../db/fees.ts";
+import { assertAccount } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { chainFacts, type ChainId } from "./assets.ts";
+import { assertSendable, type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
+import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
+import { DomainError } from "./errors.ts";
+import { recentQuote } from "./fees.ts";
+import { isId, newIds } from "./ids.ts";
+import { type Page, parsePage } from "./listing.ts";
+import { assertScale, compare, fromUnits, toUnits } from "./money.ts";
+import { createOrder, hastenOrder } from "./orders.ts";
+import { notFound } from "./permissions.ts";
+import { type ChainPlace, type ChainSettings, depthOf, placeFor } from "./places.ts";
+import { assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
+
+/** What gathering coins of a chain goes by. */
+export interface Gathering {
+  /** Virtual bytes of an input that spends a coin of ours. */
+  readonly inputSize: number;
+  /** Coins that one transaction takes: what fits it, and what one plan is offered. */
+  readonly coinsMax: number;
+  /** In whole units per 1000 virtual bytes: up to here fees count as low. */
+  readonly rateLow: string;
+}
+
+/** The chains that keep value in coins; the others keep balances and have nothing to gather. */
+export const GATHERINGS: Readonly<Partial<Record<ChainId, Gathering>>> = {
+  BITCOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005" },
+  LITECOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005" },
+  BITCOIN_CASH: { inputSize: 148, coinsMax: 641, rateLow: "0.00002" },
+  DOGECOIN: { inputSize: 148, coinsMax: 641, rateLow: "0.02" },
+};
+
+/** A ramp whose coins may be gathered. */
+interface Field {
+  account: AccountRow;
+  asset: ChainAsset;
+  gathering: Gathering;
+  place: ChainPlace;
+  address: string;
+}
+
+/** What it may cost; whole units, and per 1000 virtual bytes. */
+interface Ceilings {
+  maxFee: string | null;
+  maxFeeRate: string;
+}
+
+/**
+ * Orders the smallest coins of a ramp that are worth spending to be spent into one.
+ *
+ * @param input.max_fee the most that it may cost, in whole units
+ * @param input.max_fee_rate the most that 1000 virtual bytes may cost, in whole units
+ * @throws {DomainError} account.*, permission.*, asset.suspended, chain.*, version.conflict while
+ *   another one is open, condition.failed above a ceiling, ramp.assets_insufficient where there are
+ *   not two coins to gather, request.invalid
+ */
+export async function createConsolidation(
+  tx: Tx,
+  actor: Actor,
+  input: NewConsolidation & { account: string; chains: ChainSettings },
+): Promise<ConsolidationRow> {
+  const field = await fieldOf(tx, actor, input);
+  const { account, asset, gathering, place, address } = field;
+  const ceilings = ceilingsOf(field, input);
+  const { total } = await selectConsolidations(tx, account.id, OPEN);
+  if (total > 0) throw stillOpen();
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
+  assertRate(field, ceilings, quote);
+  const { coins, units, estimate } = await appraise(tx, actor, field, quote, input.chains);
+  if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
+    const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
+    throw new DomainError("condition.failed", why);
+  }
+  const { ids: [id], at } = newIds(actor.at, 1);
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: account.id,
+    purpose: "consolidation",
+    subject: id,
+    speed: input.speed,
+    wish: {
+      kind: "pay",
+      from: address,
+      contract: null,
+      payments: [{ to: address, amount: "all" }],
+    },
+  });
+  const made = await insertConsolidation(tx, {
+    id,
+    account: account.id,
+    chain: place.chain,
+    network: place.network,
+    address,
+    asset: asset.code,
+    speed: input.speed,
+    max_fee: ceilings.maxFee,
+    max_fee_rate: ceilings.maxFeeRate,
+    coins: Math.min(coins, gathering.coinsMax),
+    amount: fromUnits(units, asset.decimals),
+    estimate,
+    order_id: order,
+    data: input.data,
+    owner: actor.user,
+    created_at: at,
+  });
+  if (made === null) throw stillOpen();
+  return made;
+}
+
+const OPEN = { status: "PROCESSING", limit: 1, offset: 0 };
+
+async function fieldOf(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; chains: ChainSettings },
+): Promise<Field> {
+  const account = await rampFor(tx, actor, "write", input.account);
+  const asset = await resolveChainAsset(tx, account.asset);
+  const gathering = GATHERINGS[asset.chain];
+  if (gathering === undefined) {
+    const why = `${chainFacts(asset.chain).name} keeps balances, not coins to gather`;
+    throw new DomainError("account.asset_mismatch", why);
+  }
+  await rampOf(tx, account, asset);
+  assertSendable(asset.code);
+  await assertSolvent(tx, { asset: asset.code, testnet: account.testnet });
+  const place = placeFor(input.chains, asset.chain, account.testnet);
+  const address = await findOwnAddress(tx, account.id);
+  return { account, asset, gathering, place, address };
+}
+
+async function rampFor(
+  db: Db,
+  actor: Actor,
+  act: "read" | "write",
+  id: string,
+): Promise<AccountRow> {
+  const account = isId(id) ? await selectAccount(db, id) : null;
+  assertAccount(actor, act, account);
+  if (account.type === "ramp") return account;
+  throw new DomainError("account.no_ramp", "only a ramp's address has its coins gathered");
+}
+
+function ceilingsOf(
+  { asset, gathering }: Field,
+  input: Pick<NewConsolidation, "max_fee" | "max_fee_rate">,
+): Ceilings {
+  if (input.max_fee !== undefined) assertScale(input.max_fee, asset.decimals, "/max_fee");
+  if (input.max_fee_rate !== undefined) {
+    assertScale(input.max_fee_rate, asset.decimals, "/max_fee_rate");
+  }
+  return {
+    maxFee: input.max_fee ?? null,
+    maxFeeRate: input.max_fee_rate ?? gathering.rateLow,
+  };
+}
+
+function assertRate({ asset, gathering }: Field, { maxFeeRate }: Ceilings, quote: QuoteRow): void {
+  const perInput = BigInt(quote.per_input);
+  const size = BigInt(gathering.inputSize);
+  if (perInput <= priceAt(toUnits(maxFeeRate, asset.decimals), size)) return;
+  const rate = fromUnits(perInput * 1000n / size, asset.decimals);
+  const why = `1000 virtual bytes cost ${rate} ${asset.code} now, above ${maxFeeRate}`;
+  throw new DomainError("condition.failed", why);
+}
+
+/** Prices so many virtual bytes; rounds up. @param rate base units per 1000 virtual bytes */
+export function priceAt(rate: bigint, size: bigint): bigint {
+  return (rate * size + 999n) / 1000n;
+}
+
+/** Finds out what would be gathered, by the coins and prices that workers last saw. */
+async function appraise(
+  tx: Tx,
+  actor: Actor,
+  { asset, gathering, place, address, account }: Field,
+  quote: QuoteRow,
+  chains: ChainSettings,
+): Promise<{ coins: number; units: bigint; estimate: string }> {
+  const cursor = await selectCursor(tx, place);
+  if (cursor === null) {
+    const why = `${chainFacts(place.chain).name} was not seen yet`;
+    throw new DomainError("chain.stale", why, { retryAfterS: 10 });
+  }
+  const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
+  const which = { ...place, address, head: cursor.head, settled, cost: quote.per_input };
+  const { count, units } = await countSmallCoins(tx, which, gathering.coinsMax);
+  const cost = BigInt(quote.base) + BigInt(quote.per_payment) +
+    BigInt(quote.per_input) * BigInt(count);
+  if (count < 2 || BigInt(units) - cost < BigInt(quote.least)) {
+    const why = `${count} free coins are worth more than it costs to spend them`;
+    throw new DomainError("ramp.assets_insufficient", `there is nothing to gather: ${why}`);
+  }
+  return { coins: count, units: BigInt(units), estimate: fromUnits(cost, asset.decimals) };
+}
+
+function stillOpen(): DomainError {
+  return new DomainError("version.conflict", "another consolidation of the ramp is still open");
+}
+
+/**
+ * Finds a consolidation of a ramp.
+ *
+ * @throws {DomainError} account.not_found, account.no_ramp, consolidation.not_found
+ */
+export async function findConsolidation(
+  db: Db,
+  actor: Actor,
+  name: { account: string; consolidation: string },
+): Promise<ConsolidationRow> {
+  const account = await rampFor(db, actor, "read", name.account);
+  return await ofRamp(db, account, name.consolidation);
+}
+
+async function ofRamp(db: Db, account: AccountRow, id: string): Promise<ConsolidationRow> {
+  const row = isId(id) ? await selectConsolidation(db, id) : null;
+  if (row === null || row.account !== account.id) throw notFound("consolidation.not_found");
+  return row;
+}
+
+/**
+ * Lists the consolidations of a ramp, oldest first.
+ *
+ * @throws {DomainError} account.not_found, account.no_ramp, query.invalid
+ */
+export async function listConsolidations(
+  db: Db,
+  actor: Actor,
+  input: ConsolidationList & { account: string },
+): Promise<{ rows: ConsolidationRow[]; total: number; page: Page }> {
+  const page = parsePage(input);
+  const account = await rampFor(db, actor, "read", input.account);
+  const part = { status: input.status ?? null, limit: page.limit, offset: page.offset };
+  return { ...await selectConsolidations(db, account.id, part), page };
+}
+
+/**
+ * Asks for a consolidation to be mined sooner, within its ceilings or within new ones: what was sent
+ * is replaced by a transaction that spends the same coins.
+ *
+ * @throws {DomainError} account.*, permission.*, consolidation.not_found, version.conflict once it is
+ *   in a block or has ended, condition.failed where a ceiling is below the price or below what was
+ *   sent already, chain.stale, request.invalid
+ */
+export async function hastenConsolidation(
+  tx: Tx,
+  actor: Actor,
+  input: Hastening & { account: string; consolidation: string; chains: ChainSettings },
+): Promise<ConsolidationRow> {
+  const field = await fieldOf(tx, actor, input);
+  const row = await ofRamp(tx, field.account, input.consolidation);
+  const ceilings = ceilingsOf(field, {
+    max_fee: input.max_fee ?? row.max_fee ?? undefined,
+    max_fee_rate: input.max_fee_rate ?? row.max_fee_rate,
+  });
+  const quote = await recentQuote(tx, actor, { ...field.place, contract: "", speed: input.speed });
+  assertRate(field, ceilings, quote);
+  assertAbove(row, ceilings, field.asset.decimals);
+  const open = row.status === "PROCESSING";
+  if (!open || await hastenOrder(tx, actor, row.order_id, input.speed) === null) {
+    throw new DomainError("version.conflict", "it is in a block, or has ended");
+  }
+  const { maxFee: max_fee, maxFeeRate: max_fee_rate } = ceilings;
+  const change = { speed: input.speed, max_fee, max_fee_rate };
+  return await updateConsolidation(tx, row.id, change, actor.at);
+}
+
+/** What was sent already cannot be forbidden any more. */
+function assertAbove(
+  { fee, size }: ConsolidationRow,
+  { maxFee, maxFeeRate }: Ceilings,
+  decimals: number,
+): void {
+  if (fee === null || size === null) return;
+  const dear = maxFee !== null && compare(fee, maxFee) > 0;
+  const most = priceAt(toUnits(maxFeeRate, decimals), BigInt(size));
+  if (!dear && toUnits(fee, decimals) <= most) return;
+  throw new DomainError("condition.failed", `what was sent already may cost ${fee}`);
+}

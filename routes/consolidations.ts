@@ -1,0 +1,132 @@
+/** HTTP face of consolidations: small coins of a ramp's address spent into one. @module */
+import { z } from "zod";
+import {
+  ConsolidationList,
+  ConsolidationView,
+  Hastening,
+  NewConsolidation,
+  viewConsolidation,
+} from "../domain/consolidation_views.ts";
+import {
+  createConsolidation,
+  findConsolidation,
+  hastenConsolidation,
+  listConsolidations,
+} from "../domain/consolidations.ts";
+import { DryRun } from "../domain/entity.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import { pageOf } from "../domain/listing.ts";
+import { command, query } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+const OfRamp = z.strictObject({ id: z.string() });
+const ById = z.strictObject({ id: z.string(), consolidation: z.string() });
+const Page = z.object({
+  rows: z.array(ConsolidationView),
+  total: z.number().int(),
+  page: z.number().int(),
+  pageSize: z.number().int(),
+  totalPages: z.number().int(),
+});
+const TAG = "Consolidations";
+const REFUSALS: readonly ErrorCode[] = [
+  "account.not_found",
+  "account.no_ramp",
+  "account.asset_mismatch",
+  "account.not_enabled",
+  "account.inactive",
+  "account.frozen",
+  "asset.suspended",
+  "permission.owner",
+  "permission.role",
+  "chain.not_configured",
+  "chain.stale",
+  "condition.failed",
+  "version.conflict",
+];
+
+/** The routes of consolidations. */
+export const consolidationRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/accounts/{id}/consolidate",
+    tag: TAG,
+    summary: "Spend many small coins of a ramp into one, while fees are low",
+    description: "For ramps on chains that keep value in coins. Takes the smallest settled coins " +
+      "that are worth more than spending them costs, as many as one transaction holds: 1000, or " +
+      "641 on Bitcoin Cash and Dogecoin. Above `max_fee` or `max_fee_rate` it is refused with " +
+      "`condition.failed`; a worker checks both again before anything is signed. Until it is in a " +
+      "block its coins pay nothing else. One at a time; `version.conflict` while another is open. " +
+      "The chain's fee is borne by the account `fees`.",
+    access: "user",
+    cost: "chain",
+    params: OfRamp,
+    query: DryRun,
+    body: NewConsolidation,
+    status: 201,
+    answer: ConsolidationView,
+    errors: [...REFUSALS, "ramp.assets_insufficient"],
+    handle: (call) =>
+      command(call, async (tx) => {
+        const { chains } = call.services.config;
+        const input = { ...call.body, account: call.params.id, chains };
+        return viewConsolidation(await createConsolidation(tx, call.actor, input));
+      }, { dryRun: call.query.dry_run }),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/consolidations",
+    tag: TAG,
+    summary: "List the consolidations of a ramp",
+    access: "user",
+    params: OfRamp,
+    query: ConsolidationList,
+    status: 200,
+    answer: Page,
+    errors: ["account.not_found", "account.no_ramp"],
+    handle: (call) =>
+      query(call, async (db) => {
+        const input = { ...call.query, account: call.params.id };
+        const found = await listConsolidations(db, call.actor, input);
+        return pageOf(found.page, found.rows.map(viewConsolidation), found.total);
+      }),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/consolidations/{consolidation}",
+    tag: TAG,
+    summary: "Read a consolidation",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: ConsolidationView,
+    errors: ["account.not_found", "account.no_ramp", "consolidation.not_found"],
+    handle: (call) =>
+      query(call, async (db) => {
+        const name = { account: call.params.id, consolidation: call.params.consolidation };
+        return viewConsolidation(await findConsolidation(db, call.actor, name));
+      }),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/accounts/{id}/consolidations/{consolidation}/speed-up",
+    tag: TAG,
+    summary: "Have a consolidation mined sooner",
+    description: "Replaces what was sent by a transaction that spends the same coins at a higher " +
+      "price, within its ceilings or within those given here.",
+    access: "user",
+    cost: "chain",
+    params: ById,
+    body: Hastening,
+    status: 200,
+    answer: ConsolidationView,
+    errors: [...REFUSALS, "consolidation.not_found"],
+    handle: (call) =>
+      command(call, async (tx) => {
+        const { chains } = call.services.config;
+        const name = { account: call.params.id, consolidation: call.params.consolidation };
+        const input = { ...call.body, ...name, chains };
+        return viewConsolidation(await hastenConsolidation(tx, call.actor, input));
+      }),
+  }),
+];
