@@ -36,6 +36,21 @@ export interface ChainConfig {
   testnetNetwork: "testnet" | "signet" | "regtest";
 }
 
+/** Which way the value of an asset may move between its chain and the ledger. */
+export const ASSET_STATES = ["active", "deposit-only", "withdraw-only", "suspended"] as const;
+
+/** What an operator says of an asset; whether it fits the registry is found out at start. */
+export interface AssetSetting {
+  /** Another contract or mint than the registry's, on the asset's main network. */
+  readonly contract?: string;
+  /** What that contract's `symbol()` answers, where it is not what the registry expects. */
+  readonly symbol?: string;
+  /** Which way its value may move. */
+  readonly state?: typeof ASSET_STATES[number];
+  /** Why the state is not active; shown to callers. */
+  readonly reason?: string;
+}
+
 /** All settings of a process. */
 export interface Config {
   port: number;
@@ -61,6 +76,8 @@ export interface Config {
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   chains: Readonly<Record<ChainName, ChainConfig>>;
+  /** By the code of the asset. */
+  assets: Readonly<Record<string, AssetSetting>>;
 }
 
 /** The settings are wrong; `faults` names every one. */
@@ -132,6 +149,7 @@ export function readConfig(
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     chains: readChains(read, env),
+    assets: readAssets(read),
   };
   if (read.faults.length > 0) throw new ConfigError(read.faults);
   return deepFreeze(config);
@@ -231,6 +249,50 @@ function checkRpcUrl(read: Reader, name: string, url: string): boolean {
   if (URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)) return true;
   read.faults.push(`${name} holds an address that does not start with http:// or https://`);
   return false;
+}
+
+/** What may be set of an asset, and what it must look like. */
+const ASSET_FIELDS: Readonly<Record<keyof AssetSetting, { is: RegExp; expected: string }>> = {
+  contract: { is: /^\S{1,128}$/, expected: "an address" },
+  symbol: { is: /^\S.{0,63}$/, expected: "1 to 64 characters" },
+  state: {
+    is: new RegExp(`^(${ASSET_STATES.join("|")})$`),
+    expected: `one of ${ASSET_STATES.join(", ")}`,
+  },
+  reason: { is: /^\S.{0,499}$/, expected: "1 to 500 characters in one line" },
+};
+
+function readAssets(read: Reader): Readonly<Record<string, AssetSetting>> {
+  const text = read.text("ASSETS");
+  if (text === null) return {};
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    given = null;
+  }
+  if (!isObject(given)) {
+    read.faults.push('ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}');
+    return {};
+  }
+  for (const [code, setting] of Object.entries(given)) {
+    for (const fault of faultsOfAsset(setting)) read.faults.push(`ASSETS: ${code}${fault}`);
+  }
+  return given as Record<string, AssetSetting>;
+}
+
+function faultsOfAsset(setting: unknown): string[] {
+  if (!isObject(setting)) return [" is not an object of contract, symbol, state, reason"];
+  return Object.entries(setting).flatMap(([field, value]) => {
+    if (!Object.hasOwn(ASSET_FIELDS, field)) return [`.${field} is not a known setting`];
+    const { is, expected } = ASSET_FIELDS[field as keyof AssetSetting];
+    if (typeof value === "string" && is.test(value)) return [];
+    return [`.${field} is ${JSON.stringify(value)}; ${expected} is expected`];
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function deepFreeze<T>(value: T): T {

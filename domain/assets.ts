@@ -1,6 +1,7 @@
 /**
- * The assets the service knows. A token is its chain and contract, never its symbol. Whether a
- * chain is configured, and how its node fares, is not known here.
+ * The assets the service knows: the registry's, as the operator has set them at start. A token is
+ * its chain and contract, never its symbol. Whether a chain is configured, and how its node fares,
+ * is not known here.
  * @module
  */
 import { type AssetState, HELD, TOKENS } from "./asset_registry.ts";
@@ -43,25 +44,53 @@ const NATIVES: ReadonlyMap<ChainId, Asset> = new Map(
   CHAINS.map((chain) => [chain.id, native(chain)]),
 );
 
-/** Lists every asset by its code. Solana's coin is none: it pays fees but has no accounts. */
-export const ASSETS: ReadonlyMap<string, Asset> = new Map(
-  [...NATIVES.values()].filter((native) => native.code !== "SOL").concat(tokens())
-    .map((asset) => [asset.code, asset]),
-);
+/** Assets by their codes, and tokens by chain and contract. */
+interface AssetBook {
+  readonly byCode: ReadonlyMap<string, Asset>;
+  readonly byContract: ReadonlyMap<string, Asset>;
+}
 
-const BY_CONTRACT: ReadonlyMap<string, Asset> = new Map(
-  [...ASSETS.values()].filter((asset) => asset.contract !== null)
-    .map((token) => [contractKey(token.chain, token.contract!), token]),
-);
+/** The registry as it ships. Solana's coin is no asset: it pays fees but has no accounts. */
+const SHIPPED = [...NATIVES.values()].filter((native) => native.code !== "SOL").concat(tokens());
+
+let book = bookOf(SHIPPED);
+
+/**
+ * Puts assets as the operator has set them in the place of the registry's. Every part of a process
+ * must see the same, so this is done once, before anything is opened, and never again.
+ */
+export function installAssets(changed: readonly Asset[]): void {
+  if (changed.length === 0) return;
+  if (allAssets().some((asset, at) => asset !== SHIPPED[at])) {
+    throw new TypeError("assets are set once, at start");
+  }
+  const byCode = new Map(changed.map((asset) => [asset.code, asset]));
+  book = bookOf(SHIPPED.map((asset) => byCode.get(asset.code) ?? asset));
+}
+
+/** Lists every asset. */
+export function allAssets(): readonly Asset[] {
+  return [...book.byCode.values()];
+}
 
 /** Finds an asset by its code, or null. */
 export function findAsset(code: string): Asset | null {
-  return ASSETS.get(code) ?? null;
+  return book.byCode.get(code) ?? null;
 }
 
 /** Finds the token that a contract or mint is, or null. Hexadecimal may be in any letter case. */
 export function tokenByContract(chain: ChainId, contract: string): Asset | null {
-  return BY_CONTRACT.get(contractKey(chain, contract)) ?? null;
+  return book.byContract.get(contractKey(chain, contract)) ?? null;
+}
+
+/** Tells whether what arrives from the chain may be booked. */
+export function takesDeposits({ state }: Pick<Asset, "state">): boolean {
+  return state === "active" || state === "deposit-only";
+}
+
+/** Tells whether value may be sent out on the chain. */
+export function takesWithdrawals({ state }: Pick<Asset, "state">): boolean {
+  return state === "active" || state === "withdraw-only";
 }
 
 /** Describes a chain's native coin, the one that pays its fees; Solana's is no account asset. */
@@ -116,6 +145,17 @@ function native(chain: ChainFacts): Asset {
   };
 }
 
-function contractKey(chain: ChainId, contract: string): string {
+function bookOf(assets: readonly Asset[]): AssetBook {
+  return {
+    byCode: new Map(assets.map((asset) => [asset.code, asset])),
+    byContract: new Map(
+      assets.filter((asset) => asset.contract !== null)
+        .map((token) => [contractKey(token.chain, token.contract!), token]),
+    ),
+  };
+}
+
+/** Writes a contract as what identifies it. */
+export function contractKey(chain: ChainId, contract: string): string {
   return `${chain} ${chainFacts(chain).family === "evm" ? contract.toLowerCase() : contract}`;
 }

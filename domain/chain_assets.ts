@@ -5,7 +5,7 @@
  */
 import type { Db } from "../db/database.ts";
 import { selectTokenOfCurrency } from "../db/fungible_tokens.ts";
-import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 
 /** An asset on its chain. */
@@ -54,7 +54,7 @@ export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsse
  */
 export function assertSendable(code: string): void {
   const asset = findAsset(code);
-  if (asset === null || asset.state === "active" || asset.state === "withdraw-only") return;
+  if (asset === null || takesWithdrawals(asset)) return;
   throw new DomainError("asset.suspended", asset.reason ?? `${code} cannot be withdrawn now`);
 }
 

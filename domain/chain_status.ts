@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type CursorRow, selectCursors } from "../db/chains.ts";
 import type { Db } from "../db/database.ts";
-import { ASSETS, CHAINS } from "./assets.ts";
+import { allAssets, CHAINS } from "./assets.ts";
 import { type ChainSettings, depthOf, isConfigured, networkOf } from "./places.ts";
 
 /** An asset as shown. */
@@ -39,7 +39,7 @@ export const ChainView = z.object({
 
 /** Lists every asset. */
 export function listAssets(settings: ChainSettings): z.infer<typeof AssetView>[] {
-  return [...ASSETS.values()].map((asset) => ({
+  return allAssets().map((asset) => ({
     code: asset.code,
     class: asset.class,
     chain: asset.chain,

@@ -14,7 +14,7 @@ import {
   type RampRow,
 } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
-import type { Asset } from "./assets.ts";
+import { type Asset, takesDeposits } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
@@ -30,7 +30,7 @@ export function assertReceivable(asset: Asset | null): asserts asset is Asset {
   if (asset === null) {
     throw new DomainError("asset.unknown", "a virtual currency lives on no chain");
   }
-  if (asset.state === "suspended" || asset.state === "withdraw-only") {
+  if (!takesDeposits(asset)) {
     throw new DomainError("asset.suspended", asset.reason ?? `${asset.code} takes no deposits`);
   }
 }

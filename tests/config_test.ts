@@ -96,3 +96,30 @@ Deno.test("readConfig() requires keys with a database of one's own, but no maste
   equal(faultsOf({ DATABASE_URL, WORKERS: "off" }).length, 1);
   equal(faultsOf({ DATABASE_URL, PLATFORM_KEY, WORKERS: "off" }).length, 0);
 });
+
+Deno.test("readConfig() reads what is set of assets", () => {
+  const set = { USDC: { state: "suspended", reason: "under review" }, GMC: { contract: "0x1" } };
+  deepEqual(readConfig({ ASSETS: JSON.stringify(set) }, false).assets, set);
+  deepEqual(readConfig({}, false).assets, {});
+});
+
+Deno.test("readConfig() names every fault of what is set of assets", () => {
+  for (const text of ["{", "[]", "null", '"USDC"', "1"]) {
+    deepEqual(faultsOf({ ASSETS: text }), [
+      'ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}',
+    ]);
+  }
+  const set = {
+    USDC: { state: "off", decimals: 6, reason: "" },
+    USDT: "suspended",
+    BAT: { contract: 7, symbol: "two\nlines" },
+  };
+  deepEqual(faultsOf({ ASSETS: JSON.stringify(set) }), [
+    'ASSETS: USDC.state is "off"; one of active, deposit-only, withdraw-only, suspended is expected',
+    "ASSETS: USDC.decimals is not a known setting",
+    'ASSETS: USDC.reason is ""; 1 to 500 characters in one line is expected',
+    "ASSETS: USDT is not an object of contract, symbol, state, reason",
+    "ASSETS: BAT.contract is 7; an address is expected",
+    'ASSETS: BAT.symbol is "two\\nlines"; 1 to 64 characters is expected',
+  ]);
+});
