@@ -79,13 +79,13 @@ export async function createConsolidation(
   input: NewConsolidation & { account: string; chains: ChainSettings },
 ): Promise<ConsolidationRow> {
   const field = await fieldOf(tx, actor, input);
-  const { account, asset, gathering, place, address } = field;
+  const { account, asset, place, address } = field;
   const ceilings = ceilingsOf(field, input);
   const { total } = await selectConsolidations(tx, account.id, OPEN);
   if (total > 0) throw stillOpen();
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
   assertRate(field, ceilings, quote);
-  const { coins, units, estimate } = await appraise(tx, actor, field, quote, input.chains);
+  const { coins, units, estimate } = await appraise(tx, field, quote, input.chains);
   if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
     const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
     throw new DomainError("condition.failed", why);
@@ -114,7 +114,7 @@ export async function createConsolidation(
     speed: input.speed,
     max_fee: ceilings.maxFee,
     max_fee_rate: ceilings.maxFeeRate,
-    coins: Math.min(coins, gathering.coinsMax),
+    coins,
     amount: fromUnits(units, asset.decimals),
     estimate,
     order_id: order,
@@ -191,7 +191,6 @@ export function priceAt(rate: bigint, size: bigint): bigint {
 /** Finds out what would be gathered, by the coins and prices that workers last saw. */
 async function appraise(
   tx: Tx,
-  actor: Actor,
   { asset, gathering, place, address, account }: Field,
   quote: QuoteRow,
   chains: ChainSettings,

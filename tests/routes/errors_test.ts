@@ -35,6 +35,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "address.not_found": "routes/deposits_test.ts",
   "withdrawal.not_found": "routes/withdrawals_test.ts",
+  "consolidation.not_found": "routes/consolidations_test.ts",
   "deposit.not_found": "workers/scanner_test.ts",
   "ramp.not_found": "routes/accounts_test.ts",
   "rate.not_found": "routes/rates_test.ts",
@@ -52,6 +53,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "upstream.failed": "workers/withdrawals_test.ts",
   "chain.not_configured": "routes/deposits_test.ts",
   "chain.stale": "routes/withdrawals_test.ts",
+  "version.conflict": "routes/consolidations_test.ts",
 };
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
@@ -63,7 +65,6 @@ const UNBUILT: readonly ErrorCode[] = [
   "company.not_found",
   "rate.unavailable",
   "entity.deleted",
-  "version.conflict",
   "recipient.missing",
   "recipient.no_interaction",
   "extension.disabled",
