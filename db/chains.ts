@@ -140,3 +140,22 @@ export async function deleteBlocks(
     delete from chain_blocks where chain = ${place.chain} and network = ${place.network}
       and (height < ${keep.from} or height > ${keep.to})`;
 }
+
+/** Whether a contract has proven to be an asset's. */
+export async function selectTokenProof(
+  db: Db,
+  of: PlaceKey & { contract: string; asset: string },
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
+      and contract = ${of.contract} and asset = ${of.asset}`;
+  return rows.length > 0;
+}
+
+/** Notes that a contract has proven to be an asset's. */
+export async function insertTokenProof(
+  db: Db,
+  proof: PlaceKey & { contract: string; asset: string; created_at: number },
+): Promise<void> {
+  await db`insert into token_proofs ${db(proof)} on conflict do nothing`;
+}

@@ -31,6 +31,9 @@ export interface DepositRow extends PlaceKey {
   created_at: number;
 }
 
+/** A pending deposit with the scale of its account. */
+export type PendingRow = DepositRow & { decimals: number };
+
 /** Whose an address is. */
 export interface TargetRow {
   address: string;
@@ -38,6 +41,8 @@ export interface TargetRow {
   asset: string;
   owner: string | null;
   data: Record<string, unknown>;
+  /** Whether it is the address of a ramp itself, where the coins for fees lie too. */
+  ramp: boolean;
   /** Blocks up to here do not count for an address that is only watched; null for our own. */
   since: number | null;
 }
@@ -73,6 +78,10 @@ function columns(db: Db) {
   return db`${db(COLUMNS)}, block::float8 as block, matures_at::float8 as matures_at`;
 }
 
+function decimals(db: Db) {
+  return db`(select a.decimals from accounts a where a.id = deposits.account) as decimals`;
+}
+
 /** Lists every address of a place that value may arrive at, with the codes of their assets. */
 export async function selectWatched(
   db: Db,
@@ -84,6 +93,43 @@ export async function selectWatched(
     union all
     select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null`;
+}
+
+/** Lists the assets of a place that something pending is of. */
+export async function selectPendingAssets(db: Db, place: PlaceKey): Promise<string[]> {
+  const rows = await db<{ asset: string }[]>`
+    select distinct asset from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'`;
+  return rows.map((row) => row.asset);
+}
+
+/** What may not be booked of an asset now, and why. */
+export interface Hold {
+  asset: string;
+  /** What came under this contract may; null: nothing may. */
+  except: string | null;
+  error: Record<string, unknown>;
+}
+
+/** Marks pending deposits that may not be booked now, and clears the mark of those that may again. */
+export async function holdDeposits(
+  db: Db,
+  place: PlaceKey,
+  holds: readonly Hold[],
+  code: string,
+): Promise<void> {
+  await db`
+    with judged as (
+      select d.id, (select h.error from jsonb_to_recordset(${db.json(holds as never)})
+          h(asset text, "except" text, error jsonb)
+        where h.asset = d.asset and (h.except is null or h.except is distinct from d.contract)
+        limit 1) as error
+      from deposits d
+      where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
+        and (d.error is null or d.error->>'code' = ${code})
+    )
+    update deposits d set error = j.error, updated_at = now() from judged j
+    where d.id = j.id and d.error is distinct from j.error`;
 }
 
 /** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
@@ -103,11 +149,12 @@ export async function selectTargets(
   addresses: readonly string[],
 ): Promise<TargetRow[]> {
   return await tx<TargetRow[]>`
-    select address, account, asset, owner, data, null::float8 as since from addresses
+    select address, account, asset, owner, data, derivation_key = 0 as ramp, null::float8 as since
+    from addresses
     where chain = ${place.chain} and network = ${place.network}
       and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
     union all
-    select e.address, e.account, a.asset, a.owner, '{}'::jsonb, e.since::float8
+    select e.address, e.account, a.asset, a.owner, '{}'::jsonb, false, e.since::float8
     from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
       and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
@@ -200,9 +247,9 @@ export async function selectRipe(
   db: Db,
   place: PlaceKey,
   at: { settled: number; head: number; after: string | null; limit: number },
-): Promise<DepositRow[]> {
-  return await db<DepositRow[]>`
-    select ${columns(db)} from deposits
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columns(db)}, ${decimals(db)} from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
       and error is null and (${at.after}::uuid is null or id > ${at.after}::uuid)
@@ -214,9 +261,9 @@ export async function selectDetached(
   db: Db,
   place: PlaceKey,
   limit: number,
-): Promise<DepositRow[]> {
-  return await db<DepositRow[]>`
-    select ${columns(db)} from deposits
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columns(db)}, ${decimals(db)} from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block is null
     order by id limit ${limit}`;

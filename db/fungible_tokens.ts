@@ -1,4 +1,5 @@
 /** Statements on fungible tokens: those deployed here, and those that others made. @module */
+import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
 
 /** A token as stored; supply in whole units. */
@@ -22,6 +23,8 @@ export interface TokenRow {
   fee: string | null;
   order_id: string | null;
   external: boolean;
+  /** What came to the ramp's address up to this block is part of the supply; null for nothing. */
+  since: number | null;
   data: Record<string, unknown>;
   owner: string;
   error: unknown;
@@ -54,34 +57,39 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
+/** Heights are int8, which the driver gives as text; as float8 they are exact numbers. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)}, since::float8 as since`;
+}
+
 /** What a new token consists of. */
-export type NewTokenRow = Omit<TokenRow, "error" | "deleted_at" | "updated_at" | "hash">;
+export type NewTokenRow = Omit<TokenRow, "error" | "deleted_at" | "updated_at" | "hash" | "since">;
 
 /** Adds a token. */
 export async function insertToken(tx: Tx, token: NewTokenRow): Promise<TokenRow> {
   const [row] = await tx<TokenRow[]>`
     insert into fungible_tokens ${tx({ ...token, data: tx.json(token.data as never) })}
-    returning ${tx(COLUMNS)}`;
+    returning ${columns(tx)}`;
   return row;
 }
 
 /** Reads a token. */
 export async function selectToken(db: Db, id: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens where id = ${id}`;
+    select ${columns(db)} from fungible_tokens where id = ${id}`;
   return row ?? null;
 }
 
 /** Reads tokens by their ids, deleted ones too. */
 export async function selectTokens(db: Db, ids: string[]): Promise<TokenRow[]> {
   return await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens where id = any (${ids}::uuid[])`;
+    select ${columns(db)} from fungible_tokens where id = any (${ids}::uuid[])`;
 }
 
 /** Reads the token of a virtual currency. */
 export async function selectTokenByCurrency(db: Db, currency: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens
+    select ${columns(db)} from fungible_tokens
     where currency = ${currency} and status = 'registered'`;
   return row ?? null;
 }
@@ -89,14 +97,27 @@ export async function selectTokenByCurrency(db: Db, currency: string): Promise<T
 /** Reads the token with a symbol, suffix included. */
 export async function selectTokenBySymbol(db: Db, symbol: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens where symbol = ${symbol} and status <> 'failed'`;
+    select ${columns(db)} from fungible_tokens where symbol = ${symbol} and status <> 'failed'`;
+  return row ?? null;
+}
+
+/** Reads the token of a contract. */
+export async function selectTokenByContract(
+  db: Db,
+  place: PlaceKey,
+  contract: string,
+): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens
+    where chain = ${place.chain} and network = ${place.network} and contract = ${contract}
+      and status <> 'failed'`;
   return row ?? null;
 }
 
 /** Reads the token behind a virtual currency, named by the currency's name. */
 export async function selectTokenOfCurrency(db: Db, name: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens
+    select ${columns(db)} from fungible_tokens
     where status = 'registered' and currency = (select id from currencies where name = ${name})`;
   return row ?? null;
 }
@@ -104,7 +125,7 @@ export async function selectTokenOfCurrency(db: Db, name: string): Promise<Token
 /** Reads the token of an order that deploys. */
 export async function selectTokenOfOrder(db: Db, order: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
-    select ${db(COLUMNS)} from fungible_tokens where order_id = ${order}`;
+    select ${columns(db)} from fungible_tokens where order_id = ${order}`;
   return row ?? null;
 }
 
@@ -112,14 +133,43 @@ export async function selectTokenOfOrder(db: Db, order: string): Promise<TokenRo
 export async function updateToken(
   tx: Tx,
   id: string,
-  change: Partial<Pick<TokenRow, "status" | "hash" | "contract" | "currency" | "fee" | "error">> & {
-    updated_at: number;
-  },
+  change:
+    & Partial<
+      Pick<TokenRow, "status" | "hash" | "contract" | "currency" | "fee" | "since" | "error">
+    >
+    & {
+      updated_at: number;
+    },
 ): Promise<TokenRow> {
   const { error, ...rest } = change;
   const noted = error === undefined ? {} : { error: tx.json(error as never) };
   const [row] = await tx<TokenRow[]>`
     update fungible_tokens set ${tx({ ...rest, ...noted } as never)}
-    where id = ${id} returning ${tx(COLUMNS)}`;
+    where id = ${id} returning ${columns(tx)}`;
   return row;
+}
+
+/** A token of the realm's own, and where it is kept. */
+export interface KeptToken {
+  contract: string;
+  /** Name of the virtual currency. */
+  symbol: string;
+  decimals: number;
+  /** Address of the ramp that deployed or registered it. */
+  address: string;
+  /** The account of the currency: what comes back belongs there. */
+  account: string;
+  owner: string | null;
+  since: number | null;
+}
+
+/** Lists the registered tokens of a place with the addresses that they are kept at. */
+export async function selectKeptTokens(db: Db, place: PlaceKey): Promise<KeptToken[]> {
+  return await db<KeptToken[]>`
+    select t.contract, t.symbol, t.decimals, d.address, a.id as account, a.owner,
+      t.since::float8 as since
+    from fungible_tokens t join currencies c on c.id = t.currency
+      join accounts a on a.id = c.account join addresses d on d.account = t.account
+    where t.chain = ${place.chain} and t.network = ${place.network} and t.status = 'registered'
+    order by t.id`;
 }

@@ -2,7 +2,7 @@
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
 
-/** An address whose balances are to be read, with what its coin balance was before. */
+/** An address, ours or watched, whose balances are to be read, with its coin balance before. */
 export interface HoldingTarget {
   address: string;
   asset: string;
@@ -14,20 +14,27 @@ export interface HoldingTarget {
 
 /**
  * Lists addresses to look at: ramps' own, those where something moved since a height, and of the
- * rest the ones that were not looked at for longest.
+ * rest the ones that were not looked at for longest. Addresses that are watched for others are
+ * among them where they are watched for the chain's own coin.
  */
 export async function selectHoldingTargets(
   db: Db,
   place: PlaceKey,
-  of: { since: number; stale: number },
+  of: { since: number; stale: number; native: string },
 ): Promise<HoldingTarget[]> {
   return await db<HoldingTarget[]>`
-    with mine as (
-      select a.account, a.address, a.asset, a.derivation_key, h.amount::text as amount,
+    with named as (
+      select account, address, asset, derivation_key from addresses
+      where chain = ${place.chain} and network = ${place.network}
+      union all
+      select account, address, currency, null from external_addresses
+      where chain = ${place.chain} and network = ${place.network} and deleted_at is null
+        and currency = ${of.native}
+    ), mine as (
+      select n.account, n.address, n.asset, n.derivation_key, h.amount::text as amount,
         h.height::float8 as height
-      from addresses a left join holdings h on h.chain = a.chain and h.network = a.network
-        and h.address = a.address and h.contract = ''
-      where a.chain = ${place.chain} and a.network = ${place.network}
+      from named n left join holdings h on h.chain = ${place.chain}
+        and h.network = ${place.network} and h.address = n.address and h.contract = ''
     ), hot as (
       select address from mine where derivation_key = 0
       union select d.address from deposits d where d.chain = ${place.chain}

@@ -77,11 +77,16 @@ export async function sumCoins(
     where a.chain = ${place.chain} and a.network = ${place.network} group by a.address`;
 }
 
-/** Freezes the ramps behind some ramp and deposit accounts; watched accounts have none. */
-export async function freezeRamps(tx: Tx, accounts: readonly string[]): Promise<void> {
+/** Freezes the ramps behind some addresses; those that are only watched have none. */
+export async function freezeRamps(
+  tx: Tx,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<void> {
   await tx`
     update accounts set frozen = true, updated_at = now()
     where not frozen and type = 'ramp' and id in (
-      select coalesce(a.ramp, a.id) from accounts a
-      where a.id = any (${`{${accounts.join(",")}}`}::text::uuid[]))`;
+      select a.ramp from addresses a
+      where a.chain = ${place.chain} and a.network = ${place.network}
+        and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
 }

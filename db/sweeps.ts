@@ -8,7 +8,10 @@ export interface SweepRow extends PlaceKey {
   account: string;
   ramp: string;
   state: "new" | "waiting" | "topping" | "topped" | "sweeping" | "done" | "failed";
+  /** What left the deposit address for the ramp. */
   amount: string | null;
+  /** What reached the ramp: less where the token keeps a part. */
+  arrived: string | null;
   fee: string | null;
   gas_order: string | null;
   order_id: string | null;
@@ -20,7 +23,7 @@ export interface SweepRow extends PlaceKey {
 
 /** What may change of a sweep. */
 export type SweepChange = Partial<
-  Pick<SweepRow, "state" | "amount" | "fee" | "gas_order" | "order_id" | "hash">
+  Pick<SweepRow, "state" | "amount" | "arrived" | "fee" | "gas_order" | "order_id" | "hash">
 >;
 
 const COLUMNS = [
@@ -31,6 +34,7 @@ const COLUMNS = [
   "network",
   "state",
   "amount",
+  "arrived",
   "fee",
   "gas_order",
   "order_id",
@@ -115,6 +119,39 @@ export async function selectForgotten(
       and d.updated_at < now() - make_interval(secs => ${of.seconds})
     limit ${of.limit}`;
   return rows.map((row) => row.account);
+}
+
+/** Lists sweeps of a place that are through on the chain, and whose booking was lost. */
+export async function selectUnsettled(
+  db: Db,
+  place: PlaceKey,
+  of: { seconds: number; limit: number },
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select s.id from sweeps s join orders o on o.id = s.order_id
+    where s.chain = ${place.chain} and s.network = ${place.network} and s.state = 'sweeping'
+      and o.state = 'done' and o.updated_at < now() - make_interval(secs => ${of.seconds})
+    limit ${of.limit}`;
+  return rows.map((row) => row.id);
+}
+
+/** What a sweep is through with on its chain, in base units, and between which addresses. */
+export interface SweptRow extends PlaceKey {
+  hash: string;
+  contract: string;
+  from_address: string;
+  to_address: string;
+}
+
+/** Reads what a token's sweep has moved, to be measured; null if nothing waits to be booked. */
+export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow | null> {
+  const [row] = await db<SweptRow[]>`
+    select s.chain, s.network, o.hash, o.contract, d.address as from_address,
+      r.address as to_address
+    from sweeps s join orders o on o.id = s.order_id join addresses d on d.account = s.account
+      join addresses r on r.account = s.ramp
+    where s.id = ${sweep} and s.state = 'sweeping' and o.state = 'done'`;
+  return row ?? null;
 }
 
 /** Puts off the next look at sweeps that wait. */

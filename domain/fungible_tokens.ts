@@ -4,12 +4,13 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount, selectSystemTotal } from "../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import { selectCurrencyByName } from "../db/currencies.ts";
 import type { Db, Tx } from "../db/database.ts";
 import {
   insertToken,
   selectToken,
+  selectTokenByContract,
   selectTokenByCurrency,
   selectTokenBySymbol,
   type TokenRow,
@@ -19,14 +20,23 @@ import { selectRamp } from "../db/ramps.ts";
 import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { parseContract } from "./addresses.ts";
-import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
 import { createCurrency, NewCurrency } from "./currencies.ts";
 import { Id, text } from "./entity.ts";
-import { DomainError } from "./errors.ts";
+import { DomainError, type ErrorCode } from "./errors.ts";
 import { priceOf } from "./fees.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
-import { add, Amount, AmountOrZero, assertScale, compare, fromUnits, toUnits } from "./money.ts";
+import {
+  add,
+  Amount,
+  AmountOrZero,
+  assertScale,
+  compare,
+  fromUnits,
+  toUnits,
+  trim,
+} from "./money.ts";
 import { createOrder } from "./orders.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
@@ -180,6 +190,11 @@ async function adoptToken(
   assertScale(supply, decimals, "/supply");
   const parsed = await parseContract(place.chain, input.contract_address!);
   if (!parsed.ok) throw new DomainError("address.invalid", `not a contract: ${parsed.reason}`);
+  const known = place.network === "main" ? tokenByContract(place.chain, parsed.address) : null;
+  if (known !== null) {
+    throw new DomainError("token.invalid", `it is the contract of the asset ${known.code}`);
+  }
+  await assertContractFree(tx, place, parsed.address);
   const symbol = input.symbol.endsWith(suffix) ? input.symbol : `${input.symbol}${suffix}`;
   await assertFree(tx, symbol);
   const token = await insertToken(tx, {
@@ -198,30 +213,37 @@ async function adoptToken(
   return token;
 }
 
-/**
- * Registers a token of another's making, or says why not, by what its contract tells.
- *
- * @param told null if no contract lives there; `supply` in base units
- */
-export async function concludeCheck(
-  tx: Tx,
-  worker: Actor,
-  id: string,
-  told: { decimals: number | null; supply: bigint | null; name: string | null } | null,
-): Promise<void> {
-  const token = await selectToken(tx, id);
-  if (token === null || token.status !== "pending") return;
-  const fault = faultOf(token, told);
-  if (fault === null) {
-    // It is made for whoever asked for it.
-    await link(tx, { ...worker, user: token.owner, kind: "user" }, token);
-    return;
-  }
-  const error = { code: "token.invalid", title: "Token invalid", status: 422, detail: fault };
-  await updateToken(tx, id, { status: "failed", error, updated_at: worker.at });
+/** What was found out about a token of another's making. */
+export interface TokenFindings {
+  id: string;
+  /** What its contract says; null if none lives there. `supply` in base units. */
+  told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
+  /** The newest block then: what came to the ramp up to it is part of the supply registered. */
+  height: number;
 }
 
-function faultOf(token: TokenRow, told: Parameters<typeof concludeCheck>[3]): string | null {
+/** Registers a token of another's making, or says why not, by what its contract tells. */
+export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings): Promise<void> {
+  const token = await selectToken(tx, found.id);
+  if (token === null || token.status !== "pending") return;
+  const fail = (code: "token.invalid" | "currency.taken", title: string, detail: string) => {
+    const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
+    return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
+  };
+  const fault = faultOf(token, found.told);
+  if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
+  // It is made for whoever asked for it.
+  const owner: Actor = { ...worker, user: token.owner, kind: "user" };
+  try {
+    await tx.savepoint((sp) => link(sp, owner, { ...token, since: found.height }));
+  } catch (error) {
+    // Somebody took the name meanwhile: nothing was made, and nothing ever can be.
+    if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;
+    await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
+  }
+}
+
+function faultOf(token: TokenRow, told: TokenFindings["told"]): string | null {
   if (told === null) return "no contract lives at this address";
   if (told.decimals === null || told.supply === null) return "the contract is no token";
   if (told.decimals !== token.decimals) {
@@ -235,27 +257,31 @@ function faultOf(token: TokenRow, told: Parameters<typeof concludeCheck>[3]): st
 async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
   const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
-  const change = { status: "registered" as const, currency: currency.id, updated_at: actor.at };
-  return await updateToken(tx, token.id, change);
+  return await updateToken(tx, token.id, {
+    status: "registered",
+    currency: currency.id,
+    since: token.since,
+    updated_at: actor.at,
+  });
 }
 
 /**
- * Refuses to issue more of a token's currency than there is of the token.
+ * Refuses to issue more of a token's currency than there is of the token. What was withdrawn is
+ * still issued: it circulates on the chain, and may come back.
  *
  * @param more in whole units
  * @throws {DomainError} ramp.assets_insufficient
  */
 export async function assertSupplyLaw(
   tx: Tx,
-  currency: { id: string; name: string },
+  currency: { id: string; supply: string },
   more: string,
 ): Promise<void> {
   const token = await selectTokenByCurrency(tx, currency.id);
   if (token === null) return;
-  const world = await selectSystemTotal(tx, "world", currency.name);
-  const circulating = world.startsWith("-") ? world.slice(1) : "0";
-  if (compare(add(circulating, more), token.supply) <= 0) return;
-  const why = `only ${token.supply} of the token exist, and ${circulating} circulate`;
+  if (compare(add(currency.supply, more), token.supply) <= 0) return;
+  const [exist, issued] = [trim(token.supply), trim(currency.supply)];
+  const why = `only ${exist} of the token exist, and ${issued} are issued`;
   throw new DomainError("ramp.assets_insufficient", why);
 }
 
@@ -285,6 +311,13 @@ async function assertFree(tx: Tx, symbol: string): Promise<void> {
   if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);
 }
 
+/** A contract that is registered twice would be owed twice. */
+async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): Promise<void> {
+  const taken = await selectTokenByContract(tx, place, contract);
+  if (taken === null) return;
+  throw new DomainError("token.invalid", `it is the contract of ${taken.symbol} already`);
+}
+
 function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlace) {
   const common = { chain, network, currency: null, status: "pending" as const, data: {} };
   return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
@@ -299,12 +332,13 @@ export async function findDeployed(db: Db, id: string): Promise<unknown | null> 
 /**
  * Answers a registration once it is decided; null until then.
  *
- * @throws {DomainError} token.invalid
+ * @throws {DomainError} token.invalid, currency.taken
  */
 export async function findRegistered(db: Db, id: string): Promise<unknown | null> {
   const row = await selectToken(db, id);
   if (row?.status === "failed") {
-    throw new DomainError("token.invalid", (row.error as { detail: string }).detail);
+    const { code, detail } = row.error as { code: ErrorCode; detail: string };
+    throw new DomainError(code, detail);
   }
   return row?.status === "registered" ? viewRegistered(row) : null;
 }

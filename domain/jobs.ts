@@ -11,6 +11,7 @@ export interface JobPayloads {
   "ramp.open": { account: string };
   "token.check": { token: string };
   "deposit.forward": { account: string };
+  "deposit.swept": { sweep: string };
   "deposit.rescan": {
     chain: ChainId;
     testnet: boolean;

@@ -12,33 +12,14 @@ import {
   updateHalted,
 } from "../db/chains.ts";
 import type { Tx } from "../db/database.ts";
-import {
-  type DepositRow,
-  detachAbove,
-  markDepositError,
-  type SeenDeposit,
-  selectOwnTransactions,
-  selectTargets,
-  upsertDeposits,
-} from "../db/deposits.ts";
+import { type DepositRow, detachAbove, markDepositError, upsertDeposits } from "../db/deposits.ts";
 import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sightings.ts";
+import { deleteFoundStrays, deleteStraysAbove, upsertStrays } from "../db/strays.ts";
 import type { Actor } from "./actor.ts";
-import { findAsset } from "./assets.ts";
+import { type SeenTransfer, sortArrivals } from "./arrivals.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
-import { newIds } from "./ids.ts";
-import { fromUnits } from "./money.ts";
 
-/** Value that arrived, as a chain adapter tells it; amount in base units. */
-export interface SeenTransfer {
-  readonly hash: string;
-  readonly index: number;
-  readonly from: string | null;
-  readonly to: string;
-  readonly contract: string | null;
-  readonly amount: bigint;
-  readonly block: { readonly height: number; readonly hash: string } | null;
-  readonly maturesAt: number | null;
-}
+export { type SeenTransfer } from "./arrivals.ts";
 
 /** A stretch of scanned blocks that link to each other. */
 export interface Stretch {
@@ -54,8 +35,6 @@ export interface Stretch {
 
 /** Blocks that are remembered below the cursor, to find where a reorganisation began. */
 export const WINDOW = 1024;
-/** Purposes of our own transactions whose arrivals are no deposits. */
-const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
 
 /** Records a stretch of blocks and moves the cursor; false if the cursor stood elsewhere. */
 export async function recordStretch(
@@ -73,7 +52,10 @@ export async function recordStretch(
   return true;
 }
 
-/** Records transfers as pending deposits; those of our own making are none. */
+/**
+ * Records transfers: as pending deposits, or as strays where they are of another asset than their
+ * address is for. Those of our own making are neither.
+ */
 export async function recordTransfers(
   tx: Tx,
   actor: Actor,
@@ -82,42 +64,11 @@ export async function recordTransfers(
 ): Promise<void> {
   const { transfers } = seen;
   if (transfers.length === 0) return;
-  const targets = new Map(
-    (await selectTargets(tx, place, transfers.map((one) => one.to)))
-      .map((target) => [target.address, target]),
-  );
-  const own = new Map(
-    (await selectOwnTransactions(tx, place, transfers.map((one) => one.hash)))
-      .map((sent) => [sent.hash, sent]),
-  );
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
-  const { ids, at } = newIds(actor.at, transfers.length);
-  const deposits = transfers.flatMap((transfer, place): SeenDeposit[] => {
-    const target = targets.get(transfer.to);
-    const asset = target === undefined ? null : findAsset(target.asset);
-    if (target === undefined || asset === null || asset.contract !== transfer.contract) return [];
-    const sent = own.get(transfer.hash);
-    const height = transfer.block?.height ?? null;
-    if (target.since !== null && height !== null && height <= target.since) return [];
-    if (sent !== undefined && (INWARD.has(sent.purpose) || sent.sender === transfer.to)) return [];
-    return [{
-      id: ids[place],
-      hash: transfer.hash,
-      index: transfer.index,
-      account: target.account,
-      address: transfer.to,
-      asset: asset.code,
-      contract: transfer.contract,
-      amount: fromUnits(transfer.amount, asset.decimals),
-      sender: transfer.from,
-      block: height,
-      block_hash: transfer.block?.hash ?? null,
-      matures_at: transfer.maturesAt,
-      address_data: Object.keys(target.data).length === 0 ? null : target.data,
-      owner: target.owner,
-    }];
-  });
+  const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
+  if (strays.length > 0) await upsertStrays(tx, place, strays, at);
   if (deposits.length === 0) return;
+  await deleteFoundStrays(tx, place, deposits.map(({ hash, index }) => ({ hash, index })));
   for (const row of await upsertDeposits(tx, place, deposits, at)) {
     await tellDeposit(tx, actor, "deposit.pending", row);
   }
@@ -142,6 +93,7 @@ export async function rollBack(
   if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
   await deleteBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
+  await deleteStraysAbove(tx, place, to.ancestor.height);
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");
   for (const row of lost) {
@@ -153,7 +105,7 @@ export async function rollBack(
     await tellDeposit(tx, actor, "deposit.orphaned", { ...row, error });
   }
   if (lost.length > 0) {
-    await freezeRamps(tx, [...new Set(lost.map((row) => row.account))]);
+    await freezeRamps(tx, place, [...new Set(lost.map((row) => row.address))]);
   }
   return lost;
 }

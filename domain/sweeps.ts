@@ -6,6 +6,7 @@
  */
 import type { Tx } from "../db/database.ts";
 import { selectDeposit } from "../db/deposits.ts";
+import { selectOrder } from "../db/orders.ts";
 import {
   type ForwardRow,
   joinSweep,
@@ -16,6 +17,7 @@ import {
   selectForgotten,
   selectForward,
   selectSwept,
+  selectUnsettled,
   type SweepRow,
   touchSweeps,
   updateSweep,
@@ -23,7 +25,7 @@ import {
 import type { Actor } from "./actor.ts";
 import type { Network } from "./addresses.ts";
 import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
-import { settleApp } from "./deposit_apps.ts";
+import { noteDeposit, settleApp } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
@@ -59,6 +61,9 @@ export async function forwardLater(
 /** Takes up sweeps that wait for a better moment, and those that were lost. */
 export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Promise<void> {
   const of = { seconds: PATIENCE_S, limit: REVIVED_AT_ONCE };
+  for (const sweep of await selectUnsettled(tx, place, of)) {
+    await enqueue(tx, actor, "deposit.swept", { sweep }, { dedupe: sweep });
+  }
   const accounts = await selectForgotten(tx, place, of);
   if (accounts.length === 0) return;
   await touchSweeps(tx, accounts);
@@ -86,6 +91,8 @@ export async function stepSweep(
   if (sweep.state === "topping" || sweep.state === "sweeping") return;
   await joinSweep(tx, account, sweep.id);
   if (step.do === "wait") return void await updateSweep(tx, sweep.id, { state: "waiting" });
+  // What failed before is being tried again.
+  await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
   if (step.do === "top up") {
@@ -119,7 +126,15 @@ export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promis
   if (sweep.order_id !== order.id) return;
   const forward = (await selectForward(tx, sweep.account))!;
   const fee = await bookFee(tx, actor, forward, order);
-  if (order.state === "done") return await settleDone(tx, actor, sweep, { order, forward, fee });
+  if (order.state === "done" && order.contract === "") {
+    const moved = BigInt(order.amount ?? 0);
+    return await settleDone(tx, actor, sweep, { order, forward, fee, arrived: moved });
+  }
+  if (order.state === "done") {
+    // A token may keep a part on the way: what arrived is measured before anything is booked.
+    await updateSweep(tx, sweep.id, { fee, hash: order.hash });
+    return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
+  }
   const error = trouble("upstream.failed", order.error ?? "the transaction did not come through");
   await leaveSweep(tx, sweep.id);
   await markSweepFailed(tx, sweep.id, error);
@@ -136,21 +151,42 @@ async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow)
   await forwardLater(tx, actor, sweep.account, runAt);
 }
 
+/**
+ * Books a token's sweep by what really reached the ramp, in a transaction that holds the gate.
+ *
+ * @param found.arrived base units
+ */
+export async function settleSwept(
+  tx: Tx,
+  actor: Actor,
+  found: { sweep: string; arrived: bigint },
+): Promise<void> {
+  const sweep = await lockSweep(tx, found.sweep);
+  if (sweep === null || sweep.state !== "sweeping" || sweep.order_id === null) return;
+  const order = await selectOrder(tx, sweep.order_id);
+  if (order?.state !== "done") return;
+  const forward = (await selectForward(tx, sweep.account))!;
+  const { arrived } = found;
+  await settleDone(tx, actor, sweep, { order, forward, fee: sweep.fee, arrived });
+}
+
 async function settleDone(
   tx: Tx,
   actor: Actor,
   sweep: SweepRow,
-  of: { order: OrderRow; forward: ForwardRow; fee: string | null },
+  of: { order: OrderRow; forward: ForwardRow; fee: string | null; arrived: bigint },
 ): Promise<void> {
   const { order, forward } = of;
   const { free } = (await selectForward(tx, sweep.account))!;
   const sent = fromUnits(BigInt(order.amount ?? 0), forward.decimals);
+  const arrived = fromUnits(of.arrived, forward.decimals);
   const amount = compare(sent, free) < 0 ? sent : free;
   const seal = { chain: sweep.chain, network: sweep.network, hash: order.hash, sweep: sweep.id };
   if (compare(amount, "0") > 0) {
     const { account, ramp, serves } = forward;
     const move = { type: "forward" as const, amount, seal };
     await postMove(tx, actor, { ...move, source: account, destination: ramp }, { force: true });
+    await bookLoss(tx, actor, forward, { amount: subtract(sent, arrived), seal });
     if (serves !== null) {
       await postMove(tx, actor, { ...move, source: ramp, destination: serves }, { force: true });
     }
@@ -158,6 +194,7 @@ async function settleDone(
   const done = await updateSweep(tx, sweep.id, {
     state: "done",
     amount,
+    arrived,
     fee: of.fee,
     hash: order.hash,
   });
@@ -168,6 +205,23 @@ async function settleDone(
   // More may have come in on the way.
   if (compare(subtract(free, amount), "0") > 0) await forwardLater(tx, actor, sweep.account);
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
+}
+
+/** What a token kept on the way is gone from the ramp; the fees bear it, like what a chain takes. */
+async function bookLoss(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  lost: { amount: string; seal: Record<string, unknown> },
+): Promise<void> {
+  if (compare(lost.amount, "0") <= 0) return;
+  const asset = { code: forward.asset, decimals: forward.decimals, testnet: forward.testnet };
+  const fees = await counterparty(tx, actor, "fees", asset);
+  const world = await counterparty(tx, actor, "world", asset);
+  const move = { type: "fee" as const, ...lost };
+  const { ramp } = forward;
+  await postMove(tx, actor, { ...move, source: fees, destination: ramp }, { force: true });
+  await postMove(tx, actor, { ...move, source: ramp, destination: world }, { force: true });
 }
 
 /**
@@ -191,11 +245,11 @@ async function bookFee(
   const charged = compare(fee, forward.free) < 0 ? fee : forward.free;
   if (compare(charged, "0") <= 0) return fee;
   const { testnet } = forward;
-  const fees = await counterparty(tx, actor, "fees", { code: asset.code, decimals, testnet });
+  const world = await counterparty(tx, actor, "world", { code: asset.code, decimals, testnet });
   await postMove(tx, actor, {
     type: "fee",
     source: forward.account,
-    destination: fees,
+    destination: world,
     amount: charged,
     seal: { chain: forward.chain, network: forward.network, hash: order.hash },
   }, { force: true });

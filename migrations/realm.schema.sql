@@ -483,6 +483,7 @@ table fungible_tokens (
   fee numeric
   order_id uuid
   external boolean not null
+  since bigint
   data jsonb not null default '{}'::jsonb
   owner uuid not null
   error jsonb
@@ -790,6 +791,27 @@ constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
 granted: delete, insert, select, update
 
+table strays (
+  id uuid not null
+  chain text not null
+  network text not null
+  hash text not null
+  index integer not null
+  account uuid not null
+  address text not null
+  asset text
+  contract text
+  units numeric(78,0) not null
+  sender text
+  block bigint not null
+  created_at timestamp with time zone not null
+)
+constraint strays_pkey PRIMARY KEY (id)
+constraint strays_source UNIQUE (chain, network, hash, index)
+constraint strays_units_check CHECK ((units > (0)::numeric))
+CREATE INDEX strays_block ON strays USING btree (chain, network, block)
+granted: delete, insert, select, update
+
 table sweeps (
   id uuid not null
   account uuid not null
@@ -798,6 +820,7 @@ table sweeps (
   network text not null
   state text not null default 'new'::text
   amount numeric
+  arrived numeric
   fee numeric
   gas_order uuid
   order_id uuid
@@ -807,6 +830,7 @@ table sweeps (
   created_at timestamp with time zone not null
 )
 constraint sweeps_amount_check CHECK ((amount >= (0)::numeric))
+constraint sweeps_arrived_check CHECK ((arrived >= (0)::numeric))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
@@ -823,6 +847,16 @@ table tallies (
 )
 CREATE INDEX tallies_new ON tallies USING btree (collection, owner) WHERE (NOT summed)
 CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
+granted: delete, insert, select, update
+
+table token_proofs (
+  chain text not null
+  network text not null
+  contract text not null
+  asset text not null
+  created_at timestamp with time zone not null
+)
+constraint token_proofs_pkey PRIMARY KEY (chain, network, contract, asset)
 granted: delete, insert, select, update
 
 table transaction_data (
@@ -1227,6 +1261,66 @@ begin
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
     from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
       p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+  commit;
+end $procedure$;
+
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_at timestamp with time zone, IN p_id uuid, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
+ LANGUAGE plpgsql
+AS $procedure$
+declare
+  plain boolean; s_total numeric; s_blocked numeric; s_seq bigint; d_total numeric; d_blocked numeric; d_seq bigint;
+  v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric;
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select s.total - p_amount, s.blocked, s.seq + 1, d.total + p_amount, case when not d.frozen then d.blocked end, d.seq + 1,
+      s.asset, s.testnet, s.currency, s.currency_places,
+      s.type <> 'system' and d.type <> 'system' and s.deleted_at is null and d.deleted_at is null
+        and s.enabled and d.enabled and s.active and d.active and not s.frozen and s.total - s.blocked >= p_amount
+        and s.asset = d.asset and s.testnet = d.testnet and scale(p_amount) <= s.decimals
+        and (p_any or s.owner = p_actor)
+    into s_total, s_blocked, s_seq, d_total, d_blocked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
+    from accounts s, accounts d where s.id = p_source and d.id = p_destination and p_source <> p_destination;
+  if plain and p_key is not null then
+    insert into idempotency (key, fingerprint, transaction, created_at) values (p_key, p_fingerprint, p_id, p_at)
+      on conflict do nothing;
+    plain := found;
+  end if;
+  if plain then
+    rate := rate_of(v_asset, v_currency);
+    value := round_half_even(p_amount * rate, v_money_places);
+    update accounts x set total = case x.id when p_source then s_total else d_total end, seq = x.seq + 1
+      where x.id in (p_source, p_destination);
+    insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
+        asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
+      values (p_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
+        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal, p_at);
+    insert into entries (account, seq, transaction, amount, balance, blocked)
+      values (p_source, s_seq, p_id, -p_amount, s_total, s_blocked), (p_destination, d_seq, p_id, p_amount, d_total, d_blocked);
+    if p_data is not null then
+      insert into transaction_data (transaction, data) values (p_id, p_data);
+    end if;
+    insert into ledger_commits (transactions) values (array[p_id]);
+    source_total := array[s_total]::text;
+    destination_total := array[d_total]::text;
+    blocked := (case when p_source < p_destination then array[s_blocked, d_blocked] else array[d_blocked, s_blocked] end)::text;
+    if rate is not null then
+      fiat_rate := array[rate]::text;
+      fiat_value := array[value]::text;
+    end if;
+  else
+    select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
+        l.fiat_rate::text, l.fiat_value::text, l.replays
+      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
+      from ledger_lane(array[p_key], array[p_fingerprint], p_at,
+        case when p_source = p_destination then array[p_source]
+          else array[least(p_source, p_destination), greatest(p_source, p_destination)] end,
+        array[p_id], array[case when p_source <= p_destination then 1 else 2 end],
+        array[case when p_destination <= p_source then 1 else 2 end], array[p_amount],
+        array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
+        array[null::text], array[null::jsonb]) l;
+  end if;
   commit;
 end $procedure$;
 

@@ -113,12 +113,26 @@ Deno.test("start refuses a database without its keys and names all that is missi
       DATABASE_URL: testDatabaseUrl(),
       ETHERUM_RPC_URL: "http://127.0.0.1:1",
       PORT: "eighty",
+      ASSETS: "{",
     },
   }).output();
   equal(success, false);
   const said = new TextDecoder().decode(stderr);
-  for (const name of ["PLATFORM_KEY", "MASTER_KEY", "ETHERUM_RPC_URL", "PORT"]) {
+  for (const name of ["PLATFORM_KEY", "MASTER_KEY", "ETHERUM_RPC_URL", "PORT", "ASSETS"]) {
     match(said, new RegExp(`- ${name} `));
+  }
+});
+
+Deno.test("every command ends at once, before anything is opened, where ASSETS do not fit", async () => {
+  const ASSETS = JSON.stringify({ NOPE: { state: "active" }, ETH: { contract: "0x1" } });
+  for (const command of ["start", "worker", "audit"]) {
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--cached-only", ...ALL, MAIN.href, command],
+      env: { ASSETS, DATA_DIR: "/nowhere" },
+    }).output();
+    const said = new TextDecoder().decode(stderr);
+    equal(success, false, said);
+    match(said, /2 fault\(s\):\n- ASSETS: NOPE is not the code .*\n- ASSETS: ETH is a chain's own/);
   }
 });
 

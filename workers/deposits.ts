@@ -1,12 +1,16 @@
 /** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
 import {
-  type DepositRow,
+  type Hold,
+  holdDeposits,
+  type PendingRow,
   selectDetached,
+  selectPendingAssets,
   selectRipe,
   updateConfirmations,
 } from "../db/deposits.ts";
 import { reading, writing } from "../db/transaction.ts";
-import { findAsset } from "../domain/assets.ts";
+import { findAsset, takesDeposits } from "../domain/assets.ts";
+import { trouble } from "../domain/deposit_views.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
@@ -14,6 +18,7 @@ import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import type { Chain } from "./chains/chain.ts";
 import { type Head, settledHeight, type Transfer, type Watch } from "./chains/sight.ts";
+import { tokenFault } from "./token_facts.ts";
 
 /** What a pass has found out. */
 export interface PassFacts {
@@ -28,16 +33,18 @@ export interface PassFacts {
 
 const BATCH = 100;
 const RECHECKS_AT_ONCE = 8;
+const SUSPENDED = "asset.suspended";
 
 /** Settles what a pass has brought. */
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
   const { place, head } = facts;
   if (facts.caughtUp) await showWaiting(bench, chain, facts);
   await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
+  await holdBack(bench, chain, place);
   const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };
-    const ripe: DepositRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
+    const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
     const proofs = await prove(chain, ripe);
     await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
@@ -46,8 +53,32 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
   }
 }
 
+/**
+ * Keeps back what may not be booked: of assets that take no deposits now, of contracts that are not
+ * what the registry says, and of contracts that an asset no longer has. It stays pending, says why,
+ * and counts as soon as it may.
+ */
+async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
+  const codes = await reading(bench.pool, (db) => selectPendingAssets(db, place));
+  const holds: Hold[] = [];
+  for (const code of codes) {
+    const asset = findAsset(code);
+    if (asset === null) continue;
+    const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
+    const error = (why: string) => trouble(SUSPENDED, why);
+    if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
+    else if (asset.contract !== null) {
+      const why = "it came under a contract that is no longer this asset's";
+      holds.push({ asset: code, except: asset.contract, error: error(why) });
+    }
+  }
+  if (codes.length > 0) {
+    await writing(bench.pool, (db) => holdDeposits(db, place, holds, SUSPENDED));
+  }
+}
+
 /** Reads transfers again before they count; those that moved or vanished wait for the next pass. */
-async function prove(chain: Chain, ripe: readonly DepositRow[]): Promise<Proof[]> {
+async function prove(chain: Chain, ripe: readonly PendingRow[]): Promise<Proof[]> {
   const proofs: Proof[] = [];
   for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
     const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
@@ -81,7 +112,7 @@ function keyOf(one: { hash: string; index: number }): string {
   return `${one.hash} ${one.index}`;
 }
 
-function transferOf(row: DepositRow): Transfer {
+function transferOf(row: PendingRow): Transfer {
   const height = row.block;
   return {
     hash: row.hash,
@@ -89,7 +120,7 @@ function transferOf(row: DepositRow): Transfer {
     from: row.sender,
     to: row.address,
     contract: row.contract,
-    amount: toUnits(row.amount, findAsset(row.asset)!.decimals),
+    amount: toUnits(row.amount, row.decimals),
     block: height === null ? null : { height, hash: row.block_hash!, parentHash: "", time: 0 },
     maturesAt: row.matures_at,
   };

@@ -1,12 +1,19 @@
 /** Looks at a deposit address and says what its sweep needs next; the sending is done by orders. @module */
-import { type ForwardRow, selectForward, selectWorth, sumCoinsAt } from "../db/sweeps.ts";
+import {
+  type ForwardRow,
+  selectForward,
+  selectSweptOrder,
+  selectWorth,
+  sumCoinsAt,
+} from "../db/sweeps.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
 import { compare, toUnits } from "../domain/money.ts";
-import { stepSweep, type SweepStep } from "../domain/sweeps.ts";
+import { settleSwept, stepSweep, type SweepStep } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Order } from "./chains/order.ts";
+import { tokenFault } from "./token_facts.ts";
 
 /** What an address holds, in base units. */
 interface Held {
@@ -31,8 +38,39 @@ export async function forwardJob(bench: Bench, { account }: { account: string })
   await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }));
 }
 
+/** Measures what a token's sweep brought to its ramp, and has it booked. */
+export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Promise<void> {
+  const swept = await reading(bench.pool, (db) => selectSweptOrder(db, sweep));
+  if (swept === null) return;
+  const { hash, contract, from_address: from, to_address: to } = swept;
+  const chain = await bench.chains.open({
+    chain: swept.chain as ChainId,
+    testnet: swept.network !== "main",
+  });
+  const watch = {
+    addresses: new Set([to]),
+    claims: new Set<string>(),
+    contracts: new Set([contract]),
+  };
+  const transfers = (await chain.search({ hash }, watch)).filter((one) => one.from === from);
+  const checks = await Promise.all(transfers.map((one) => chain.recheck(one)));
+  if (checks.length === 0 || checks.includes(null)) {
+    throw new ChainError("unavailable", `the node does not show what ${hash} moved`);
+  }
+  const arrived = checks.reduce((sum, one) => sum + one!.received, 0n);
+  await bench.step((tx) => settleSwept(tx, bench.actor, { sweep, arrived }), { gate: true });
+}
+
 async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
-  const { contract } = findAsset(forward.asset)!;
+  const registered = findAsset(forward.asset)!;
+  const { contract } = registered;
+  const fault = registered.state === "suspended"
+    ? registered.reason
+    : await tokenFault(bench, chain, registered);
+  if (fault !== null) {
+    bench.log("warn", "a sweep waits", { account: forward.account, fault });
+    return { do: "wait" };
+  }
   const held = await holdingOf(bench, chain, forward, contract);
   const booked = toUnits(forward.free, forward.decimals);
   // What is there and not booked yet is left: it was seen, and does not count before its depth.

@@ -12,5 +12,7 @@ export async function checkToken(bench: Bench, { token }: { token: string }): Pr
   const place = { chain: row.chain as ChainId, testnet: row.network !== "main" };
   const chain = await bench.chains.open(place);
   const told = await chain.token(row.contract);
-  await bench.step((tx) => concludeCheck(tx, bench.actor, row.id, told), { gate: true });
+  const { height } = await chain.head();
+  const found = { id: row.id, told, height };
+  await bench.step((tx) => concludeCheck(tx, bench.actor, found), { gate: true });
 }

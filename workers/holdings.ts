@@ -1,10 +1,13 @@
 /**
- * Reads what our addresses hold on the chain. Where coins arrived that no transfer explains (a
- * contract paid them inside a call), the blocks are searched for where they came from.
+ * Reads what our addresses hold on the chain, and those that are watched for others. Where coins
+ * arrived that no transfer explains (a contract paid them inside a call), the blocks are searched
+ * for where they came from. At a watched address coins may leave meanwhile and hide as many that
+ * came: what is missed so is found by a rescan.
  * @module
  */
 import { updateSwept } from "../db/chains.ts";
 import { sumArrived } from "../db/deposits.ts";
+import { type KeptToken, selectKeptTokens } from "../db/fungible_tokens.ts";
 import { type HoldingTarget, selectHoldingTargets, upsertHoldings } from "../db/holdings.ts";
 import { sumCoins } from "../db/sightings.ts";
 import { reading, writing } from "../db/transaction.ts";
@@ -36,11 +39,13 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
     const sums = await reading(bench.pool, (db) => sumCoins(db, place));
     return await keep(bench, sight, sums.map((one) => ({ ...one, contract: "" })));
   }
-  const of = { since: height - WINDOW, stale: STALE };
+  const native = nativeAsset(place.chain).code;
+  const of = { since: height - WINDOW, stale: STALE, native };
   const targets = await reading(bench.pool, (db) => selectHoldingTargets(db, place, of));
+  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
   for (let i = 0; i < targets.length; i += ASKED_AT_ONCE) {
     const some = targets.slice(i, i + ASKED_AT_ONCE);
-    const holdings = some.flatMap(holdingsOf);
+    const holdings = some.flatMap((target) => holdingsOf(target, kept));
     const { amounts } = await chain.balances(holdings, height);
     const seen = holdings.map((one, at) => ({ ...one, amount: amounts[at] }));
     for (const target of some) {
@@ -67,10 +72,11 @@ async function keep(
   await bench.step((tx) => upsertHoldings(tx, place, { height, at: bench.actor.at }, rows));
 }
 
-function holdingsOf({ address, asset }: HoldingTarget): Holding[] {
-  const contract = findAsset(asset)?.contract ?? null;
-  const coin = { address, contract: null };
-  return contract === null ? [coin] : [coin, { address, contract }];
+/** The chain's coin, the asset of the address, and the realm's own tokens that are kept there. */
+function holdingsOf({ address, asset }: HoldingTarget, kept: readonly KeptToken[]): Holding[] {
+  const own = kept.filter((token) => token.address === address).map((token) => token.contract);
+  const contracts = new Set([null, findAsset(asset)?.contract ?? null, ...own]);
+  return [...contracts].map((contract) => ({ address, contract }));
 }
 
 /** Searches the blocks in which an address gained more coins than was recorded. */

@@ -9,6 +9,7 @@ import { openRampAccount } from "../domain/deposit_accounts.ts";
 import { deriveAddress } from "../domain/derivation.ts";
 import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
+import { tokenFault } from "./token_facts.ts";
 
 /**
  * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
@@ -18,7 +19,7 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
   if (ramp === null || ramp.next_index > 0) return;
   await beginCursor(bench, ramp);
-  const fault = await tokenFault(bench, ramp);
+  const fault = await faultOf(bench, ramp);
   if (fault !== null) {
     bench.log("error", "a token is not what the registry says", { account, fault });
     return await bench.step((tx) => refuseRamp(tx, account, fault), { gate: true });
@@ -32,21 +33,13 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
 }
 
-/** Compares a token's own words with the registry before anybody may pay it in; null if they agree. */
-async function tokenFault(bench: Bench, ramp: RampRow): Promise<string | null> {
+/** What is wrong with the token that a ramp is of; null if nothing is. */
+async function faultOf(bench: Bench, ramp: RampRow): Promise<string | null> {
   const row = await reading(bench.pool, (db) => selectAccount(db, ramp.account));
   const asset = findAsset(row!.asset);
   if (asset === null || asset.contract === null) return null;
   const at = { chain: ramp.chain as ChainId, testnet: ramp.network !== "main" };
-  const token = await (await bench.chains.open(at)).token(asset.contract);
-  if (token === null) return `there is no contract at ${asset.contract}`;
-  if (token.decimals !== asset.decimals) {
-    return `decimals() answers ${token.decimals}; ${asset.decimals} is known of ${asset.code}`;
-  }
-  if (asset.symbols.length > 0 && !asset.symbols.includes(token.symbol ?? "")) {
-    return `symbol() answers ${JSON.stringify(token.symbol)}, which is not ${asset.code}'s`;
-  }
-  return null;
+  return await tokenFault(bench, await bench.chains.open(at), asset);
 }
 
 /** Begins the cursor of a place at its head, unless it has begun. */

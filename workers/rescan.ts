@@ -20,7 +20,7 @@ export async function rescanJob(
   const chain = await bench.chains.open({ chain: id, testnet });
   const place = { chain: id, network: bench.chains.network({ chain: id, testnet }) };
   if (from !== undefined) await resumeAt(bench, chain, { ...place, from });
-  const watch = await loadWatch(bench, place);
+  const watch = { ...await loadWatch(bench, place), contracts: null };
   const wanted = hash !== undefined
     ? [{ hash }]
     : Array.from({ length: to! - from! + 1 }, (_, step) => ({ height: from! + step }));

@@ -7,8 +7,9 @@
  */
 import { type CursorRow, selectBlocks, selectCursor, updateSight } from "../db/chains.ts";
 import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
+import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
-import { findAsset } from "../domain/assets.ts";
+import { allAssets } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { halt, recordStretch, rollBack, type SeenTransfer, WINDOW } from "../domain/sightings.ts";
 import { reviveSweeps } from "../domain/sweeps.ts";
@@ -27,6 +28,8 @@ const PASS_BLOCKS = 1024;
 /** A stretch is recorded when it has so many blocks or transfers. */
 const STRETCH_BLOCKS = 64;
 const STRETCH_TRANSFERS = 500;
+/** Beyond, nodes filter logs by the token and no longer by the address. */
+const ANY_TOKEN_ADDRESSES = 400;
 
 /**
  * Makes one pass over a place; what goes wrong with its node is noted and tried again later.
@@ -73,16 +76,28 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   return caughtUp ? "caught up" : "more";
 }
 
-/** Reads what to look for. */
+/**
+ * Reads what to look for: addresses, and every token at them, so that what is sent by mistake is
+ * seen. Of very many addresses only the tokens that are known can be watched at every block; a
+ * rescan still finds the others.
+ */
 export async function loadWatch(bench: Bench, place: ChainPlace): Promise<Watch> {
   const watched = await reading(bench.pool, (db) => selectWatched(db, place));
   const claims = await reading(bench.pool, (db) => selectWatchedClaims(db, place));
-  const contracts = watched.map((one) => findAsset(one.asset)?.contract ?? null);
+  const addresses = new Set(watched.map((one) => one.address));
   return {
-    addresses: new Set(watched.map((one) => one.address)),
+    addresses,
     claims: new Set(claims),
-    contracts: new Set(contracts.filter((one) => one !== null)),
+    contracts: addresses.size > ANY_TOKEN_ADDRESSES ? await knownTokens(bench, place) : null,
   };
+}
+
+/** The contracts of a place that are of the registry or of the realm's own tokens. */
+async function knownTokens(bench: Bench, place: ChainPlace): Promise<ReadonlySet<string>> {
+  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
+  const registered = place.network !== "main" ? [] : allAssets()
+    .filter((asset) => asset.chain === place.chain).flatMap((asset) => asset.contract ?? []);
+  return new Set([...kept.map((token) => token.contract), ...registered]);
 }
 
 /** Scans from a block on that the chain has; gives the height that was reached. */

@@ -2,7 +2,7 @@
 import { enableAccount } from "../domain/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import type { Bench } from "./bench.ts";
-import { forwardJob } from "./forwarder.ts";
+import { forwardJob, sweptJob } from "./forwarder.ts";
 import { checkToken } from "./fungible_tokens.ts";
 import { openRampJob } from "./ramps.ts";
 import { rescanJob } from "./rescan.ts";
@@ -18,6 +18,7 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   },
   "deposit.forward": forwardJob,
   "deposit.rescan": rescanJob,
+  "deposit.swept": sweptJob,
   "order.advance": (bench, seen) => advanceOrder(bench, seen),
   "ramp.open": openRampJob,
   "token.check": checkToken,

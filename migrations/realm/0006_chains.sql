@@ -1,5 +1,5 @@
 -- What:     sealed secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
---           coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
+--           strays, coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
 -- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -101,6 +101,16 @@ create table chain_blocks (
 );
 comment on table chain_blocks is 'A window of what was scanned, to find the common ancestor after a reorganisation.';
 
+create table token_proofs (
+  chain text not null,
+  network text not null,
+  contract text not null,
+  asset text not null,
+  created_at timestamptz not null,
+  primary key (chain, network, contract, asset)
+);
+comment on table token_proofs is 'Contracts whose decimals and symbol a node has shown to be those of an asset, before its first use.';
+
 create table deposits (
   id uuid primary key,
   chain text not null,
@@ -139,6 +149,27 @@ create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 downwards internal calls.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
+
+-- What came to an address of ours in an asset that the address is not for. It is never booked and never swept.
+create table strays (
+  id uuid primary key,
+  chain text not null,
+  network text not null,
+  hash text not null,
+  index integer not null,
+  account uuid not null,
+  address text not null,
+  asset text,
+  contract text,
+  units numeric(78, 0) not null check (units > 0),
+  sender text,
+  block bigint not null,
+  created_at timestamptz not null,
+  constraint strays_source unique (chain, network, hash, index)
+);
+create index strays_block on strays (chain, network, block);
+comment on column strays.asset is 'What is known to be of this contract; null for a token of strangers.';
+comment on column strays.units is 'Base units, as the chain''s log or value says.';
 
 -- Coins are known for the addresses of ramps, on chains that have coins. Amounts in base units.
 create table coins (
@@ -216,6 +247,7 @@ create table sweeps (
   state text not null default 'new'
     check (state in ('new', 'waiting', 'topping', 'topped', 'sweeping', 'done', 'failed')),
   amount numeric check (amount >= 0),
+  arrived numeric check (arrived >= 0),
   fee numeric check (fee >= 0),
   gas_order uuid,
   order_id uuid,
@@ -226,6 +258,7 @@ create table sweeps (
 );
 create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed');
 create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
+comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
 create table deposit_apps (

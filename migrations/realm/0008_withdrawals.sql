@@ -66,6 +66,7 @@ create table fungible_tokens (
   fee numeric,
   order_id uuid,
   external boolean not null,
+  since bigint,
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid not null,
   error jsonb,
@@ -74,6 +75,7 @@ create table fungible_tokens (
   created_at timestamptz not null,
   constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
 );
+comment on column fungible_tokens.since is 'What came to the ramp''s address up to this block is part of the supply registered.';
 create index fungible_tokens_owner on fungible_tokens (owner, id);
 create unique index fungible_tokens_symbol on fungible_tokens (symbol) where status <> 'failed';
 create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract)

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Bench } from "../../workers/bench.ts";
-import { forwardJob } from "../../workers/forwarder.ts";
+import { forwardJob, sweptJob } from "../../workers/forwarder.ts";
 import { type Step, STEPS } from "../../workers/order_work.ts";
 import { scanPlace } from "../../workers/scanner.ts";
 import { advanceOrder } from "../../workers/sender.ts";
@@ -125,11 +125,14 @@ async function live(stage: RampStage, turn: Turn): Promise<boolean> {
       for (const seen of await openOrders(stage)) {
         await tries(() => advanceOrder(worker(), seen, crossing));
       }
-      const [sweep] = await rowsOf<{ state: string }>(
+      const [sweep] = await rowsOf<{ id: string; state: string }>(
         stage.realm,
-        "select state from sweeps where account = $1",
+        "select id, state from sweeps where account = $1",
         [turn.account],
       );
+      if (sweep?.state === "sweeping") {
+        await tries(() => sweptJob(worker(), { sweep: sweep.id }));
+      }
       if (sweep?.state === "done") return ended;
     }
     throw new Error(`not swept: ${JSON.stringify(turn)}`);
@@ -146,19 +149,20 @@ async function openOrders(stage: RampStage): Promise<{ order: string; look: numb
   );
 }
 
-/** All that was paid in is on the ramp or was paid as a fee, on the chain and in the ledger. */
+/** All that was paid in is on the ramp or was taken by the chain, there and in the ledger. */
 async function sameAsBefore(
   stage: RampStage,
   ramp: { id: string; address: string },
   paidIn: bigint,
 ): Promise<void> {
   const held = BigInt(await stage.anvil.rpc<string>("eth_getBalance", ramp.address, "latest"));
-  const [books] = await rowsOf<{ ramp: string; fees: string }>(
+  const [books] = await rowsOf<{ ramp: string; world: string; fee: string }>(
     stage.realm,
     `select (select (total * 1e18)::numeric(78,0)::text from accounts where id = $1) as ramp,
-      (select (total * 1e18)::numeric(78,0)::text from accounts where system = 'fees') as fees`,
+      (select (-total * 1e18)::numeric(78,0)::text from accounts where system = 'world') as world,
+      (select (sum(fee) * 1e18)::numeric(78,0)::text from sweeps) as fee`,
     [ramp.id],
   );
-  equal(BigInt(books.ramp), held);
-  equal(BigInt(books.ramp) + BigInt(books.fees), paidIn);
+  deepEqual([BigInt(books.ramp), BigInt(books.world)], [held, held]);
+  equal(BigInt(books.ramp) + BigInt(books.fee), paidIn);
 }
