@@ -6,7 +6,14 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { makeRealm, type Service, type Stand, startService, startStand } from "./stand.ts";
+import {
+  makeRealm,
+  removeStand,
+  type Service,
+  type Stand,
+  startService,
+  startStand,
+} from "./stand.ts";
 
 /** What one kind of request showed. */
 interface Figures {
@@ -45,8 +52,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return seen.transactions <= TRANSACTIONS_MAX ? 0 : 1;
   } finally {
     await service?.stop();
-    await stand.stop();
-    await Deno.remove(folder, { recursive: true });
+    await removeStand(stand, folder);
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import { parseArgs } from "node:util";
 import { idBound } from "../domain/ids.ts";
-import { type Service, type Stand, startService, startStand } from "./stand.ts";
+import { removeStand, type Service, type Stand, startService, startStand } from "./stand.ts";
 
 /** A realm to be listed. */
 interface ListRealm {
@@ -116,8 +116,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return await compare(service, small, large, Number(values.rounds));
   } finally {
     await service?.stop();
-    await stand.stop();
-    if (values.keep === undefined) await Deno.remove(folder, { recursive: true });
+    await (values.keep === undefined ? removeStand(stand, folder) : stand.stop());
   }
 }
 

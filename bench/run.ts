@@ -2,7 +2,8 @@
  * Measures the ledger through the whole HTTP API and sets it beside the yardstick, the same move
  * called straight in PostgreSQL, in rounds that alternate. Builds everything by itself.
  *
- * `deno task bench [--quick] [--peers] [--own] [--rounds=N] [--seconds=N] [--only=text] [--keep=folder]`
+ * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
+ * [--keep=folder]`
  *
  * @module
  */
@@ -11,10 +12,22 @@ import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
 import { type Figures, type Row, show } from "./report.ts";
-import { countTransactions, makeRealm, type Service, startService, startStand } from "./stand.ts";
+import {
+  type BenchRealm,
+  countTransactions,
+  keepStand,
+  makeRealm,
+  removeRealm,
+  removeStand,
+  type Service,
+  type Stand,
+  startService,
+  startStand,
+} from "./stand.ts";
 import { openYardstick } from "./yardstick.ts";
 
 const ACCOUNTS = 1000;
+const WARM_S = 2;
 const BASE = "yardstick, 32 clients";
 
 /** The rows, in the order of a round. */
@@ -117,10 +130,10 @@ async function grow(field: Field, row: Row, to: number, times: number): Promise<
 }
 
 /** Warms the service up: what is compiled on the way is not what is measured. */
-async function warm({ generator, service, realm }: Field): Promise<void> {
+async function warm({ generator, service, realm }: Field, seconds: number): Promise<void> {
   for (const many of [1, 1000]) {
     const connections = many === 1 ? 64 : 2;
-    await generator.run(service.port, realm, { connections, how: "uniform", many, seconds: 2 });
+    await generator.run(service.port, realm, { connections, how: "uniform", many, seconds });
   }
 }
 
@@ -151,7 +164,7 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
   const { rounds, seconds, only, quick } = asked;
   const rows = rowsOf(seconds);
   const wanted = rows.filter(({ name }) => name === BASE || !only || name.includes(only));
-  await warm(field);
+  await warm(field, Math.min(WARM_S, seconds));
   if (!only && !quick) await grow(field, rows[2], 1_000_000, 3);
   const found: Figures[][] = [];
   for (let i = 0; i < rounds; i++) {
@@ -169,7 +182,7 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
   }
 }
 
-/** Builds the stand, measures, prints, and takes the stand away again. */
+/** Builds the stand, measures, prints, and takes the stand away again unless it is kept. */
 async function main(): Promise<void> {
   const asked = options();
   const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
@@ -186,12 +199,29 @@ async function main(): Promise<void> {
     });
     const generator = await chooseGenerator(work, asked.own);
     await compare({ stand, service, realm, generator, yardstick }, asked);
+    if (asked.keep !== undefined) await keep(stand, asked.keep, { realm, yardstick: other });
   } finally {
     await service.stop();
-    await stand.stop();
     await Deno.remove(work, { recursive: true });
-    if (asked.keep === undefined) await Deno.remove(folder, { recursive: true });
+    await (asked.keep === undefined ? removeStand(stand, folder) : stand.stop());
   }
+}
+
+/** Leaves the database behind without the yardstick's tables, and says how it is looked at. */
+async function keep(
+  stand: Stand,
+  folder: string,
+  { realm, yardstick }: { realm: BenchRealm; yardstick: BenchRealm },
+): Promise<void> {
+  await removeRealm(stand, yardstick);
+  await keepStand(folder, realm);
+  console.log(`
+${await countTransactions(stand, realm)} transactions are kept in ${folder}:
+
+    DATA_DIR=${folder} deno task audit
+    DATA_DIR=${folder} deno task start
+    deno task verify --url http://127.0.0.1:8080 --key $(cat ${folder}/user_key)
+`);
 }
 
 if (import.meta.main) await main();

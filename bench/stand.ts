@@ -38,6 +38,9 @@ export interface Stand {
 /** Units of the currency that each account begins with. */
 export const FUNDS = "1000000";
 const PLATFORM_KEY = "bench-platform-key";
+const MASTER_KEY = btoa("0123456789abcdef0123456789abcdef");
+/** The address by default, which keys are bound to: they outlive the processes of a stand. */
+const BASE_URL = "http://127.0.0.1:8080";
 const PASSWORD = "bench bench bench";
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
@@ -56,6 +59,27 @@ export async function startStand(dataDir: string): Promise<Stand> {
   };
 }
 
+/** Stops a stand and takes its folder away, with the database, wherever that was put. */
+export async function removeStand(stand: Stand, folder: string): Promise<void> {
+  await stand.stop();
+  await Deno.remove(folder, { recursive: true });
+  await Deno.remove(stand.server.clusterDir, { recursive: true }).catch((error) => {
+    if (!(error instanceof Deno.errors.NotFound)) throw error; // it was below the folder
+  });
+}
+
+/** What every process of the service on a stand is told. */
+export function settingsOf(stand: Stand): Record<string, string> {
+  return {
+    DATABASE_URL: stand.server.url,
+    PLATFORM_KEY,
+    MASTER_KEY,
+    BASE_URL,
+    LOG_LEVEL: "warn",
+    LOG_FORMAT: "json",
+  };
+}
+
 /** Starts a serving process and waits until it answers. */
 export async function startService(
   stand: Stand,
@@ -65,13 +89,9 @@ export async function startService(
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", ...PERMISSIONS, ...options.flags ?? [], MAIN, "start"],
     env: {
-      DATABASE_URL: stand.server.url,
-      PLATFORM_KEY,
-      MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+      ...settingsOf(stand),
       PORT: String(port),
       WORKERS: options.workers ? "on" : "off",
-      LOG_LEVEL: "warn",
-      LOG_FORMAT: "json",
       ...options.env,
     },
     stdout: "null",
@@ -135,6 +155,28 @@ export async function makeRealm(
   }
   await stand.sql.unsafe(`vacuum analyze ${schema}.accounts`);
   return { id: realm.id, schema, key, admin: realm.admin.id, accounts: ids };
+}
+
+/**
+ * Leaves a stand's folder as an installation that the service itself can be started on, with the
+ * key of its realm's administrator in the file `user_key`.
+ */
+export async function keepStand(folder: string, realm: BenchRealm): Promise<void> {
+  const files = { platform_key: PLATFORM_KEY, master_key: MASTER_KEY, user_key: realm.key };
+  for (const [name, text] of Object.entries(files)) {
+    await Deno.writeTextFile(`${folder}/${name}`, text, { mode: 0o600 });
+  }
+}
+
+/** Takes a realm away: what is kept of a stand is what the service made, and nothing else. */
+export async function removeRealm(stand: Stand, { id, schema }: BenchRealm): Promise<void> {
+  await stand.sql.begin(async (tx) => {
+    await tx.unsafe(`drop schema ${schema} cascade`);
+    for (const table of ["application_keys", "usage"]) {
+      await tx.unsafe(`delete from platform.${table} where realm = $1`, [id]);
+    }
+    await tx`delete from platform.realms where id = ${id}`;
+  });
 }
 
 /** Counts the transactions of a realm. */

@@ -11,11 +11,17 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
+
 /** A link of the chain. */
 interface Link {
   seq: number;
   hash: string;
 }
+
+/** A transaction as the API shows it. */
+type Shown = Link & Record<string, unknown>;
 
 /** What is asked for. */
 interface Options {
@@ -42,19 +48,14 @@ if (import.meta.main) Deno.exitCode = await verify(readOptions(Deno.args));
 async function verify(options: Options): Promise<number> {
   let last = options.from;
   let met = options.expect === null || matches(options.expect, last);
-  for (;;) {
-    const page = await get(options, `/v1/transactions/chain?after=${last.seq}&limit=${PAGE}`);
-    if (!Array.isArray(page)) throw new Error("the service did not answer with a list");
-    for (const shown of page) {
-      const fault = await follow(last, shown);
-      if (fault !== null) return fail(last.seq + 1, fault);
-      last = { seq: shown.seq, hash: shown.hash };
-      if (options.expect?.seq === last.seq) {
-        if (!matches(options.expect, last)) return fail(last.seq, "not the head that was kept");
-        met = true;
-      }
+  for await (const shown of chain(options)) {
+    const fault = follow(last, shown);
+    if (fault !== null) return fail(last.seq + 1, fault);
+    last = shown;
+    if (options.expect?.seq === last.seq) {
+      if (!matches(options.expect, last)) return fail(last.seq, "not the head that was kept");
+      met = true;
     }
-    if (page.length < PAGE) break;
   }
   if (!met) return fail(options.expect!.seq, "the chain ends before the head that was kept");
   const head = await get(options, "/v1/transactions/head") as Link & { unsealed: number };
@@ -63,21 +64,38 @@ async function verify(options: Options): Promise<number> {
   }
   if (head.seq < last.seq) return fail(head.seq + 1, "the service names an earlier head");
   console.log(`ok: ${last.seq - options.from.seq} transactions recomputed`);
+  if (head.unsealed > 0) console.log(`${head.unsealed} more wait to be sealed`);
   console.log(`head ${last.seq}:${last.hash}`);
   return 0;
 }
 
+/** Transactions in the order of the chain; the next page is on its way while one is looked at. */
+async function* chain(options: Options): AsyncGenerator<Shown> {
+  const ask = (after: number) =>
+    get(options, `/v1/transactions/chain?after=${after}&limit=${PAGE}`);
+  let coming: Promise<unknown> | null = ask(options.from.seq);
+  while (coming !== null) {
+    const page: unknown = await coming;
+    if (!Array.isArray(page)) throw new Error("the service did not answer with a list");
+    coming = page.length < PAGE ? null : ask(page[PAGE - 1].seq);
+    coming?.catch(() => {}); // whoever finds a break on this page does not wait for the next
+    yield* page;
+  }
+}
+
 /** Why a transaction does not continue the chain; null if it does. */
-async function follow(last: Link, shown: Record<string, unknown>): Promise<string | null> {
+function follow(last: Link, shown: Shown): string | null {
   if (shown.seq !== last.seq + 1) return `number ${shown.seq} follows ${last.seq}`;
-  const text = new TextEncoder().encode(canonical(sealedForm(shown)));
-  const bytes = new Uint8Array([...Uint8Array.fromHex(last.hash), ...text]);
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-  return hash === shown.hash ? null : `the hash should be ${hash}`;
+  const bytes = Buffer.concat([
+    Buffer.from(last.hash, "hex"),
+    Buffer.from(canonical(sealedForm(shown))),
+  ]);
+  const due = hash("sha256", bytes, "hex");
+  return due === shown.hash ? null : `the hash should be ${due}`;
 }
 
 /** The fields of a transaction that its hash covers. */
-function sealedForm(shown: Record<string, unknown>): Record<string, unknown> {
+function sealedForm(shown: Shown): Record<string, unknown> {
   const form: Record<string, unknown> = {};
   for (const field of SEALED.split(" ")) if (field in shown) form[field] = shown[field];
   for (const side of ["source", "destination"]) {
