@@ -59,17 +59,20 @@ export async function selectUnsealed(
       from (select id, transactions from ledger_commits order by id limit ${limit}) q) c
     where c.upto - cardinality(c.transactions) < ${limit} order by c.id`;
   if (commits.length === 0) return { commits: [], rows: [] };
-  const ids = commits.map((commit) => commit.transactions.slice(1, -1)).join(",");
+  const ids = commits.flatMap((commit) => commit.transactions.slice(1, -1).split(","));
+  const found = new Map<string, SealableRow>();
+  // Asked for as a set, so that one walk along the index finds them all.
   const rows = await tx.unsafe<SealableRow[]>(
-    `select ${FACTS} from unnest($1::uuid[]) with ordinality u(id, ord)
-      join transactions t on t.id = u.id order by u.ord`,
-    [`{${ids}}`],
+    `select ${FACTS} from transactions t where t.id = any ($1::text::uuid[])`,
+    [`{${ids.join(",")}}`],
     { prepare: true },
   );
-  if (rows.length !== ids.split(",").length) {
+  for (const row of rows) found.set(row.id, row);
+  const ordered = ids.map((id) => found.get(id));
+  if (ordered.includes(undefined)) {
     throw new TypeError("a commit names a transaction that is not there");
   }
-  return { commits: commits.map((commit) => commit.id), rows };
+  return { commits: commits.map((commit) => commit.id), rows: ordered as SealableRow[] };
 }
 
 /** Appends seals after `from`, forgets the commits that they cover, moves the head, and tallies. */
@@ -95,9 +98,9 @@ export async function insertSeals(
         ${`{${[...seals.owners.keys()].join(",")}}`}::text::uuid[],
         ${`{${[...seals.owners.values()].join(",")}}`}::text::bigint[]) o(id, count))
     insert into seals (seq, transaction, hash)
-    select ${`${seals.from}`}::bigint + u.ord, u.id, decode(u.hash, 'hex')
-    from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[],
-      ${`{${seals.hashes.join(",")}}`}::text::text[]) with ordinality u(id, hash, ord)`;
+    select ${`${seals.from}`}::bigint + u.ord, u.id, substr(h.all, (u.ord * 32 - 31)::integer, 32)
+    from unnest(${`{${seals.transactions.join(",")}}`}::text::uuid[]) with ordinality u(id, ord),
+      (select decode(${seals.hashes.join("")}, 'hex') as all offset 0) h`;
 }
 
 /** Reads the head of the chain and how many transactions wait behind it. */
