@@ -8,8 +8,7 @@ import { type Database, openDatabase } from "./db/database.ts";
 import { outliveLostConnections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
-import { checkAssets } from "./domain/asset_settings.ts";
-import { installAssets } from "./domain/assets.ts";
+import { applyAssets } from "./domain/asset_settings.ts";
 import { checkRealms } from "./domain/checks.ts";
 import { runCommand } from "./domain/command.ts";
 import { prepareRealm, type RealmSite } from "./domain/drafts.ts";
@@ -234,7 +233,8 @@ function startWorkers(base: Base): Runner {
 /** Reads the configuration and opens the database, starting it first where it is our own. */
 async function begin(): Promise<Base> {
   const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
-  await setAssets(config);
+  const faults = await applyAssets(config.assets);
+  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `ASSETS: ${fault}`));
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   const closers: (() => Promise<void>)[] = [];
   let url = config.databaseUrl;
@@ -272,13 +272,6 @@ async function begin(): Promise<Base> {
       for (const close of closers.reverse()) await close();
     },
   };
-}
-
-/** Puts the operator's word on assets in force, before anything is opened. */
-async function setAssets(config: Config): Promise<void> {
-  const { changed, faults } = await checkAssets(config.assets);
-  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `ASSETS: ${fault}`));
-  installAssets(changed);
 }
 
 /** The environment, over what a `.env` file says. */

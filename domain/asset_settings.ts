@@ -3,14 +3,41 @@
  * set. Whether a contract really is the token is found out at its node before its first use.
  * @module
  */
-import type { AssetSetting } from "../config.ts";
 import { parseContract } from "./addresses.ts";
-import { allAssets, type Asset, contractKey, findAsset } from "./assets.ts";
+import {
+  allAssets,
+  type Asset,
+  type AssetState,
+  contractKey,
+  findAsset,
+  installAssets,
+} from "./assets.ts";
+
+/** What may be set of an asset. */
+export interface AssetSetting {
+  readonly contract?: string;
+  readonly symbol?: string;
+  readonly state?: AssetState;
+  readonly reason?: string;
+}
 
 /** Assets as an operator has set them, and everything that is wrong with the settings. */
 export interface CheckedAssets {
   readonly changed: readonly Asset[];
   readonly faults: readonly string[];
+}
+
+/**
+ * Puts an operator's settings in force, once, before anything is opened.
+ *
+ * @returns what is wrong with them; then nothing is in force
+ */
+export async function applyAssets(
+  settings: Readonly<Record<string, AssetSetting>>,
+): Promise<readonly string[]> {
+  const { changed, faults } = await checkAssets(settings);
+  if (faults.length === 0) installAssets(changed);
+  return faults;
 }
 
 /** Applies settings, by the codes of the assets, to the registry; nothing is installed yet. */

@@ -1,7 +1,6 @@
-import { deepEqual, equal, throws } from "node:assert/strict";
-import type { AssetSetting } from "../../config.ts";
-import { checkAssets } from "../../domain/asset_settings.ts";
-import { allAssets, findAsset, installAssets, tokenByContract } from "../../domain/assets.ts";
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { applyAssets, type AssetSetting, checkAssets } from "../../domain/asset_settings.ts";
+import { allAssets, findAsset, tokenByContract } from "../../domain/assets.ts";
 
 const OTHER = "0xd3E7C41b39Bb252d909Fb64D2433Abf225Eaf49E";
 const USDT = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
@@ -67,15 +66,16 @@ Deno.test("checkAssets() refuses a contract that two assets would share, and let
   deepEqual(await faultsOf({ GMC: { contract: OTHER }, GMC_BSC: { contract: OTHER } }), []);
 });
 
-Deno.test("installAssets() is for once, and what it sets is what everybody sees", async () => {
-  installAssets([]);
-  const { changed } = await checkAssets({ GMC: { contract: OTHER, state: "deposit-only" } });
+Deno.test("applyAssets() is for once, and what it sets is what everybody sees", async () => {
+  deepEqual(await applyAssets({}), []);
+  equal((await applyAssets({ NOPE: {}, GMC: { state: "active" } })).length, 1);
+  equal(findAsset("GMC")!.state, "suspended", "with a fault, nothing is in force");
   const before = allAssets().map((asset) => asset.code);
-  installAssets(changed);
+  deepEqual(await applyAssets({ GMC: { contract: OTHER, state: "deposit-only" } }), []);
   equal(findAsset("GMC")!.state, "deposit-only");
   equal(tokenByContract("ETHEREUM", OTHER.toLowerCase())!.code, "GMC");
   equal(tokenByContract("ETHEREUM", "0xa6272359bc37f61AF398071B65C8934ACA744d53"), null);
   deepEqual(allAssets().map((asset) => asset.code), before);
-  installAssets([]);
-  throws(() => installAssets(changed), TypeError);
+  deepEqual(await applyAssets({}), []);
+  await rejects(applyAssets({ GMC: { state: "active" } }), TypeError);
 });
