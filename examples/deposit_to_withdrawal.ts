@@ -10,26 +10,34 @@
  */
 import anvilPackage from "@foundry-rs/anvil-linux-amd64/package.json" with { type: "json" };
 
-type Json = Record<string, unknown>;
-type Send = (method: string, path: string, body?: Json) => Promise<Answer>;
+import {
+  type Installation,
+  type Json,
+  lineOf,
+  say,
+  type Send,
+  show,
+  startInstallation,
+  until,
+} from "./installation.ts";
 
-const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
 const node = startNode();
 const nodeUrl = `http://${await lineOf(node.stdout, /Listening on (\S+)/)}`;
-const service = startService(nodeUrl);
-const welcome = await welcomeOf(service.stdout);
 try {
-  await walk();
+  await using installation = await startInstallation({
+    ETHEREUM_TESTNET_RPC_URL: nodeUrl,
+    ETHEREUM_TESTNET_CONFIRMATIONS: "2",
+  });
+  await walk(installation);
 } finally {
-  service.kill("SIGTERM");
-  await service.status;
   node.kill("SIGTERM");
   await node.status;
-  await Deno.remove(folder, { recursive: true });
 }
 
-async function walk(): Promise<void> {
-  const send = await logIn();
+async function walk(installation: Installation): Promise<void> {
+  say("1. Log in to the realm that the first start made");
+  const { key, send } = await installation.logIn();
+  show({ "x-api-key": `${key.slice(0, 12)}…` });
   const { ramp, alice, bob } = await comeIn(send);
   await goOut(send, alice, bob);
 
@@ -38,17 +46,8 @@ async function walk(): Promise<void> {
     const view = await send("GET", `/v1/accounts/${id}`);
     show({ [name]: view.balance });
   }
-  const [chain] = await send("GET", "/v1/chains") as unknown as Json[];
+  const [chain] = await send("GET", "/v1/chains");
   show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
-}
-
-async function logIn(): Promise<Send> {
-  say("1. Log in to the realm that the first start made");
-  const login = { realm_key: welcome.realmKey, email: welcome.email, password: welcome.password };
-  const key =
-    (await call("POST", "/v1/auth/admins/login", login, welcome.applicationKey))["x-api-key"];
-  show({ "x-api-key": `${`${key}`.slice(0, 12)}…` });
-  return (method, path, body) => call(method, path, body, `${key}`);
 }
 
 /** From a new ramp to a deposit that has arrived in the ledger. */
@@ -56,7 +55,7 @@ async function comeIn(send: Send): Promise<{ ramp: string; alice: string; bob: s
   say("2. A ramp account: the way between the ledger and the chain, with an address of its own");
   const at = { asset: "ETH", testnet: true };
   const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).id;
-  const opened = await until(send, `/v1/accounts/${ramp}`, (account) => account.enabled === true);
+  const opened = await until(() => send("GET", `/v1/accounts/${ramp}`), (one) => one.enabled);
   show({ enabled: opened.enabled, ramp: opened.ramp, balance: opened.balance });
 
   say("3. A virtual account on it, and an address whose deposits go on to that account");
@@ -72,13 +71,14 @@ async function comeIn(send: Send): Promise<{ ramp: string; alice: string; bob: s
   show({ hash: await ask("eth_sendTransaction", [payment]) });
 
   say("5. The deposit is seen, counts at its depth, and is swept to the ramp less the chain's fee");
-  const path = "/v1/deposits/all";
-  const swept = await until(send, path, ([one]) => one?.forward?.status === "DONE");
+  const swept = await until(
+    () => send("GET", "/v1/deposits/all"),
+    ([one]) => one?.forward?.status === "DONE",
+  );
   const { amount, status, confirmations, forward, address_data } = swept[0];
   show({ amount, status, confirmations, forward, address_data });
   const credited = await until(
-    send,
-    `/v1/accounts/${alice}`,
+    () => send("GET", `/v1/accounts/${alice}`),
     (account) => account.balance.total !== "0",
   );
   show({ alice: credited.balance });
@@ -106,20 +106,11 @@ async function goOut(send: Send, alice: string, bob: string): Promise<void> {
   const made = await send("POST", "/v1/withdrawals", wish);
   show({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
   const done = await until(
-    send,
-    `/v1/withdrawals/${made.id}`,
+    () => send("GET", `/v1/withdrawals/${made.id}`),
     (withdrawal) => withdrawal.status !== "PROCESSING",
   );
   show({ status: done.status, chain: done.chain });
   show({ "received outside": await ask("eth_getBalance", [outside, "latest"]) });
-}
-
-function say(text: string): void {
-  console.log(`\n${text}`);
-}
-
-function show(what: Json): void {
-  console.log(`   ${JSON.stringify(what)}`);
 }
 
 /** Starts a node that makes a block every second. */
@@ -131,83 +122,6 @@ function startNode(): Deno.ChildProcess {
     stdout: "piped",
     stderr: "null",
   }).spawn();
-}
-
-/** Starts the service as `deno task start` does, with one setting: where the node is. */
-function startService(url: string): Deno.ChildProcess {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", new URL("../main.ts", import.meta.url).pathname, "start"],
-    env: {
-      DATA_DIR: folder,
-      PORT: "8095",
-      ETHEREUM_TESTNET_RPC_URL: url,
-      ETHEREUM_TESTNET_CONFIRMATIONS: "2",
-      POLL_INTERVAL_MS: "500",
-      LOG_LEVEL: "error",
-    },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-}
-
-/** Reads what the first start prints once: the keys of the realm that it made. */
-async function welcomeOf(output: ReadableStream<Uint8Array>) {
-  const text = await lineOf(output, /([\s\S]*shown this once)/);
-  const find = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(text)?.[1] ?? "";
-  return {
-    realmKey: find("realm key"),
-    applicationKey: find("application key"),
-    email: find("administrator"),
-    password: find("password"),
-    address: find("address"),
-  };
-}
-
-/** Waits for a text in an output, and keeps emptying it. */
-async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp): Promise<string> {
-  const reader = output.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error(`ended: ${text}`);
-    text += value;
-    const found = wanted.exec(text);
-    if (found === null) continue;
-    (async () => {
-      while (!(await reader.read()).done);
-    })();
-    return found[1];
-  }
-}
-
-// Answers are looked into freely here.
-// deno-lint-ignore no-explicit-any
-type Answer = any;
-
-async function call(method: string, path: string, body: unknown, key: string): Promise<Answer> {
-  const response = await fetch(`${welcome.address}${path}`, {
-    method,
-    headers: { "x-api-key": key, "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
-}
-
-/** Reads again until what is read is as wanted. */
-async function until(
-  send: (method: string, path: string) => Promise<Answer>,
-  path: string,
-  wanted: (answer: Answer) => boolean,
-): Promise<Answer> {
-  for (let tries = 0; tries < 240; tries++) {
-    const answer = await send("GET", path);
-    if (wanted(answer)) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
-  throw new Error(`${path} never became what it should`);
 }
 
 /** Asks the node itself, as somebody outside would. */

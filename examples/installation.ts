@@ -1,0 +1,139 @@
+/**
+ * What the examples share: an installation that is started as `deno task start` does, in a temporary
+ * folder that goes with it, and a user who is logged in to the realm that its first start made.
+ * @module
+ */
+
+/** A JSON object. */
+export type Json = Record<string, unknown>;
+// Answers are looked into freely here.
+// deno-lint-ignore no-explicit-any
+export type Answer = any;
+/** Sends a request as the administrator and gives the answer's body. */
+export type Send = (method: string, path: string, body?: Json) => Promise<Answer>;
+
+/** A running installation. */
+export interface Installation extends AsyncDisposable {
+  /** Logs in to the realm that the first start made. */
+  logIn(): Promise<{ key: string; send: Send }>;
+}
+
+/** What the first start prints once. */
+interface Welcome {
+  address: string;
+  realmKey: string;
+  applicationKey: string;
+  email: string;
+  password: string;
+}
+
+/** Starts the service with a few settings: where the node is, say. */
+export async function startInstallation(settings: Record<string, string>): Promise<Installation> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", new URL("../main.ts", import.meta.url).pathname, "start"],
+    env: {
+      DATA_DIR: folder,
+      // Whatever else is set around here is not meant for an example.
+      DATABASE_URL: "",
+      PORT: `${freePort()}`,
+      POLL_INTERVAL_MS: "500",
+      LOG_LEVEL: "error",
+      ...settings,
+    },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const welcome = welcomeOf(await lineOf(child.stdout, /([\s\S]*shown this once)/));
+  return {
+    logIn: () => logIn(welcome),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.status;
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+/** Finds a port that nobody listens on. */
+export function freePort(): number {
+  using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  return listener.addr.port;
+}
+
+function welcomeOf(text: string): Welcome {
+  const find = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(text)?.[1] ?? "";
+  return {
+    address: find("address"),
+    realmKey: find("realm key"),
+    applicationKey: find("application key"),
+    email: find("administrator"),
+    password: find("password"),
+  };
+}
+
+async function logIn(welcome: Welcome): Promise<{ key: string; send: Send }> {
+  const { address, realmKey, applicationKey, email, password } = welcome;
+  const login = { realm_key: realmKey, email, password };
+  const path = `${address}/v1/auth/admins/login`;
+  const key: string = (await call("POST", path, login, applicationKey))["x-api-key"];
+  return { key, send: (method, path, body) => call(method, `${address}${path}`, body, key) };
+}
+
+async function call(
+  method: string,
+  url: string,
+  body: Json | undefined,
+  key: string,
+): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${method} ${url}: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** Waits for a text in an output, and keeps emptying it. */
+export async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp): Promise<string> {
+  const reader = output.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`ended: ${text}`);
+    text += value;
+    const found = wanted.exec(text);
+    if (found === null) continue;
+    (async () => {
+      while (!(await reader.read()).done);
+    })();
+    return found[1];
+  }
+}
+
+/** Reads again until what is read is as wanted. */
+export async function until(
+  read: () => Promise<Answer>,
+  wanted: (answer: Answer) => boolean,
+): Promise<Answer> {
+  let answer: Answer;
+  for (let tries = 0; tries < 480; tries++) {
+    answer = await read();
+    if (wanted(answer)) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  throw new Error(`it never became what it should: ${JSON.stringify(answer)}`);
+}
+
+/** Prints what comes next. */
+export function say(text: string): void {
+  console.log(`\n${text}`);
+}
+
+/** Prints what was found. */
+export function show(what: Json): void {
+  console.log(`   ${JSON.stringify(what)}`);
+}

@@ -1,0 +1,138 @@
+/**
+ * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
+ * again, on a local Litecoin node:
+ *
+ *     deno run -A examples/litecoin_deposit_to_withdrawal.ts
+ *
+ * It starts everything it needs in a temporary folder and removes it at the end; the node itself,
+ * litecoind, must be installed. Blocks are mined by hand, so that every run prints the same; what it
+ * prints is checked in beside it as litecoin_deposit_to_withdrawal.txt. Hashes and addresses differ
+ * each time, and are left out.
+ * @module
+ */
+import {
+  type Installation,
+  type Json,
+  say,
+  type Send,
+  show,
+  startInstallation,
+  until,
+} from "./installation.ts";
+import { type LitecoinNode, startLitecoinNode } from "./litecoin_node.ts";
+
+await using node = await startLitecoinNode();
+await using installation = await startInstallation({
+  LITECOIN_TESTNET_RPC_URL: node.url,
+  LITECOIN_TESTNET_NETWORK: "regtest",
+  LITECOIN_TESTNET_CONFIRMATIONS: "2",
+});
+await walk(installation, node);
+
+async function walk(installation: Installation, node: LitecoinNode): Promise<void> {
+  say("1. Log in to the realm that the first start made");
+  const { key, send } = await installation.logIn();
+  show({ "x-api-key": `${key.slice(0, 12)}…` });
+  const { ramp, alice, bob } = await comeIn(send, node);
+  await goOut(send, node, { alice, bob });
+
+  say("8. What the chain holds for us, and what the ledger owes");
+  await until(
+    () => send("GET", `/v1/accounts/${ramp}`),
+    (account) => account.balance.total === "0" && !account.balance.assets.startsWith("1.99"),
+  );
+  for (const [name, id] of Object.entries({ ramp, alice, bob })) {
+    const view = await send("GET", `/v1/accounts/${id}`);
+    show({ [name]: view.balance });
+  }
+  const [chain] = await send("GET", "/v1/chains");
+  show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
+}
+
+/** From a new ramp to a deposit that has arrived in the ledger. */
+async function comeIn(
+  send: Send,
+  node: LitecoinNode,
+): Promise<{ ramp: string; alice: string; bob: string }> {
+  say("2. A ramp account: the way between the ledger and the chain, with an address of its own");
+  const at = { asset: "LTC", testnet: true };
+  const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).id;
+  const opened = await until(() => send("GET", `/v1/accounts/${ramp}`), (one) => one.enabled);
+  print({ enabled: opened.enabled, ramp: opened.ramp, balance: opened.balance });
+
+  say("3. A virtual account on it, and an address whose deposits go on to that account");
+  const alice = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
+  const bob = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
+  const given = await send("POST", `/v1/account/${alice}/address`, { data: { order: "7" } });
+  const { address } = given.address;
+  print({ type: given.type, address });
+  await until(() => send("GET", "/v1/chains"), ([chain]) => chain?.healthy);
+
+  say("4. Somebody pays 2 LTC to that address; it is seen before any block has it");
+  print({ hash: await node.rpc("sendtoaddress", address, 2) });
+  const deposits = () => send("GET", "/v1/deposits/all");
+  const [seen] = await until(deposits, (all) => all.length === 1);
+  print({ amount: seen.amount, status: seen.status, confirmations: seen.confirmations });
+
+  say("5. The deposit counts at its depth, and is swept to the ramp less the chain's fee");
+  await node.mine(2);
+  const [counted] = await until(deposits, ([one]) => one.status === "CONFIRMED");
+  print({ amount: counted.amount, status: counted.status, block: counted.block });
+  await mineWaiting(node);
+  const [swept] = await until(deposits, ([one]) => one.forward?.status === "DONE");
+  print({ forward: swept.forward, address_data: swept.address_data });
+  const credited = await until(
+    () => send("GET", `/v1/accounts/${alice}`),
+    (account) => account.balance.total !== "0",
+  );
+  print({ alice: credited.balance });
+  return { ramp, alice, bob };
+}
+
+/** A move inside, and a payment to the outside. */
+async function goOut(
+  send: Send,
+  node: LitecoinNode,
+  { alice, bob }: { alice: string; bob: string },
+): Promise<void> {
+  say("6. Half an LTC moves to another account at once, without any chain");
+  const move = { source: { account: alice }, destination: { account: bob }, value: "0.5" };
+  const moved = await send("POST", "/v1/transactions", move);
+  print({ type: moved.type, amount: moved.amount, balances: moved.balances });
+
+  say("7. A quarter goes out to an address on the chain; the fee is the sender's");
+  const outside = await node.rpc<string>("getnewaddress", "", "bech32");
+  const wish = {
+    source: { account: bob },
+    destination: { address: outside },
+    asset: "LTC",
+    value: 0.25,
+    fee: { paid_by: "sender", speed: "medium" },
+  };
+  const estimate = { account: bob, address: outside, amount: 0.25, speed: "medium" };
+  print({ estimate: await send("POST", "/v1/withdrawals/estimate", estimate) });
+  const made = await send("POST", "/v1/withdrawals", wish);
+  print({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
+  await mineWaiting(node);
+  const done = await until(
+    () => send("GET", `/v1/withdrawals/${made.id}`),
+    (withdrawal) => withdrawal.status !== "PROCESSING",
+  );
+  print({ status: done.status, chain: done.chain });
+  print({ "received outside": await node.rpc("getreceivedbyaddress", outside) });
+}
+
+/** Mines as soon as something waits for a block, until it has two confirmations. */
+async function mineWaiting(node: LitecoinNode): Promise<void> {
+  await until(() => node.rpc("getrawmempool"), (waiting) => waiting.length > 0);
+  await node.mine(2);
+}
+
+/** Prints what is the same in every run. */
+function print(what: Json): void {
+  const hide = (_: string, value: unknown) =>
+    typeof value !== "string" ? value : value
+      .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
+      .replace(/\brltc1\w{39}\b/g, "<address>");
+  show(JSON.parse(JSON.stringify(what, hide)));
+}
