@@ -1,0 +1,126 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { createLog } from "../../log.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { sealRealm } from "../../workers/seals.ts";
+import { openSigner } from "../../workers/signer.ts";
+import { startTimetable } from "../../workers/timetable.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+/** Longer than anything here takes, on a machine that has other things to do. */
+const ANSWER_MS = 30_000;
+
+/** Starts the timetable of a process, for one realm. */
+function startAt(process: Pick<TestRealm, "services" | "database">, realm: TestRealm) {
+  return startTimetable({
+    database: process.database,
+    log: createLog({ level: "error", format: "pretty" }),
+    now: Date.now,
+    chains: openChains(process.services.config.chains),
+    signer: openSigner(process.services.config.masterKey!, Date.now),
+    rates: null,
+  }, { only: realm.id });
+}
+
+/** A currency's account, another one, and what moves from one to the other. */
+async function stage(realm: TestRealm) {
+  const { name, account } = await realm.currency("1000000");
+  const other = await realm.account({ asset: name });
+  const one = { source: { account }, destination: { account: other }, value: "1" };
+  return {
+    move: async () => {
+      const answer = await realm.admin.send("POST", "/v1/transactions", one);
+      equal(answer.status, 201);
+      return answer.body.id as string;
+    },
+    batch: async (count: number) => {
+      const transactions = new Array(count).fill(one);
+      const body = { atomic: true, transactions };
+      equal((await realm.admin.send("POST", "/v1/transactions/batch", body)).status, 201);
+    },
+  };
+}
+
+Deno.test("what was posted is sealed by the next look, at the latest by the one after it", async () => {
+  await using realm = await testRealm();
+  const seen: ("look" | "seal")[] = [];
+  const waiting = new Set<() => void>();
+  await using process = realm.another({}, (text) => {
+    if (/as unsealed/.test(text)) seen.push("look");
+    else if (/insert into seals/.test(text)) seen.push("seal");
+    for (const wake of waiting) wake();
+  });
+  /** Waits for something that the timetable does from a place in its history on. */
+  async function next(what: "look" | "seal", from: number): Promise<number> {
+    const late = performance.now() + ANSWER_MS;
+    while (!seen.includes(what, from)) {
+      if (performance.now() > late) throw new Error(`no ${what} in ${seen.slice(from)}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(wake, ANSWER_MS);
+        function wake(): void {
+          clearTimeout(timer);
+          waiting.delete(wake);
+          resolve();
+        }
+        waiting.add(wake);
+      });
+    }
+    return seen.indexOf(what, from);
+  }
+  const { move } = await stage(realm);
+  const timetable = startAt(process, realm);
+  try {
+    await next("look", 0);
+    for (let round = 0; round < 3; round++) {
+      const id = await move();
+      // A look may be on its way that was sent before; the one after it sees what was committed.
+      const from = seen.length;
+      const sealed = await next("seal", from);
+      const looks = seen.slice(from, sealed).filter((one) => one === "look").length;
+      ok(looks <= 1, `it took ${looks} looks`);
+      await next("look", sealed); // it was committed by then
+      const [row] = await rowsOf<{ seq: string }>(
+        realm,
+        "select seq from seals where transaction = $1",
+        [id],
+      );
+      ok(row !== undefined, "it was this one that was sealed");
+    }
+  } finally {
+    await timetable.stop();
+  }
+});
+
+Deno.test("a backlog drains in the order of commit, however much was committed at once", async () => {
+  await using realm = await testRealm();
+  const { move, batch } = await stage(realm);
+  for (const count of [1, 2500, 3, 999, 1001]) await batch(count);
+  await Promise.all([move(), move(), move()]);
+  const [{ ids }] = await rowsOf<{ ids: string[] }>(
+    realm,
+    `select array_agg(u.id::text order by c.id, u.ord) as ids
+      from ledger_commits c cross join unnest(c.transactions) with ordinality u(id, ord)`,
+  );
+  equal(await sealRealm(realm.pool, Date.now), 4508);
+  const rows = await rowsOf<{ transaction: string }>(
+    realm,
+    "select transaction from seals order by seq",
+  );
+  deepEqual(rows.map(({ transaction }) => transaction), ids);
+  const { body } = await realm.admin.send("GET", "/v1/transactions/head");
+  deepEqual([body.seq, body.unsealed], [4508, 0]);
+});
+
+Deno.test("sealing waits for no move, and no move waits for sealing", async () => {
+  await using realm = await testRealm();
+  const { move } = await stage(realm);
+  await move();
+  // Behind the gate, as a long command would be.
+  const sealed = await realm.command(async () => await sealRealm(realm.pool, Date.now), true);
+  equal(sealed, 2);
+  await realm.pool.sql.begin(async (tx) => {
+    await tx`select seq from seal_head for update`; // as a sealer in the middle would
+    await move();
+    equal(await sealRealm(realm.pool, Date.now), 0);
+  });
+  equal(await sealRealm(realm.pool, Date.now), 1);
+});
