@@ -220,3 +220,26 @@ Deno.test({
     await gatheredOnce(stage);
   },
 });
+
+Deno.test({
+  name: "where the node takes no replacement the first is mined, and its own fee is booked",
+  ignore,
+  fn: async () => {
+    const start = () => startLitecoind("-mempoolreplacement=0");
+    await using stage = await coinRamp({ ...LITECOIN, start });
+    await stage.fund([COIN, COIN, COIN]);
+    const { body: { id } } = await stage.consolidate();
+    await stage.look();
+    const { chain: first, fee } = await stage.read(id);
+    const path = `/v1/accounts/${stage.ramp}/consolidations/${id}/speed-up`;
+    const wish = { speed: "fast", max_fee_rate: "0.0002" };
+    const { status } = await stage.realm.admin.send("POST", path, wish);
+    equal(status, 200);
+    await stage.look();
+    deepEqual(await stage.node.rpc("getrawmempool"), [first.hash]);
+    const done = await stage.finish(id);
+    deepEqual([done.status, done.chain.hash, done.fee], ["DONE", first.hash, fee]);
+    await stage.mine();
+    await agrees(stage);
+  },
+});

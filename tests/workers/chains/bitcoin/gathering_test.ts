@@ -1,4 +1,6 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { nativeAsset } from "../../../../domain/assets.ts";
+import { NewConsolidation } from "../../../../domain/consolidation_views.ts";
 import { GATHERINGS } from "../../../../domain/consolidations.ts";
 import { toUnits } from "../../../../domain/money.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
@@ -29,6 +31,16 @@ for (const [id, gathering] of Object.entries(GATHERINGS)) {
     deepEqual([plan.change, plan.amounts.length], [null, 1]);
   });
 }
+
+Deno.test("the rates up to which fees count as low are told as they are", async () => {
+  const page = await Deno.readTextFile(new URL("../../../../docs/nodes.md", import.meta.url));
+  const { description } = NewConsolidation.shape.max_fee_rate.meta() ?? {};
+  for (const [id, { rateLow }] of Object.entries(GATHERINGS)) {
+    const said = `${rateLow} ${nativeAsset(id as CoinChainId).code}`;
+    ok(page.includes(said), `docs/nodes.md does not say ${said}`);
+    ok(description?.includes(said), `the reference does not say ${said}`);
+  }
+});
 
 function gatheringDraft(rate: bigint): Draft {
   const source = `76a914${"aa".repeat(20)}88ac`;
