@@ -1,7 +1,7 @@
 /**
  * How fast coin chains are read and coins are chosen: a block of 3000 transactions against 100 000
  * watched scripts, through HTTP and JSON as from a node, and payments out of up to 10 000 coins.
- * Runs by itself: `deno run --allow-net=127.0.0.1 --allow-read --allow-env bench/coins.ts`.
+ * Part of a full `deno task bench`; alone by `deno task bench --only=coins`.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import { COIN_TABLES } from "../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../workers/chains/bitcoin/payment.ts";
 import type { Coin, Draft } from "../workers/chains/order.ts";
 import type { Watch } from "../workers/chains/sight.ts";
+import { median } from "./processes.ts";
 import { writeBitcoin } from "../domain/bitcoin_addresses.ts";
 
 const TRANSACTIONS = 3_000;
@@ -21,6 +22,7 @@ const HEIGHT = 900_000;
 const FIRST = "ab".repeat(32);
 const SENDER = "ramp";
 const SOURCE = `0014${"aa".repeat(20)}`;
+const STRANGER = `0014${"bb".repeat(20)}`;
 
 /** A script that depends on nothing but a number. */
 function scriptAt(number: number): string {
@@ -106,8 +108,9 @@ function coinsOf(many: number): Coin[] {
   }));
 }
 
-function draftOf(amount: bigint | "all", rate: bigint): Draft {
-  const body = { rate: `${rate}`, step: "1000", source: SOURCE, scripts: [SOURCE] };
+/** A payment to a script; to its own, the sender gathers. */
+function draftOf(amount: bigint | "all", rate: bigint, script: string = SOURCE): Draft {
+  const body = { rate: `${rate}`, step: "1000", source: SOURCE, scripts: [script] };
   return {
     order: { kind: "pay", from: SENDER, contract: null, payments: [{ to: "somebody", amount }] },
     fee: feeAt(COIN_TABLES.BITCOIN, rate, [SOURCE]),
@@ -117,65 +120,83 @@ function draftOf(amount: bigint | "all", rate: bigint): Draft {
   };
 }
 
-/** Measures the best of several rounds, in milliseconds. */
+/** One line of the table. */
+interface Line {
+  readonly what: string;
+  /** Median of several rounds, or the only one. */
+  readonly ms: number;
+  /** What came of it. */
+  readonly found: string;
+}
+
+/** Measures the median of several rounds, in milliseconds. */
 async function measured(work: () => Promise<unknown>): Promise<number> {
-  let best = Infinity;
-  for (let round = 0; round < ROUNDS; round++) {
-    const start = performance.now();
-    await work();
-    best = Math.min(best, performance.now() - start);
-  }
-  return best;
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) times.push(await timed(work));
+  return median(times);
 }
 
-function print(what: string, ms: number, more = ""): void {
-  console.log(`${what.padEnd(58)} ${ms.toFixed(1).padStart(8)} ms  ${more}`);
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
 }
 
-async function scanning(): Promise<void> {
+async function scanning(): Promise<Line[]> {
   const block = blockText();
   const server = serve(block);
   const chain = await openCoins("BITCOIN", "regtest", [`http://127.0.0.1:${server.addr.port}`]);
-  const watch = await watchOf();
-  const size = `${(block.length / 2 ** 20).toFixed(1)} MiB of JSON`;
-  const scan = async (seen: Watch) => await Array.fromAsync(chain.scan(HEIGHT, HEIGHT, seen));
-  const start = performance.now();
-  const [{ transfers, consumed }] = await scan(watch);
-  const first = performance.now() - start;
-  const before = performance.now();
-  await scan({ ...watch, addresses: new Set([...watch.addresses]) });
-  const again = performance.now() - before;
-  print(`first scan, ${WATCHED} addresses turned into scripts`, first);
-  print("scan with a new watch of the same addresses", again);
-  const found = `${size}, ${transfers.length} transfers, ${consumed.length} coins spent`;
-  const best = await measured(() => scan(watch));
-  print(`block of ${TRANSACTIONS} transactions, watch known`, best, found);
-  chain.close();
-  await server.shutdown();
-}
-
-async function choosing(): Promise<void> {
-  const { BITCOIN } = COIN_TABLES;
-  for (const many of [100, 1_000, 10_000]) {
-    const stock = { nonce: null, coins: coinsOf(many) };
-    for (
-      const [what, amount, rate] of [
-        ["a payment of one coin's size", 50_000n, 20_000n],
-        ["a payment of fifty coins' size", 2_500_000n, 20_000n],
-        ["a payment while rates are low", 50_000n, 1_000n],
-        ["everything", "all", 1_000n],
-      ] as const
-    ) {
-      const draft = draftOf(amount, rate);
-      const plan = () => planDraft(BITCOIN, draft, stock);
-      const { claims } = plan();
-      const best = await measured(() => Promise.resolve(plan()));
-      print(`${what}, ${many} coins on offer`, best, `${claims.length} spent`);
-    }
+  try {
+    const watch = await watchOf();
+    const scan = async (seen: Watch) => await Array.fromAsync(chain.scan(HEIGHT, HEIGHT, seen));
+    const first = await timed(() => scan(watch));
+    const again = await timed(() => scan({ ...watch, addresses: new Set([...watch.addresses]) }));
+    const [{ transfers, consumed }] = await scan(watch);
+    const size = `${(block.length / 2 ** 20).toFixed(1)} MiB of JSON`;
+    return [
+      {
+        what: `a block of ${TRANSACTIONS} transactions, ${WATCHED} scripts watched`,
+        ms: await measured(() => scan(watch)),
+        found: `${size}, ${transfers.length} transfers, ${consumed.length} coins spent`,
+      },
+      { what: "the same, a new watch of addresses known before", ms: again, found: "" },
+      { what: "the same, addresses turned into scripts first", ms: first, found: "" },
+    ];
+  } finally {
+    chain.close();
+    await server.shutdown();
   }
 }
 
-if (import.meta.main) {
-  await scanning();
-  await choosing();
+async function choosing(): Promise<Line[]> {
+  const { BITCOIN } = COIN_TABLES;
+  const lines: Line[] = [];
+  for (const many of [100, 1_000, 10_000]) {
+    const stock = { nonce: null, coins: coinsOf(many) };
+    for (
+      const [what, draft] of [
+        ["a payment of one coin's size", draftOf(50_000n, 20_000n)],
+        ["a payment of fifty coins' size", draftOf(2_500_000n, 20_000n)],
+        ["a payment while rates are low", draftOf(50_000n, 1_000n)],
+        ["everything to somebody", draftOf("all", 1_000n, STRANGER)],
+        ["the smallest gathered", draftOf("all", 1_000n)],
+      ] as const
+    ) {
+      const plan = () => planDraft(BITCOIN, draft, stock);
+      const { claims } = plan();
+      lines.push({
+        what: `${what}, ${many} coins on offer`,
+        ms: await measured(() => Promise.resolve(plan())),
+        found: `${claims.length} spent`,
+      });
+    }
+  }
+  return lines;
+}
+
+/** Measures scanning and choosing, and prints a table. */
+export async function benchCoins(): Promise<void> {
+  const lines = [...await scanning(), ...await choosing()];
+  const rows = lines.map(({ what, ms, found }) => `| ${what} | ${ms.toFixed(1)} | ${found} |`);
+  console.log(["| coin chains | ms | |", "|---|--:|---|", ...rows, ""].join("\n"));
 }

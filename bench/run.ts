@@ -1,6 +1,7 @@
 /**
  * Measures the ledger through the whole HTTP API and sets it beside the yardstick, the same move
- * called straight in PostgreSQL, in rounds that alternate. Builds everything by itself.
+ * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
+ * are chosen (alone with `--only=coins`). Builds everything by itself.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
  * [--keep=folder]`
@@ -8,6 +9,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { benchCoins } from "./coins.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
@@ -185,6 +187,7 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
 /** Builds the stand, measures, prints, and takes the stand away again unless it is kept. */
 async function main(): Promise<void> {
   const asked = options();
+  if (asked.only === "coins") return await benchCoins();
   const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
   const stand = await startStand(folder);
@@ -205,6 +208,7 @@ async function main(): Promise<void> {
     await Deno.remove(work, { recursive: true });
     await (asked.keep === undefined ? removeStand(stand, folder) : stand.stop());
   }
+  if (!asked.only && !asked.quick) await benchCoins();
 }
 
 /** Leaves the database behind without the yardstick's tables, and says how it is looked at. */
