@@ -67,6 +67,18 @@ export async function deleteFoundStrays(
       and s.index = g.index`;
 }
 
+/** Takes away strays at a ramp's address that a token's registration has counted in. */
+export async function deleteCountedStrays(
+  tx: Tx,
+  place: PlaceKey,
+  of: { ramp: string; contract: string; height: number },
+): Promise<void> {
+  await tx`
+    delete from strays s using addresses d
+    where d.account = ${of.ramp} and s.chain = ${place.chain} and s.network = ${place.network}
+      and s.address = d.address and s.contract = ${of.contract} and s.block <= ${of.height}`;
+}
+
 /** Reads strays past an id, oldest first. */
 export async function selectStrays(
   db: Db,

@@ -17,6 +17,7 @@ import {
   updateToken,
 } from "../db/fungible_tokens.ts";
 import { selectRamp } from "../db/ramps.ts";
+import { deleteCountedStrays } from "../db/strays.ts";
 import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { parseContract } from "./addresses.ts";
@@ -236,6 +237,8 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
     await tx.savepoint((sp) => link(sp, owner, { ...token, since: found.height }));
+    const counted = { ramp: token.account, contract: token.contract!, height: found.height };
+    await deleteCountedStrays(tx, token, counted);
   } catch (error) {
     // Somebody took the name meanwhile: nothing was made, and nothing ever can be.
     if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;

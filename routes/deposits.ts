@@ -1,8 +1,10 @@
 /** HTTP face of deposits. @module */
+import { z } from "zod";
 import { DEPOSITS, requestRescan, Rescan, RescanView } from "../domain/deposit_list.ts";
 import { DepositView } from "../domain/deposit_views.ts";
+import { listStrays, StrayQuery, StrayView } from "../domain/strays.ts";
 import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
+import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 /** The routes of deposits. */
@@ -25,6 +27,20 @@ export const depositRoutes: readonly AnyRoute[] = [
         const { chains } = call.services.config;
         return requestRescan(tx, call.actor, { ...call.body, chains });
       }),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/deposits/strays",
+    tag: "Deposits",
+    summary: "List what came to an address in an asset that it is not for",
+    description: "For operators. A stray is no deposit: it is never booked and never swept. One " +
+      "whose token is registered later becomes a deposit when its transaction is rescanned.",
+    access: "user",
+    query: StrayQuery,
+    status: 200,
+    answer: z.array(StrayView),
+    errors: ["permission.role", "permission.scope"],
+    handle: (call) => query(call, (db) => listStrays(db, call.actor, call.query)),
   }),
   ...collectionRoutes({
     collection: DEPOSITS,

@@ -1,0 +1,264 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { AbiCoder, getAddress } from "ethers";
+import { refreshFees } from "../../workers/fees.ts";
+import { checkSolvency } from "../../workers/solvency.ts";
+import artefact from "../../workers/chains/evm/token/Token.json" with { type: "json" };
+import { type Anvil, CALLS, rich } from "../support/anvil.ts";
+import { benchOf } from "../support/desk.ts";
+import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
+import { type Answer, rowsOf } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const GOLD = 10n ** 6n;
+const DEPLOY = "/v1/fungible/token/deploy";
+const REGISTER = "/v1/fungible/token/register";
+
+/** A registered token and where it is. */
+interface Mine {
+  contract: string;
+  currency: string;
+  account: string;
+}
+
+Deno.test("a token of the realm's own that comes back is credited to its currency's account, once", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  await paidOut(stage, gold, "40");
+  equal((await stage.realm.balance(gold.account)).total, "960");
+  await pay(stage.anvil, gold.contract, ramp.address, 15n * GOLD);
+  await stage.mine();
+  const [seen] = await listed(stage, gold.account);
+  deepEqual([seen.status, seen.asset, seen.amount, seen.account], [
+    "PENDING",
+    "GOLD_ETH",
+    "15",
+    gold.account,
+  ]);
+  equal((await stage.realm.balance(gold.account)).total, "960");
+  await stage.mine(2);
+  const [counted] = await listed(stage, gold.account);
+  deepEqual([counted.status, counted.forward], ["CONFIRMED", null]);
+  equal((await stage.realm.balance(gold.account)).total, "975");
+  await rescan(stage);
+  await stage.mine(2);
+  equal((await stage.realm.balance(gold.account)).total, "975");
+  equal((await listed(stage, gold.account)).length, 1, "deployment and change are no deposits");
+  deepEqual(await drifts(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+});
+
+Deno.test("supply law: what is outside stays issued, what comes back needs no issue", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  await paidOut(stage, gold, "40");
+  const { send } = stage.realm.admin;
+  const path = `/v1/currencies/${gold.currency}`;
+  const refused = await send("POST", `${path}/issue`, { amount: "1" });
+  deepEqual([refused.status, refused.body.code], [409, "ramp.assets_insufficient"]);
+  match(refused.body.detail, /only 1000 of the token exist, and 1000 are issued/);
+  equal((await send("POST", `${path}/destroy`, { amount: "100" })).status, 200);
+  await pay(stage.anvil, gold.contract, ramp.address, 40n * GOLD);
+  await stage.mine(3);
+  equal((await stage.realm.balance(gold.account)).total, "900");
+  equal((await send("POST", `${path}/issue`, { amount: "100.000001" })).status, 409);
+  equal((await send("POST", `${path}/issue`, { amount: "100" })).status, 200);
+  equal((await stage.realm.balance(gold.account)).total, "1000");
+  deepEqual(await drifts(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+});
+
+Deno.test("a reorganisation before the depth takes back what came; one beyond it freezes the ramp", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil } = stage;
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  await paidOut(stage, gold, "40");
+  await stage.mine(6);
+  await pay(anvil, gold.contract, ramp.address, 5n * GOLD);
+  await stage.mine();
+  equal((await listed(stage, gold.account))[0].status, "PENDING");
+  await anvil.rpc("anvil_reorg", 1, []);
+  await stage.mine();
+  await stage.mine(3);
+  equal((await listed(stage, gold.account))[0].status, "ORPHANED");
+  equal((await stage.realm.balance(gold.account)).total, "960");
+  await pay(anvil, gold.contract, ramp.address, 6n * GOLD);
+  await stage.mine(3);
+  equal((await stage.realm.balance(gold.account)).total, "966");
+  await anvil.rpc("anvil_reorg", 4, []);
+  await stage.mine();
+  equal((await stage.account(ramp.id)).frozen, true);
+  equal((await stage.realm.balance(gold.account)).total, "966", "no money is taken back");
+});
+
+Deno.test("another's token counts from its registration on; at other addresses it is a stray", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil } = stage;
+  const ramp = await stage.ramp();
+  const deposit = await stage.address(ramp.id);
+  const contract = await foreign(anvil);
+  await pay(anvil, contract, ramp.address, 100n * GOLD);
+  await stage.mine(4);
+  deepEqual(await stage.deposits(), []);
+  equal((await straysOf(stage)).length, 1);
+  const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
+  const body = { account: ramp.id, ...wanted, supply: "100" };
+  const made = await working(stage, stage.realm.admin.send("POST", REGISTER, body));
+  equal(made.status, 201, made.text);
+  const { currency, account } = await mineOf(stage, made.body.id);
+  equal(currency, made.body.virtual_currency);
+  await pay(anvil, contract, ramp.address, 7n * GOLD);
+  await pay(anvil, contract, deposit.address, 3n * GOLD);
+  await stage.mine(3);
+  equal((await stage.realm.balance(account)).total, "107");
+  await rescan(stage);
+  await stage.mine(3);
+  equal((await stage.realm.balance(account)).total, "107", "what was there before is the supply");
+  deepEqual((await straysOf(stage)).map((one) => [one.asset, one.amount, one.address]), [
+    ["FOREIGN_ETH", "3", deposit.address],
+  ]);
+  deepEqual(await drifts(stage), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
+});
+
+Deno.test("a contract that is an asset's, or registered already, is not registered again", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  const wanted = { account: ramp.id, symbol: "AGAIN", supply: "1", decimal_places: 6 };
+  for (const contract of [gold.contract, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"]) {
+    const body = { ...wanted, contract_address: contract };
+    const refused = await stage.realm.admin.send("POST", REGISTER, body);
+    deepEqual([refused.status, refused.body.code], [422, "token.invalid"], refused.text);
+  }
+});
+
+Deno.test("a name that is taken while its token is looked at ends the registration", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const contract = await foreign(stage.anvil);
+  const body = {
+    account: ramp.id,
+    symbol: "TAKEN",
+    contract_address: contract,
+    supply: "100",
+    decimal_places: 6,
+  };
+  const { admin } = stage.realm;
+  const answer = admin.send("POST", REGISTER, body, { prefer: "wait=5" });
+  for (;;) {
+    const rows = await rowsOf(stage.realm, "select id from fungible_tokens");
+    if (rows.length > 0) break;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await stage.realm.currency("5", "TAKEN_ETH");
+  const before = await rowsOf(stage.realm, "select id from accounts order by id");
+  const refused = await working(stage, answer);
+  deepEqual([refused.status, refused.body.code], [409, "currency.taken"], refused.text);
+  const [token] = await rowsOf<{ id: string; status: string; currency: null; jobs: number }>(
+    stage.realm,
+    `select id, status, currency, (select count(*)::integer from jobs
+      where name = 'token.check' and state <> 'done') as jobs from fungible_tokens`,
+  );
+  deepEqual([token.status, token.currency, token.jobs], ["failed", null, 0]);
+  const { body: shown } = await admin.send("GET", `/v1/fungible/token/${token.id}`);
+  deepEqual([shown.status, shown.error.code], ["failed", "currency.taken"]);
+  deepEqual(await rowsOf(stage.realm, "select id from accounts order by id"), before);
+  const again = { ...body, symbol: "FREE1" };
+  const made = await working(stage, admin.send("POST", REGISTER, again));
+  deepEqual([made.status, made.body.status], [201, "registered"], made.text);
+});
+
+/** Deploys 1000 GOLD from a ramp and registers it. */
+async function deployed(
+  stage: RampStage,
+  ramp: { id: string; address: string },
+): Promise<Mine> {
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "1");
+  const bench = await benchOf(stage.realm);
+  await refreshFees(bench);
+  bench.chains.close();
+  const { admin } = stage.realm;
+  const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
+  const answer = await working(stage, admin.send("POST", DEPLOY, { ...body, account: ramp.id }));
+  equal(answer.status, 201, answer.text);
+  const path = `/v1/fungible/token/${answer.body.id}`;
+  const status = async () => (await admin.send("GET", path)).body.status;
+  await mineUntil(stage, async () => await status() === "deployed");
+  const made = await admin.send("POST", REGISTER, { account: ramp.id, symbol: "GOLD" });
+  equal(made.status, 201, made.text);
+  await stage.mine();
+  const refreshed = await benchOf(stage.realm);
+  await refreshFees(refreshed);
+  refreshed.chains.close();
+  return await mineOf(stage, answer.body.id);
+}
+
+async function mineOf(stage: RampStage, id: string): Promise<Mine> {
+  const { admin } = stage.realm;
+  const token = (await admin.send("GET", `/v1/fungible/token/${id}`)).body;
+  const currency = (await admin.send("GET", `/v1/currencies/${token.virtualCurrency}`)).body;
+  return { contract: token.contractAddress, currency: currency.id, account: currency.account };
+}
+
+/** Withdraws to rich account 0. */
+async function paidOut(stage: RampStage, of: Mine, value: string): Promise<void> {
+  const { admin } = stage.realm;
+  const body = { source: { account: of.account }, destination: { address: rich().address }, value };
+  const made = await admin.send("POST", "/v1/withdrawals", body);
+  equal(made.status, 201, made.text);
+  const path = `/v1/withdrawals/${made.body.id}`;
+  await mineUntil(stage, async () => (await admin.send("GET", path)).body.status === "DONE");
+}
+
+async function pay(anvil: Anvil, contract: string, to: string, amount: bigint): Promise<void> {
+  await anvil.pool({ to: contract, data: CALLS.encodeFunctionData("transfer", [to, amount]) });
+}
+
+/** A contract made elsewhere: 6 places, 1000 in all, in the hands of rich account 0. */
+async function foreign(anvil: Anvil): Promise<string> {
+  const types = ["string", "string", "uint8", "uint256"];
+  const values = ["Foreign", "FOREIGN", 6, 1000n * GOLD];
+  const data = artefact.bytecode.Token + AbiCoder.defaultAbiCoder().encode(types, values).slice(2);
+  const hash = await anvil.send({ data });
+  const receipt: { contractAddress: string } = await anvil.rpc("eth_getTransactionReceipt", hash);
+  return getAddress(receipt.contractAddress);
+}
+
+/** Lets the workers work while an answer is waited for. */
+async function working(stage: RampStage, answer: Promise<Answer>): Promise<Answer> {
+  let waiting = true;
+  const done = answer.finally(() => waiting = false);
+  while (waiting) {
+    await stage.realm.drain();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return await done;
+}
+
+// deno-lint-ignore no-explicit-any
+async function listed(stage: RampStage, account: string): Promise<any[]> {
+  const query = encodeURIComponent(JSON.stringify({ account }));
+  return (await stage.realm.admin.send("GET", `/v1/deposits/all?query=${query}`)).body;
+}
+
+async function straysOf(stage: RampStage): Promise<Record<string, string>[]> {
+  return (await stage.realm.admin.send("GET", "/v1/deposits/strays")).body;
+}
+
+/** Searches everything again, from the first block on. */
+async function rescan(stage: RampStage): Promise<void> {
+  const to = parseInt(await stage.anvil.rpc<string>("eth_blockNumber"), 16);
+  const range = { chain: "ETHEREUM", testnet: false, from: 0, to };
+  equal((await stage.realm.admin.send("POST", "/v1/deposits/rescan", range)).status, 200);
+  await stage.realm.drain();
+}
+
+/** What chain and ledger differ by, asset by asset. */
+async function drifts(stage: RampStage): Promise<[string, string][]> {
+  const bench = await benchOf(stage.realm);
+  await checkSolvency({ ...bench, actor: { ...bench.actor, at: Date.now() } });
+  bench.chains.close();
+  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
+}
