@@ -28,6 +28,7 @@ import {
 import type { Balances } from "./chains/sight.ts";
 import { admitGathering, gather } from "./consolidations.ts";
 import type { OrderWork } from "./order_work.ts";
+import { assertToken } from "./token_facts.ts";
 
 /** Coins that are offered to one plan. */
 const COINS_MAX = 1000;
@@ -110,7 +111,8 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   }
 }
 
-async function surveyFor({ chain }: OrderWork, order: OrderRow): Promise<Survey> {
+async function surveyFor({ bench, chain }: OrderWork, order: OrderRow): Promise<Survey> {
+  await assertToken(bench, chain, order.contract);
   const draft = await chain.draft(orderOf(order.wish as unknown as Wish), order.speed);
   if (draft.lacking > 0n) {
     throw new ChainError("insufficient", `${draft.feePayer} lacks ${draft.lacking} for the fee`);

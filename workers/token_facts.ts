@@ -6,9 +6,9 @@
  */
 import { insertTokenProof, selectTokenProof } from "../db/chains.ts";
 import { reading, writing } from "../db/transaction.ts";
-import type { Asset } from "../domain/assets.ts";
+import { type Asset, tokenByContract } from "../domain/assets.ts";
 import type { Bench } from "./bench.ts";
-import type { Chain } from "./chains/chain.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
 
 /** Tells what is wrong with an asset's contract; null if nothing is, or it has none. */
 export async function tokenFault(
@@ -30,4 +30,17 @@ export async function tokenFault(
   const proven = { ...proof, created_at: bench.actor.at };
   await writing(bench.pool, (db) => insertTokenProof(db, proven));
   return null;
+}
+
+/**
+ * Refuses to send a token of the registry whose contract is not what the registry says.
+ *
+ * @param contract '' is the chain's own coin
+ * @throws {ChainError} `refused`
+ */
+export async function assertToken(bench: Bench, chain: Chain, contract: string): Promise<void> {
+  if (contract === "" || chain.network !== "main") return;
+  const asset = tokenByContract(chain.id, contract);
+  const fault = asset === null ? null : await tokenFault(bench, chain, asset);
+  if (fault !== null) throw new ChainError("refused", fault);
 }
