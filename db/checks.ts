@@ -83,6 +83,53 @@ export const CHECKS = {
     from accounts a left join (select distinct on (account) account, blocked, frozen
       from account_states order by account, at desc, id desc) s on s.account = a.id
     where (coalesce(s.blocked, 0), coalesce(s.frozen, false)) <> (a.blocked, a.frozen)`,
+  /** Each step of that history opened or closed a block, or froze or unfroze; each block is in it. */
+  "account.history": `
+    with steps as (
+      select account, id, blocked - lag(blocked, 1, 0) over of_account as change,
+        frozen <> lag(frozen, 1, false) over of_account as switched
+      from account_states window of_account as (partition by account order by id)),
+    closed as (
+      select account, amount as change from blocks
+      union all select account, -amount from blocks where status <> 'OPEN')
+    select account || ' ' || id as subject, 'one change' as expected,
+      concat_ws(' ', change, switched) as found
+    from steps where (change <> 0) = switched
+    union all
+    select coalesce(b.account, s.account) || ' ' || coalesce(b.change, s.change),
+      coalesce(b.count, 0)::text, coalesce(s.count, 0)::text
+    from (select account, change, count(*) from closed group by account, change) b
+    full join (select account, change, count(*) from steps where change <> 0
+      group by account, change) s on s.account = b.account and s.change = b.change
+    where b.count is distinct from s.count`,
+  /** What an entry says was blocked was so, in the order of that history. */
+  "entry.blocked": `
+    with recursive walk as (
+      select a.account, e.seq, e.blocked, s.at, s.id
+      from (select distinct account from account_states) a
+      cross join lateral (select x.seq, x.blocked from entries x
+        where x.account = a.account order by x.seq limit 1) e
+      left join lateral (
+        (select '-infinity'::timestamptz as at, 0::bigint as id where e.blocked = 0)
+        union all (select h.at, h.id from account_states h where h.account = a.account
+          and case when not h.frozen then h.blocked end is not distinct from e.blocked
+          order by h.at, h.id limit 1)
+        order by at, id limit 1) s on true
+      union all
+      select w.account, e.seq, e.blocked, s.at, s.id
+      from walk w
+      cross join lateral (select x.seq, x.blocked from entries x where x.account = w.account
+        and x.seq > w.seq and x.blocked is distinct from w.blocked order by x.seq limit 1) e
+      left join lateral (select h.at, h.id from account_states h where h.account = w.account
+        and (h.at, h.id) > (w.at, w.id)
+        and case when not h.frozen then h.blocked end is not distinct from e.blocked
+        order by h.at, h.id limit 1) s on true
+      where w.id is not null)
+    select account || ' ' || seq as subject, null as expected, coalesce(blocked::text, 'frozen')
+      as found from walk where id is null
+    union all select e.account || ' ' || e.seq, '0', coalesce(e.blocked::text, 'frozen')
+      from entries e where e.blocked is distinct from 0
+        and not exists (select 1 from account_states s where s.account = e.account)`,
   /** Balances of all accounts of an asset sum to zero. */
   "asset.sum": `
     select asset || case when testnet then ' (testnet)' else '' end as subject, 0 as expected,
@@ -118,6 +165,11 @@ export const CHECKS = {
     from transactions t left join transactions o on o.id = t.reverts and o.type <> 'revert'
     where (t.type = 'revert') <> (t.reverts is not null) or (t.reverts is not null and
       (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount))`,
+  /** What is kept beside a transaction has one. */
+  "transaction.data": `
+    select d.transaction as subject, 'a transaction' as expected, null as found
+    from transaction_data d
+    where not exists (select 1 from transactions t where t.id = d.transaction)`,
   /** A captured block names the capture of what was captured. */
   "block.capture": `
     select b.id as subject, concat_ws(' ', b.account, b.captured) as expected,
@@ -147,6 +199,36 @@ export const CHECKS = {
       on t.id = i.transaction
     where (c.name, i.amount, i.operation, i.account)
       is distinct from (t.asset, t.amount, t.direction, t.account)`,
+  /** A deposit that counts names the transaction of what it brought, and is alone in that. */
+  "deposit.transaction": `
+    select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited) as expected,
+      concat_ws(' ', t.type, t.destination, t.amount) as found
+    from deposits d left join transactions t on t.id = d.transaction
+    where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount)
+      is distinct from ('deposit', d.account, d.credited)
+    union all select t.id, 'one deposit', count(d.id)::text
+      from transactions t left join deposits d on d.transaction = t.id
+      where t.type = 'deposit' group by t.id having count(d.id) <> 1`,
+  /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
+  "withdrawal.transaction": `
+    select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged) as expected,
+      concat_ws(' ', t.source, t.destination, t.amount) as found
+    from withdrawals w left join transactions t on t.id = w.transaction and t.type = 'withdrawal'
+    where (t.id is null) <> (w.account = w.ramp) or (t.id is not null and
+      (t.source, t.destination, t.amount) <> (w.account, w.ramp, w.charged))
+    union all select t.id, 'one withdrawal', count(w.id)::text
+      from transactions t join accounts a on a.id = t.destination and a.type <> 'system'
+      left join withdrawals w on w.transaction = t.id
+      where t.type = 'withdrawal' group by t.id having count(w.id) <> 1`,
+  /** What a withdrawal takes is blocked in its ramp until it has ended, and nothing else is so held. */
+  "withdrawal.block": `
+    select coalesce(w.id, b.serves) as subject,
+      concat_ws(' ', w.ramp, w.charged, w.status = 'PROCESSING') as expected,
+      concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
+    from withdrawals w full join (select id, account, amount, status, serves from blocks
+      where serves is not null) b on b.id = w.block
+    where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
+      is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
   /** Every transaction is sealed, or waits to be, and only once. */
   "seal.missing": `
     select t.id as subject, 1 as expected, count(q.id) as found
