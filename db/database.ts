@@ -5,6 +5,7 @@
  */
 import postgres from "postgres";
 import { silenceLost } from "./lost_connections.ts";
+import { openQuota, type Quota } from "./quota.ts";
 
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
@@ -24,6 +25,8 @@ export interface DatabaseOptions {
   unseal?: (placement: Uint8Array, realm: string) => string | null;
   /** Told of every statement, for measurement. */
   onStatement?: (text: string) => void;
+  /** Connections of the process, all pools together. */
+  connectionsMax?: number;
   /** Connections of the platform's pool and of each realm's. */
   platformMax?: number;
   realmMax?: number;
@@ -42,61 +45,151 @@ export interface Place {
 
 /** A pool with what must be said at the start of each transaction, if anything. */
 export interface Pool {
-  sql: Sql;
+  /** Its connections, opened on first use; may be others each time it is read. */
+  readonly sql: Sql;
   /** Statements for the start of each transaction, empty where connections keep their settings. */
-  settings: string;
+  readonly settings: string;
+  /**
+   * Waits for room among the process's connections. They stay until what it gives is called.
+   *
+   * @throws {Contention} when there was none in time
+   */
+  enter(): Promise<() => void>;
 }
 
 /** All pools of this process. */
 export interface Database {
   platform: Pool;
   realm(place: Place): Pool;
+  /**
+   * Connections shared by all realms, for looks that are taken in every one of them: there, a
+   * connection to each would be too much.
+   */
+  watch(place: Place): Pool;
   /** One connection of its own for the realm's lane of moves. */
   lane(place: Place): Pool;
   /** One connection with all rights where a realm lives, to build with. Whoever asks for it ends it. */
   owner(place: Place): Pool;
+  /** Connections that are promised to realms and lanes now, for measurement. */
+  taken(): number;
   close(): Promise<void>;
 }
 
-const REALM_POOLS_MAX = 500;
+const CONNECTIONS_MAX = 40;
+const PLATFORM_MAX = 4;
+const WATCH_MAX = 4;
+const REALM_MAX = 4;
 const IDLE_S = 30;
 const STATEMENT_TIMEOUT_MS = 30_000;
 
 /** Prepares the pools; nothing is connected before it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const platform = connect(
-    options,
-    options.url,
-    '"platform"',
-    null,
-    options.platformMax ?? 4,
-    "api",
-  );
+  const platformMax = options.platformMax ?? PLATFORM_MAX;
+  const total = options.connectionsMax ?? CONNECTIONS_MAX;
+  const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX));
+  const alive = new Set<Sql>();
   const realms = new Map<string, Pool>();
-  const lanes: Sql[] = [];
-  const at = (place: Place, max: number, name: string) =>
-    connect(options, urlOf(options, place), `"${place.schema}"`, place.role, max, name);
+  const shared = new Map<string, Sql>(); // by address
+  const watches = new Map<string, Pool>();
+  function plain(url: string, as: Session, max: number): Sql {
+    const sql = connect(options, url, as, max);
+    alive.add(sql);
+    return sql;
+  }
+  const platform = unbounded(options, plain(options.url, PLATFORM, platformMax), PLATFORM);
+  function bounded(place: Place, max: number, name: string): Pool {
+    const as = sessionOf(place, name);
+    const open = (size: number) => plain(urlOf(options, place), as, size);
+    return underQuota(quota, { open, alive, max, settings: settingsOf(options, as) });
+  }
   return {
     platform,
     realm(place) {
-      let pool = realms.get(place.id);
-      if (pool === undefined) pool = at(place, options.realmMax ?? 4, "realm");
-      else realms.delete(place.id); // moved to the young end
+      const known = realms.get(place.id);
+      if (known !== undefined) return known;
+      const pool = bounded(place, options.realmMax ?? REALM_MAX, "realm");
       realms.set(place.id, pool);
-      if (realms.size > REALM_POOLS_MAX) retireOldest(realms);
       return pool;
     },
-    lane(place) {
-      const pool = at(place, 1, "lane");
-      lanes.push(pool.sql);
+    watch(place) {
+      const known = watches.get(place.id);
+      if (known !== undefined) return known;
+      const url = urlOf(options, place);
+      const sql = shared.get(url) ??
+        plain(url, { ...PLATFORM, name: "watch" }, url === options.url ? WATCH_MAX : 1);
+      shared.set(url, sql);
+      const pool = actingAs(unbounded(options, sql, PLATFORM), place);
+      watches.set(place.id, pool);
       return pool;
     },
-    owner: (place) =>
-      connect(options, urlOf(options, place), `"${place.schema}"`, null, 1, "owner"),
+    lane: (place) => bounded(place, 1, "lane"),
+    owner: (place) => {
+      const as = { ...sessionOf(place, "owner"), role: null };
+      return unbounded(options, connect(options, urlOf(options, place), as, 1), as);
+    },
+    taken: quota.taken,
     async close() {
-      const all = [platform.sql, ...[...realms.values()].map((pool) => pool.sql), ...lanes];
-      await Promise.all(all.map((sql) => sql.end({ timeout: 5 })));
+      quota.close();
+      await Promise.all([...alive].map((sql) => sql.end({ timeout: 5 })));
     },
+  };
+}
+
+/**
+ * Connections that all realms share, acting as one of them for the length of a transaction: what is
+ * done in all realms at once must not open a connection to each of them.
+ */
+export function actingAs(shared: Pool, place: Place): Pool {
+  const role = place.role === null ? "" : `set local role "${place.role}";`;
+  const settings = `${shared.settings} ${role} set local search_path to "${place.schema}";`;
+  return { sql: shared.sql, settings, enter: shared.enter };
+}
+
+/** As whom a connection speaks, and what it sees. */
+interface Session {
+  searchPath: string;
+  role: string | null;
+  /** Shown by the database. */
+  name: string;
+}
+
+const PLATFORM: Session = { searchPath: '"platform"', role: null, name: "api" };
+
+function sessionOf(place: Place, name: string): Session {
+  return { searchPath: `"${place.schema}"`, role: place.role, name };
+}
+
+function unbounded(options: DatabaseOptions, sql: Sql, as: Session): Pool {
+  return { sql, settings: settingsOf(options, as), enter: () => FREE };
+}
+
+const FREE = Promise.resolve(() => {});
+
+/** A pool whose connections come and go as the quota has room for them. */
+function underQuota(
+  quota: Quota,
+  of: { open: (size: number) => Sql; alive: Set<Sql>; max: number; settings: string },
+): Pool {
+  let current: Sql | null = null;
+  const { enter } = quota.admit({
+    max: of.max,
+    open(size) {
+      current ??= of.open(size);
+    },
+    async close() {
+      const last = current;
+      current = null;
+      if (last === null) return;
+      await last.end({ timeout: 5 });
+      of.alive.delete(last);
+    },
+  });
+  return {
+    get sql() {
+      return current ??= of.open(of.max);
+    },
+    settings: of.settings,
+    enter,
   };
 }
 
@@ -107,30 +200,15 @@ function urlOf(options: DatabaseOptions, place: Place): string {
   throw new Error(`the address of realm ${place.id}'s database was sealed under another key`);
 }
 
-function retireOldest(realms: Map<string, Pool>): void {
-  for (const [id, pool] of realms) {
-    realms.delete(id);
-    pool.sql.end().catch(() => {}); // waits for what runs; nobody is left to tell of a failure
-    return;
-  }
-}
-
-function connect(
-  options: DatabaseOptions,
-  url: string,
-  searchPath: string,
-  role: string | null,
-  max: number,
-  name: string,
-): Pool {
+function connect(options: DatabaseOptions, url: string, as: Session, max: number): Sql {
   const session = {
-    search_path: searchPath,
-    ...(role === null ? {} : { role }),
+    search_path: as.searchPath,
+    ...(as.role === null ? {} : { role: as.role }),
   };
   const sql = postgres(url, {
     max,
     prepare: options.prepare,
-    idle_timeout: name === "lane" ? 0 : IDLE_S,
+    idle_timeout: as.name === "lane" ? 0 : IDLE_S,
     max_lifetime: null as unknown as number, // a lane's connection must not end between two batches
     connect_timeout: 10,
     backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
@@ -156,19 +234,24 @@ function connect(
       ids: { to: 2951, from: [2951], serialize: writeArray, parse: readArray },
     } as unknown as Record<string, postgres.PostgresType>,
     connection: {
-      application_name: `purser ${name}`,
+      application_name: `purser ${as.name}`,
       // A pooler would share these between clients, so there they are said in each transaction.
       ...(options.prepare
         ? { ...session, statement_timeout: STATEMENT_TIMEOUT_MS, timezone: "UTC" }
         : {}),
     },
   });
-  const settings = options.prepare ? "" : [
-    role === null ? "" : `set local role "${role}";`,
-    `set local search_path to ${searchPath};`,
+  return silenceLost(sql);
+}
+
+/** What must be said in each transaction, because connections may be shared with other clients. */
+function settingsOf(options: DatabaseOptions, as: Session): string {
+  if (options.prepare) return "";
+  return [
+    as.role === null ? "" : `set local role "${as.role}";`,
+    `set local search_path to ${as.searchPath};`,
     `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}; set local timezone = 'UTC';`,
   ].join(" ");
-  return { sql: silenceLost(sql), settings };
 }
 
 /** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */

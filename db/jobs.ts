@@ -1,5 +1,6 @@
 /** Statements of the job table: enqueue, claim under a lease, finish under the fencing token. @module */
-import type { Db, Tx } from "./database.ts";
+import type { Db, Pool, Tx } from "./database.ts";
+import { peeking } from "./transaction.ts";
 
 /** A job as its worker sees it. */
 export interface JobRow {
@@ -33,14 +34,23 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
-/** Takes due jobs under a lease. Of one lane only the oldest is taken, and only when none runs. */
-export async function claimJobs(db: Db, limit: number, leaseS: number): Promise<JobRow[]> {
+/**
+ * Takes due jobs under a lease, but none of the kinds that are named. Of one lane only the oldest is
+ * taken, and only when none runs.
+ */
+export async function claimJobs(
+  db: Db,
+  limit: number,
+  leaseS: number,
+  except: readonly string[] = [],
+): Promise<JobRow[]> {
   return await db<JobRow[]>`
     update jobs set state = 'running', attempts = attempts + 1,
       locked_until = now() + make_interval(secs => ${leaseS})
     where id = any (array(
       select j.id from jobs j
-      where j.state = 'ready' and j.run_at <= now() and (j.lane is null or not exists (
+      where j.state = 'ready' and j.run_at <= now() and j.name <> all (${except as string[]})
+        and (j.lane is null or not exists (
         select 1 from jobs o where o.lane = j.lane and o.state in ('ready', 'running')
           and o.id < j.id))
       order by j.run_at, j.id limit ${limit} for update skip locked))
@@ -100,10 +110,11 @@ export async function deleteOldJobs(db: Db): Promise<void> {
       or (state = 'dead' and finished_at < now() - interval '90 days')`;
 }
 
-/** How long until the next job is due, in milliseconds; null when none waits. */
-export async function selectNextDue(db: Db): Promise<number | null> {
-  const [row] = await db<{ ms: string | null }[]>`
-    select ceil(extract(epoch from min(run_at) - now()) * 1000)::bigint as ms
-    from jobs where state = 'ready'`;
-  return row.ms === null ? null : Math.max(0, Number(row.ms));
+/** Whether a job is due, as far as one look over shared connections can tell. */
+export async function selectDue(pool: Pool): Promise<boolean> {
+  const { due } = await peeking<{ due: boolean }>(
+    pool,
+    "select exists (select 1 from jobs where state = 'ready' and run_at <= now()) as due",
+  );
+  return due;
 }

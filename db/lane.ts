@@ -25,7 +25,7 @@ import {
   outcomesOf,
   selectPosted,
 } from "./ledger.ts";
-import { gatedBegin, reading } from "./transaction.ts";
+import { gatedBegin, reading, using } from "./transaction.ts";
 
 /** A move before it has an id: the lane gives ids when a batch departs, so that they ascend. */
 export type WaitingMove = Omit<KeyedMove, "id">;
@@ -185,7 +185,7 @@ async function run(pool: Pool, batch: Item[], stats: LaneStats): Promise<void> {
   try {
     const open = await insist(stats, async (disconnected) => {
       if (disconnected) batch = await settle(pool, batch, stats);
-      return batch.length === 0 ? [] : await send(pool, batch);
+      return batch.length === 0 ? [] : await using(pool, () => send(pool, batch));
     });
     stats.batches++;
     stats.moves += batch.length;
@@ -212,7 +212,7 @@ async function runBulk(
   const { bulk } = item;
   bulk.moves.forEach((move, i) => move.id = given.ids[i]);
   try {
-    const outcome = await insist(stats, () => sendBulk(pool, bulk, given.at));
+    const outcome = await insist(stats, () => using(pool, () => sendBulk(pool, bulk, given.at)));
     stats.batches++;
     stats.moves += bulk.moves.length;
     item.resolve(outcome);

@@ -1,5 +1,5 @@
 /** Statements on rates: the platform's table and each realm's have the same columns. @module */
-import type { Db, Place, Pool } from "./database.ts";
+import type { Db } from "./database.ts";
 
 /** What one unit of `base` is worth in `currency`. */
 export interface RateRow {
@@ -9,16 +9,6 @@ export interface RateRow {
   source: string;
   owner: string | null;
   updated_at: number;
-}
-
-/**
- * The platform's own connections, acting as a realm for the length of a transaction: what all realms
- * are told at once must not open a connection to each of them.
- */
-export function actingAs(platform: Pool, place: Place): Pool {
-  const role = place.role === null ? "" : `set local role "${place.role}";`;
-  const settings = `${platform.settings} ${role} set local search_path to "${place.schema}"`;
-  return { sql: platform.sql, settings };
 }
 
 const COLUMNS = ["base", "currency", "rate", "source", "owner", "updated_at"] as const;

@@ -1,5 +1,6 @@
 /** Statements of repeated work: what is waiting in a realm, and what has grown old. @module */
-import type { Db } from "./database.ts";
+import type { Db, Pool } from "./database.ts";
+import { peeking } from "./transaction.ts";
 
 /** What waits in a realm without a job of its own. */
 export interface WaitingRow {
@@ -7,12 +8,14 @@ export interface WaitingRow {
   expired: boolean;
 }
 
-/** Looks whether anything waits; two index probes. */
-export async function selectWaiting(db: Db, at: number): Promise<WaitingRow> {
-  const [row] = await db<WaitingRow[]>`
-    select exists (select 1 from ledger_commits) as unsealed,
-      exists (select 1 from blocks where status = 'OPEN' and expires_at <= ${at}) as expired`;
-  return row;
+/** Looks whether anything waits; two index probes over shared connections. */
+export async function selectWaiting(pool: Pool, at: number): Promise<WaitingRow> {
+  const now = `to_timestamp(${Math.trunc(at)} / 1000.0)`;
+  return await peeking<WaitingRow>(
+    pool,
+    `select exists (select 1 from ledger_commits) as unsealed,
+      exists (select 1 from blocks where status = 'OPEN' and expires_at <= ${now}) as expired`,
+  );
 }
 
 /** Forgets the installation's own kept answers when the contract lets them go. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { Contention, isContention } from "./errors.ts";
-import type { Db, Pool, Tx } from "./database.ts";
+import type { Db, Pool, Sql, Tx } from "./database.ts";
 
 /** How a transaction begins. */
 export interface TransactionOptions {
@@ -31,9 +31,18 @@ export async function serializable<T>(
   work: (tx: Tx) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
+  return await using(pool, (sql) => insist(pool, sql, work, options));
+}
+
+async function insist<T>(
+  pool: Pool,
+  sql: Sql,
+  work: (tx: Tx) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
   for (let attempt = 1;; attempt++) {
     try {
-      return await pool.sql.begin("isolation level serializable", async (tx) => {
+      return await sql.begin("isolation level serializable", async (tx) => {
         const opening = [pool.settings, options.gate ? GATE : ""].filter((text) => text !== "");
         if (opening.length > 0) await tx.unsafe(opening.join("; "));
         return await work(tx);
@@ -74,32 +83,60 @@ export async function trial<T>(
 
 /** Runs `work` at isolation level read committed: for what one row lock keeps apart. */
 export async function locking<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return await pool.sql.begin(async (tx) => {
-    if (pool.settings !== "") await tx.unsafe(pool.settings);
-    return await work(tx);
-  }) as T;
+  return await using(pool, (sql) =>
+    sql.begin(async (tx) => {
+      if (pool.settings !== "") await tx.unsafe(pool.settings);
+      return await work(tx);
+    })) as T;
 }
 
 /** Runs reads: plain statements on the pool, or one transaction where settings must be said. */
 export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
-  if (pool.settings === "") return await work(pool.sql);
-  return await pool.sql.begin("read only", async (tx) => {
-    await tx.unsafe(pool.settings);
-    return await work(tx);
-  }) as T;
+  if (pool.settings === "") return await using(pool, work);
+  return await using(pool, (sql) =>
+    sql.begin("read only", async (tx) => {
+      await tx.unsafe(pool.settings);
+      return await work(tx);
+    })) as T;
+}
+
+/**
+ * Reads one row by one statement without parameters, sent in one message with what must be said
+ * before it: for looks that are taken often.
+ */
+export async function peeking<T>(pool: Pool, statement: string): Promise<T> {
+  return await using(pool, async (sql) => {
+    const answers = await sql.unsafe(`${pool.settings} ${statement}`).simple();
+    const last = (pool.settings === "" ? answers : answers.at(-1)) as unknown as T[];
+    return last[0];
+  });
 }
 
 /** Runs single statements that write: on the pool, or in one transaction where settings must be said. */
 export async function writing<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
-  return pool.settings === "" ? await work(pool.sql) : await locking(pool, work);
+  return pool.settings === "" ? await using(pool, work) : await locking(pool, work);
 }
 
 /** Runs reads that must all see one moment. */
 export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return await pool.sql.begin("isolation level repeatable read read only", async (tx) => {
-    if (pool.settings !== "") await tx.unsafe(pool.settings);
-    return await work(tx);
-  }) as T;
+  return await using(
+    pool,
+    (sql) =>
+      sql.begin("isolation level repeatable read read only", async (tx) => {
+        if (pool.settings !== "") await tx.unsafe(pool.settings);
+        return await work(tx);
+      }),
+  ) as T;
+}
+
+/** Runs `work` with connections that stay as long as it runs. */
+export async function using<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const leave = await pool.enter();
+  try {
+    return await work(pool.sql);
+  } finally {
+    leave();
+  }
 }
 
 /** What begins a serializable transaction behind the gate, in one message. */

@@ -5,9 +5,8 @@
  */
 import { z } from "zod";
 import { selectCurrencyByName } from "../db/currencies.ts";
-import type { Db, Pool, Tx } from "../db/database.ts";
+import { actingAs, type Db, type Pool, type Tx } from "../db/database.ts";
 import {
-  actingAs,
   type RateRow,
   selectRateOf,
   selectRates,

@@ -19,3 +19,21 @@ export interface Bench {
   /** One serializable transaction. No network inside, ever. */
   step<T>(work: (tx: Tx) => Promise<T>, options?: { gate?: boolean }): Promise<T>;
 }
+
+/** The actor that stands for the service itself. */
+export function workerActor(realm: RealmRow, requestId: string, at: number): Actor {
+  return {
+    user: realm.id,
+    kind: "worker",
+    realm: {
+      id: realm.id,
+      country: realm.country,
+      accountingCurrency: realm.accounting_currency,
+    },
+    roles: ["admin", "manage", "user"],
+    scopes: ["realm", "own"],
+    at,
+    requestId,
+    address: null,
+  };
+}

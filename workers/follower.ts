@@ -12,9 +12,8 @@ import { newId } from "../domain/ids.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
-import type { Bench } from "./bench.ts";
+import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
-import { workerActor } from "./runner.ts";
 import { scanPlace } from "./scanner.ts";
 import type { Signer } from "./signer.ts";
 
@@ -94,8 +93,9 @@ type Work = FollowerOptions & { holder: string; signal: AbortSignal };
 
 /** Looks at a realm's places side by side; one that fails does not keep the others. */
 async function visit(work: Work, realm: RealmRow, until: number): Promise<void> {
+  const watch = work.database.watch(placeOf(realm));
+  const places = await reading(watch, selectPlaces) as unknown as ChainPlace[];
   const pool = work.database.realm(placeOf(realm));
-  const places = await reading(pool, selectPlaces) as unknown as ChainPlace[];
   const open = places.filter((place) => isOpen(work.chains, place));
   await Promise.all(open.map((place) =>
     look(work, realm, { pool, place, until }).catch((error) => {

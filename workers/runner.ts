@@ -1,30 +1,16 @@
 /**
- * The runner: claims jobs of each realm under a lease, runs them between steps, puts failures back
- * with a growing pause, and looks after the table. Woken in process after a commit; otherwise it
- * looks by itself from time to time. On an edge platform, a tick drains what is due and returns.
+ * The runner: claims jobs of each realm under a lease and runs them between steps, as many at a time
+ * as there is room for; whoever ends makes room for the next. Woken in process after a commit;
+ * otherwise it looks by itself from time to time. On an edge platform, a tick drains what is due and
+ * returns.
  * @module
  */
-import type { Database, Pool } from "../db/database.ts";
-import {
-  claimJobs,
-  deleteOldJobs,
-  extendLease,
-  type JobRow,
-  markDone,
-  markFailed,
-  reapJobs,
-  releaseJob,
-} from "../db/jobs.ts";
+import { claimJobs, deleteOldJobs, type JobRow, reapJobs, selectDue } from "../db/jobs.ts";
 import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
-import { reading, serializable, writing } from "../db/transaction.ts";
-import type { Actor } from "../domain/actor.ts";
-import type { JobName } from "../domain/jobs.ts";
+import { reading, writing } from "../db/transaction.ts";
 import { placeOf } from "../domain/realms.ts";
-import type { Log } from "../log.ts";
-import type { Bench } from "./bench.ts";
-import type { Chains } from "./chains/registry.ts";
-import type { Signer } from "./signer.ts";
-import { TASKS } from "./tasks.ts";
+import { attemptJob, type Site, type Workshop } from "./attempts.ts";
+import { patiently } from "./patience.ts";
 
 /** The running workers of a process. */
 export interface Runner {
@@ -37,21 +23,42 @@ export interface Runner {
 }
 
 /** How the runner works. */
-export interface RunnerOptions {
-  database: Database;
-  log: Log;
-  chains: Chains;
-  signer: Signer;
-  now: () => number;
+export interface RunnerOptions extends Omit<Workshop, "leaseS"> {
   /** How often every realm is looked at without being woken. */
   pollMs: number;
+  leaseS?: number;
 }
 
 const LEASE_S = 60;
-const CLAIMED_AT_ONCE = 20;
-const REALMS_AT_ONCE = 4;
+/** Jobs that run at a time in the process, in a realm, and of one kind in a realm. */
+const JOBS_MAX = 200;
+const REALM_JOBS_MAX = 20;
+const KIND_JOBS_MAX = 15;
+/** Realms whose jobs are claimed at a time. */
+const VISITS_MAX = 4;
 const REALMS_PAGE = 200;
+/** Longest that looks at some realms keep the next ones waiting. */
+const PATIENCE_MS = 3000;
 const HOUSEKEEPING_MS = 60_000;
+
+/** What the runner keeps in mind. */
+interface Floor {
+  shop: Workshop;
+  signal: AbortSignal;
+  only: string | null;
+  /** Realms as of the last look around, or as they were woken. */
+  realms: Map<string, RealmRow>;
+  woken: Set<string>;
+  /** Jobs in hand, by realm and kind. */
+  inHand: Map<string, Map<string, number>>;
+  /** Room that claims in flight have taken, besides the jobs in hand. */
+  reserved: number;
+  /** What runs: visits, looks and attempts, by their names. */
+  running: Map<string, Promise<void>>;
+  housekeptAt: number;
+  /** What ends the rests of those who wait for something to do. */
+  resting: Set<() => void>;
+}
 
 /** Starts the workers. With `loop: false` they work only when drained, `only` for one realm. */
 export function startRunner(
@@ -59,161 +66,194 @@ export function startRunner(
   how: { loop?: boolean; only?: string } = {},
 ): Runner {
   const leaving = new AbortController();
-  const woken = new Set<string>();
-  let nudge = Promise.withResolvers<void>();
-  let housekeptAt = 0;
-
-  async function loopBody(): Promise<void> {
-    let lookAt = 0;
-    while (!leaving.signal.aborted) {
-      const everything = options.now() >= lookAt;
-      if (everything) lookAt = options.now() + options.pollMs;
-      const wanted = everything ? null : new Set(woken);
-      woken.clear();
-      nudge = Promise.withResolvers<void>();
-      await round(wanted).catch((error) =>
-        options.log("error", "a round of jobs failed", { error })
-      );
-      if (woken.size === 0) await rest(Math.max(0, lookAt - options.now()));
-    }
-  }
-
-  async function rest(ms: number): Promise<void> {
-    const timer = setTimeout(() => nudge.resolve(), ms);
-    await nudge.promise;
-    clearTimeout(timer);
-  }
-
-  /** Works through the given realms, or all, until the time is up. */
-  async function round(only: Set<string> | null, until = Infinity): Promise<void> {
-    const over = () => leaving.signal.aborted || options.now() >= until;
-    const housekeep = only === null && options.now() - housekeptAt >= HOUSEKEEPING_MS;
-    if (housekeep) housekeptAt = options.now();
-    for await (const batch of realmPages(options.database, only)) {
-      for (let i = 0; i < batch.length && !over(); i += REALMS_AT_ONCE) {
-        await Promise.all(
-          batch.slice(i, i + REALMS_AT_ONCE)
-            .map((realm) => workThrough(options, leaving.signal, realm, { housekeep, over })),
-        );
+  const floor: Floor = {
+    shop: { ...options, leaseS: options.leaseS ?? LEASE_S },
+    signal: leaving.signal,
+    only: how.only ?? null,
+    realms: new Map(),
+    woken: new Set(),
+    inHand: new Map(),
+    reserved: 0,
+    running: new Map(),
+    housekeptAt: -Infinity,
+    resting: new Set(),
+  };
+  async function loop(): Promise<void> {
+    for (let lookAt = 0; !floor.signal.aborted;) {
+      if (options.now() >= lookAt) {
+        lookAt = options.now() + options.pollMs;
+        begin(floor, "look around", () => lookAround(floor));
       }
+      const rested = rest(floor, lookAt - options.now());
+      visitWoken(floor);
+      await rested;
     }
   }
-
-  const looping = how.loop ?? true ? loopBody() : Promise.resolve();
+  const looping = how.loop ?? true ? loop() : Promise.resolve();
   return {
     wake(realm) {
-      woken.add(realm);
-      nudge.resolve();
+      floor.woken.add(realm);
+      nudge(floor);
     },
-    async drain(budgetMs) {
-      await round(how.only === undefined ? null : new Set([how.only]), options.now() + budgetMs);
-    },
+    drain: (budgetMs) => drain(floor, options.now() + budgetMs),
     async stop() {
       leaving.abort();
-      nudge.resolve();
+      nudge(floor);
       await looping;
+      await settled(floor);
     },
   };
 }
 
-/** Runs what is due in one realm. */
-async function workThrough(
-  options: RunnerOptions,
-  leaving: AbortSignal,
-  realm: RealmRow,
-  how: { housekeep: boolean; over: () => boolean },
-): Promise<void> {
-  const pool = options.database.realm(placeOf(realm));
-  if (how.housekeep) {
-    await writing(pool, reapJobs);
-    await writing(pool, deleteOldJobs);
+/** Runs what is due until nothing is, or the time is up; what runs then is waited for. */
+async function drain(floor: Floor, until: number): Promise<void> {
+  const { now } = floor.shop;
+  begin(floor, "look around", () => lookAround(floor));
+  while (!floor.signal.aborted && now() < until) {
+    const rested = rest(floor, until - now());
+    visitWoken(floor);
+    if (floor.running.size === 0 && floor.woken.size === 0) nudge(floor);
+    await rested;
+    if (floor.running.size === 0 && floor.woken.size === 0) return;
   }
-  while (!how.over()) {
-    const jobs = await writing(pool, (db) => claimJobs(db, CLAIMED_AT_ONCE, LEASE_S));
-    if (jobs.length === 0) return;
-    await Promise.all(jobs.map((job) => runJob(options, leaving, realm, pool, job)));
+  await settled(floor);
+}
+
+async function settled(floor: Floor): Promise<void> {
+  while (floor.running.size > 0) await Promise.all(floor.running.values());
+}
+
+/** Waits until somebody nudges, or so many milliseconds. */
+async function rest(floor: Floor, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  floor.resting.add(resolve);
+  const timer = setTimeout(resolve, Math.max(0, ms));
+  await promise;
+  clearTimeout(timer);
+  floor.resting.delete(resolve);
+}
+
+function nudge(floor: Floor): void {
+  for (const resolve of floor.resting) resolve();
+}
+
+/** Begins a piece of work unless one of its name runs; its end is an occasion to look anew. */
+function begin(floor: Floor, name: string, work: () => Promise<void>): void {
+  if (floor.running.has(name)) return;
+  const flight = work().catch((error) => {
+    if (!floor.signal.aborted) {
+      floor.shop.log("error", "the runner stumbled", { work: name, error });
+    }
+  }).finally(() => {
+    floor.running.delete(name);
+    nudge(floor);
+  });
+  floor.running.set(name, flight);
+}
+
+/** Looks at every realm over connections that all share, and wakes those where a job is due. */
+async function lookAround(floor: Floor): Promise<void> {
+  const { database, now } = floor.shop;
+  const housekeep = now() - floor.housekeptAt >= HOUSEKEEPING_MS;
+  if (housekeep) floor.housekeptAt = now();
+  const known = new Map<string, RealmRow>();
+  for (let after: string | null = null, more = true; more && !floor.signal.aborted;) {
+    const page: RealmRow[] = floor.only === null
+      ? await reading(database.platform, (db) => selectRealms(db, after, REALMS_PAGE))
+      : await reading(database.platform, (db) => selectRealmsById(db, [floor.only!]));
+    for (let i = 0; i < page.length && !floor.signal.aborted;) {
+      const looks = page.slice(i, i += VISITS_MAX).map((realm) => {
+        known.set(realm.id, realm);
+        const name = `look ${realm.id}`;
+        begin(floor, name, () => look(floor, realm, housekeep));
+        return floor.running.get(name);
+      });
+      await patiently(Promise.all(looks), PATIENCE_MS);
+    }
+    more = floor.only === null && page.length === REALMS_PAGE;
+    if (more) after = page[page.length - 1].id;
+  }
+  if (!floor.signal.aborted) floor.realms = known;
+}
+
+async function look(floor: Floor, realm: RealmRow, housekeep: boolean): Promise<void> {
+  const watch = floor.shop.database.watch(placeOf(realm));
+  if (housekeep) {
+    await writing(watch, reapJobs);
+    await writing(watch, deleteOldJobs);
+  }
+  if (!await selectDue(watch)) return;
+  floor.realms.set(realm.id, realm);
+  floor.woken.add(realm.id);
+}
+
+/** Begins to claim jobs where somebody has woken us, as far as there is room. */
+function visitWoken(floor: Floor): void {
+  for (const id of floor.woken) {
+    const name = `visit ${id}`;
+    if (floor.running.has(name)) continue;
+    const visits = [...floor.running.keys()].filter((one) => one.startsWith("visit ")).length;
+    if (visits >= VISITS_MAX || roomOf(floor) <= 0) return;
+    floor.woken.delete(id);
+    begin(floor, name, () => visit(floor, id));
   }
 }
 
-async function* realmPages(
-  database: Database,
-  only: Set<string> | null,
-): AsyncGenerator<RealmRow[]> {
-  if (only !== null) {
-    yield await reading(database.platform, (db) => selectRealmsById(db, [...only]));
-    return;
-  }
-  for (let after: string | null = null;;) {
-    const page: RealmRow[] = await readPage(database, after);
-    if (page.length === 0) return;
-    yield page;
-    after = page[page.length - 1].id;
-  }
-}
-
-async function readPage(database: Database, after: string | null): Promise<RealmRow[]> {
-  return await reading(database.platform, (db) => selectRealms(db, after, REALMS_PAGE));
-}
-
-/** Runs one attempt at a job and writes down how it ended. */
-async function runJob(
-  options: RunnerOptions,
-  signal: AbortSignal,
-  realm: RealmRow,
-  pool: Pool,
-  job: JobRow,
-): Promise<void> {
-  const start = options.now();
-  const line = { realm: realm.id, job: job.name, id: job.id, attempt: job.attempts };
-  if (signal.aborted) return await writing(pool, (db) => releaseJob(db, job));
-  const heartbeat = setInterval(
-    () => writing(pool, (db) => extendLease(db, job, LEASE_S)).catch(() => {}),
-    LEASE_S * 1000 / 3,
-  );
+/** Claims jobs of a realm, and begins them. */
+async function visit(floor: Floor, id: string): Promise<void> {
+  const { database, leaseS } = floor.shop;
+  const realm = floor.realms.get(id) ?? await findRealm(floor, id);
+  if (realm === null) return;
+  const kinds = floor.inHand.get(id) ?? new Map<string, number>();
+  const counts = [...kinds.values()];
+  const crowded = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
+  const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
+  const room = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
+  const limit = Math.min(room, roomOf(floor), KIND_JOBS_MAX - most);
+  if (limit <= 0) return; // whoever ends wakes the realm again
+  const pool = database.realm(placeOf(realm));
+  floor.reserved += limit;
   try {
-    const task = TASKS[job.name as JobName];
-    if (task === undefined) throw new TypeError(`there is no job ${job.name}`);
-    const bench: Bench = {
-      realm,
-      pool,
-      log: options.log,
-      chains: options.chains,
-      signer: options.signer,
-      signal,
-      actor: workerActor(realm, job.id, start),
-      step: (work, how) => serializable(pool, work, how),
-    };
-    await task(bench, job.payload as never);
-    await writing(pool, (db) => markDone(db, job));
-    options.log("debug", "job", { ...line, outcome: "done", duration_ms: options.now() - start });
-  } catch (error) {
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    await writing(pool, (db) => markFailed(db, job, text.slice(0, 2000), backoffMs(job.attempts)));
-    options.log("warn", "job", { ...line, outcome: "failed", error });
+    const jobs = await writing(pool, (db) => claimJobs(db, limit, leaseS, crowded));
+    for (const job of jobs) take(floor, { realm, pool, signal: floor.signal }, job);
+    if (jobs.length === limit) floor.woken.add(id);
   } finally {
-    clearInterval(heartbeat);
+    floor.reserved -= limit;
   }
 }
 
-/** Grows from a second to an hour, with jitter so that failures do not march in step. */
-function backoffMs(attempts: number): number {
-  return Math.min(3_600_000, 500 * 2 ** attempts) * (0.5 + Math.random() / 2);
+async function findRealm(floor: Floor, id: string): Promise<RealmRow | null> {
+  const { platform } = floor.shop.database;
+  const [realm] = await reading(platform, (db) => selectRealmsById(db, [id]));
+  if (realm === undefined) return null;
+  floor.realms.set(id, realm);
+  return realm;
 }
 
-/** The actor that stands for the service itself. */
-export function workerActor(realm: RealmRow, requestId: string, at: number): Actor {
-  return {
-    user: realm.id,
-    kind: "worker",
-    realm: {
-      id: realm.id,
-      country: realm.country,
-      accountingCurrency: realm.accounting_currency,
-    },
-    roles: ["admin", "manage", "user"],
-    scopes: ["realm", "own"],
-    at,
-    requestId,
-    address: null,
-  };
+/** Jobs that may still be begun in the process. */
+function roomOf(floor: Floor): number {
+  const jobs = [...floor.inHand.values()].flatMap((kinds) => [...kinds.values()]);
+  return JOBS_MAX - floor.reserved - jobs.reduce((sum, count) => sum + count, 0);
+}
+
+function take(floor: Floor, site: Site, job: JobRow): void {
+  const { id } = site.realm;
+  count(floor, id, job.name, 1);
+  begin(floor, `job ${job.id} ${job.attempts}`, async () => {
+    try {
+      await attemptJob(floor.shop, site, job);
+    } finally {
+      count(floor, id, job.name, -1);
+      floor.woken.add(id);
+    }
+  });
+}
+
+function count(floor: Floor, realm: string, kind: string, change: number): void {
+  const kinds = floor.inHand.get(realm) ?? new Map<string, number>();
+  const now = (kinds.get(kind) ?? 0) + change;
+  if (now > 0) kinds.set(kind, now);
+  else kinds.delete(kind);
+  if (kinds.size > 0) floor.inHand.set(realm, kinds);
+  else floor.inHand.delete(realm);
 }

@@ -15,11 +15,11 @@ import { newId } from "../domain/ids.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
-import type { Bench } from "./bench.ts";
+import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
 import { refreshFees } from "./fees.ts";
 import type { RatesGateway } from "./gateways/rates.ts";
-import { workerActor } from "./runner.ts";
+import { patiently, pause } from "./patience.ts";
 import { sealRealm } from "./seals.ts";
 import { reviveForgotten } from "./sender.ts";
 import type { Signer } from "./signer.ts";
@@ -53,10 +53,11 @@ interface Repeat<P> {
   run(at: P, desk: Desk): Promise<void>;
 }
 
-/** A realm and its pool. */
+/** A realm, its pool, and connections that it shares with all others. */
 interface Site {
   realm: RealmRow;
   pool: Pool;
+  watch: Pool;
 }
 
 const LOOK_MS = 400;
@@ -162,7 +163,10 @@ async function pass(desk: Desk, visit: Visit, over: () => boolean): Promise<bool
   const all = [...desk.sites.values()];
   for (let i = 0; i < all.length && !over();) {
     const some = all.slice(i, i += REALMS_AT_ONCE);
-    const found = await patiently(Promise.all(some.map((site) => alone(desk, visit, site))));
+    const found = await patiently(
+      Promise.all(some.map((site) => alone(desk, visit, site))),
+      PATIENCE_MS,
+    );
     busy = found?.includes(true) || busy;
   }
   return busy;
@@ -177,16 +181,6 @@ async function alone(desk: Desk, visit: Visit, site: Site): Promise<boolean> {
   return await flight;
 }
 
-/** Waits for visits, but not for ever: other realms wait too. Null when the patience is over. */
-async function patiently<T>(visits: Promise<T>): Promise<T | null> {
-  const done = new AbortController();
-  try {
-    return await Promise.race([visits, pause(PATIENCE_MS, done.signal).then(() => null)]);
-  } finally {
-    done.abort();
-  }
-}
-
 async function listRealms(desk: Desk): Promise<void> {
   const { database, sites } = desk;
   const gone = new Set(sites.keys());
@@ -198,7 +192,8 @@ async function listRealms(desk: Desk): Promise<void> {
     for (const realm of rows) {
       gone.delete(realm.id);
       if (desk.only !== null && realm.id !== desk.only) continue;
-      sites.set(realm.id, { realm, pool: database.realm(placeOf(realm)) });
+      const place = placeOf(realm);
+      sites.set(realm.id, { realm, pool: database.realm(place), watch: database.watch(place) });
     }
     if (rows.length < REALMS_PAGE) break;
     after = rows[rows.length - 1].id;
@@ -211,11 +206,12 @@ async function glance(desk: Desk, site: Site): Promise<boolean> {
 }
 
 async function repeatAll(desk: Desk, site: Site): Promise<boolean> {
-  const where = { name: site.realm.id, at: benchOf(desk, site), pool: site.pool };
+  const where = { name: site.realm.id, at: benchOf(desk, site), pool: site.watch };
   return await repeat(desk, where, REALM_REPEATS);
 }
 
-function benchOf(desk: Desk, { realm, pool }: Site): Bench {
+/** What is repeated in every realm is small, and done over connections that all of them share. */
+function benchOf(desk: Desk, { realm, watch: pool }: Site): Bench {
   const { chains, signer, log, signal } = desk;
   const at = desk.now();
   const actor = workerActor(realm, newId(at), at);
@@ -287,7 +283,7 @@ async function attempt<T>(desk: Desk, name: string, work: () => Promise<T>): Pro
 async function look(site: Site, { now, signal }: Desk): Promise<boolean> {
   const { pool } = site;
   const at = now();
-  const waiting = await reading(pool, (db) => selectWaiting(db, at));
+  const waiting = await selectWaiting(site.watch, at);
   if (waiting.unsealed) {
     await sealRealm(pool, now, () => signal.aborted || now() > at + SLICE_MS);
   }
@@ -333,17 +329,4 @@ async function fetchRates(platform: Pool, desk: Desk): Promise<void> {
   await keepRates(platform, rows);
   const reach = (realm: RealmRow) => Promise.resolve(desk.database.realm(placeOf(realm)));
   await spreadRates(platform, reach, rows, desk.only);
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = setTimeout(end, ms);
-    function end(): void {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    }
-    signal.addEventListener("abort", end);
-  });
 }

@@ -1,0 +1,182 @@
+/**
+ * The quota of a process: how many connections the pools of its realms may have together. A pool that
+ * finds no room waits in line; pools that nobody uses at the moment give way, the longest unused
+ * first, and where all are in use, those that have been open longest finish what they do and make
+ * room. Knows pools only by what they promise here.
+ * @module
+ */
+import { Contention } from "./errors.ts";
+
+/** A pool under a quota. */
+export interface Keeper {
+  /** Connections of its own that it would like to have. */
+  readonly max: number;
+  /** Opens it for so many connections. */
+  open(size: number): void;
+  /** Ends its connections; none is in use. */
+  close(): Promise<void>;
+}
+
+/** A pool's place under its quota. */
+export interface Tenure {
+  /**
+   * Waits until the pool may be used; whoever comes back says that the use is over.
+   *
+   * @throws {Contention} when no room was made in time
+   */
+  enter(): Promise<() => void>;
+}
+
+/** What the pools of a process share. */
+export interface Quota {
+  /** Puts a pool under the quota. */
+  admit(keeper: Keeper): Tenure;
+  /** Connections that are promised to pools now. */
+  taken(): number;
+  /** Sends everybody away who waits. */
+  close(): void;
+}
+
+interface Holder {
+  keeper: Keeper;
+  permits: number;
+  uses: number;
+  waiting: Waiter[];
+  /** Nobody is let in any more: it makes room as soon as nobody uses it. */
+  yielding: boolean;
+  openedAt: number;
+}
+
+interface Waiter {
+  resolve: (leave: () => void) => void;
+  reject: (error: Error) => void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+interface State {
+  total: number;
+  free: number;
+  /** Connections that are being given back. */
+  coming: number;
+  /** Holders of permits, the longest unused first. */
+  open: Set<Holder>;
+  /** Holders that wait for a permit. */
+  queue: Holder[];
+}
+
+/** So long a busy pool is left its connections while others wait. */
+const TENURE_MS = 250;
+const PATIENCE_MS = 20_000;
+
+/** Makes a quota of so many connections. */
+export function openQuota(total: number): Quota {
+  const state: State = { total, free: total, coming: 0, open: new Set(), queue: [] };
+  return {
+    admit(keeper) {
+      const holder: Holder = {
+        keeper,
+        permits: 0,
+        uses: 0,
+        waiting: [],
+        yielding: false,
+        openedAt: 0,
+      };
+      return { enter: () => enter(state, holder) };
+    },
+    taken: () => state.total - state.free,
+    close() {
+      for (const { waiting } of state.queue.splice(0)) {
+        for (const { reject, timer } of waiting.splice(0)) {
+          clearTimeout(timer);
+          reject(new Contention("the pools are being closed"));
+        }
+      }
+    },
+  };
+}
+
+function enter(state: State, holder: Holder): Promise<() => void> {
+  if (holder.permits > 0 && !holder.yielding) return Promise.resolve(use(state, holder));
+  const { promise, resolve, reject } = Promise.withResolvers<() => void>();
+  const waiter: Waiter = { resolve, reject, timer: setTimeout(giveUp, PATIENCE_MS) };
+  function giveUp(): void {
+    holder.waiting = holder.waiting.filter((one) => one !== waiter);
+    reject(new Contention("no connection to the database was free in time"));
+  }
+  holder.waiting.push(waiter);
+  queueUp(state, holder);
+  serve(state);
+  return promise;
+}
+
+function use(state: State, holder: Holder): () => void {
+  holder.uses++;
+  state.open.delete(holder); // moved to the young end
+  state.open.add(holder);
+  let over = false;
+  return () => {
+    if (over) return;
+    over = true;
+    holder.uses--;
+    const small = holder.permits < holder.keeper.max && hasPlenty(state, holder);
+    if (holder.uses === 0 && (holder.yielding || small)) giveWay(state, holder);
+    if (state.queue.length > 0) serve(state);
+  };
+}
+
+function queueUp(state: State, holder: Holder): void {
+  if (holder.permits === 0 && !state.queue.includes(holder)) state.queue.push(holder);
+}
+
+/** Whether a pool may have all that it would like and half of the quota is still free. */
+function hasPlenty(state: State, { keeper, permits }: Holder): boolean {
+  return state.free + permits - keeper.max >= state.total / 2;
+}
+
+function serve(state: State): void {
+  while (state.queue.length > 0 && state.free > 0) {
+    const holder = state.queue.shift()!;
+    if (holder.waiting.length === 0) continue;
+    const size = hasPlenty(state, holder) ? holder.keeper.max : 1;
+    state.free -= size;
+    holder.permits = size;
+    holder.openedAt = performance.now();
+    holder.keeper.open(size);
+    for (const { resolve, timer } of holder.waiting.splice(0)) {
+      clearTimeout(timer);
+      resolve(use(state, holder));
+    }
+  }
+  if (state.queue.length > 0) makeRoom(state);
+}
+
+function makeRoom(state: State): void {
+  const missing = () => state.queue.length - state.coming;
+  for (const holder of [...state.open]) {
+    if (missing() <= 0) return;
+    if (holder.uses === 0) giveWay(state, holder);
+  }
+  const oldest = [...state.open].sort((a, b) => a.openedAt - b.openedAt);
+  for (const holder of oldest) {
+    if (missing() <= 0 || performance.now() - holder.openedAt < TENURE_MS) return;
+    if (holder.yielding) continue;
+    holder.yielding = true;
+    state.coming += holder.permits;
+  }
+}
+
+/** Ends the connections of a pool that nobody uses, and gives them to those who wait. */
+function giveWay(state: State, holder: Holder): void {
+  const { permits } = holder;
+  if (!holder.yielding) state.coming += permits;
+  holder.yielding = false;
+  holder.permits = 0;
+  state.open.delete(holder);
+  const freed = () => {
+    state.free += permits;
+    state.coming -= permits;
+    serve(state);
+  };
+  holder.keeper.close().then(freed, freed);
+  if (holder.waiting.length > 0) queueUp(state, holder);
+}
