@@ -93,9 +93,9 @@ export async function joinSweep(tx: Tx, account: string, sweep: string): Promise
     where account = ${account} and status = 'CONFIRMED' and sweep is null`;
 }
 
-/** Frees the deposits of a sweep that failed. */
+/** Frees the deposits of a sweep that failed; from now on they wait for another. */
 export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
-  await tx`update deposits set sweep = null where sweep = ${sweep}`;
+  await tx`update deposits set sweep = null, updated_at = now() where sweep = ${sweep}`;
 }
 
 /**

@@ -135,12 +135,17 @@ export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promis
     await updateSweep(tx, sweep.id, { fee, hash: order.hash });
     return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
   }
-  const error = trouble("upstream.failed", order.error ?? "the transaction did not come through");
+  await failSweep(tx, actor, sweep, order.error ?? "the transaction did not come through");
+  // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
+  if (order.state !== "failed") await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
+}
+
+/** Ends a sweep in failure; what it should have carried is tried again after a while. */
+async function failSweep(tx: Tx, actor: Actor, sweep: SweepRow, why: string): Promise<void> {
+  const error = trouble("upstream.failed", why);
   await leaveSweep(tx, sweep.id);
   await markSweepFailed(tx, sweep.id, error);
   await settleApp(tx, actor, sweep.account, { status: "FAILED", error });
-  // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
-  if (order.state !== "failed") await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
 }
 
 async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow): Promise<void> {
@@ -165,8 +170,9 @@ export async function settleSwept(
   if (sweep === null || sweep.state !== "sweeping" || sweep.order_id === null) return;
   const order = await selectOrder(tx, sweep.order_id);
   if (order?.state !== "done") return;
-  const forward = (await selectForward(tx, sweep.account))!;
   const { arrived } = found;
+  if (arrived === 0n) return await failSweep(tx, actor, sweep, "the token moved nothing");
+  const forward = (await selectForward(tx, sweep.account))!;
   await settleDone(tx, actor, sweep, { order, forward, fee: sweep.fee, arrived });
 }
 

@@ -4,6 +4,8 @@
  */
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { type TestFollower, testFollower } from "./follower.ts";
+import { checkSolvency } from "../../workers/solvency.ts";
+import { benchOf } from "./desk.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
@@ -103,4 +105,13 @@ export async function mineUntil(stage: RampStage, done: () => Promise<boolean>):
       ),
     }),
   );
+}
+
+/** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
+export async function driftsOf(stage: RampStage): Promise<[asset: string, drift: string][]> {
+  const bench = await benchOf(stage.realm);
+  await checkSolvency({ ...bench, actor: { ...bench.actor, at: Date.now() } });
+  bench.chains.close();
+  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
 }

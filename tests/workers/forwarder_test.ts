@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mineUntil, rampStage } from "../support/ramps.ts";
+import { driftsOf, mineUntil, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -36,6 +36,7 @@ Deno.test("a coin deposit is swept to the ramp less the fee, and booked to the e
   deepEqual(types.map((one) => one.type), ["deposit", "fee", "forward", "forward"]);
   deepEqual(types[0].address_data, { order: "7" });
   equal((await stage.deposits()).length, 1, "the sweep itself is no deposit of the ramp");
+  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
 });
 
 Deno.test("dust is credited and waits; with more it goes on", async () => {

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mineUntil, rampStage } from "../support/ramps.ts";
+import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/tokens.ts";
 
@@ -64,6 +64,77 @@ Deno.test("a token that keeps a part in secret credits what really arrived", asy
   const [deposit] = await stage.deposits();
   deepEqual([deposit.status, deposit.amount, deposit.credited], ["CONFIRMED", "100", "90"]);
   equal((await stage.account(ramp.id)).balance.total, "90");
+});
+
+for (const [when, credited, arrived] of [["before", "90", "81"], ["after", "100", "90"]]) {
+  Deno.test(`a token that keeps a part since ${when} its deposit: the fees bear what a sweep loses`, async () => {
+    await using stage = await rampStage({ testnet: false });
+    const token = await installToken(stage.anvil, "USDC");
+    const ramp = await stage.ramp("USDC");
+    const asked = { type: "virtual", asset: "USDC", ramp: ramp.id };
+    const virtual = (await stage.realm.admin.send("POST", "/v1/accounts", asked)).body.id;
+    await stage.realm.drain();
+    const deposit = await stage.address(virtual);
+    if (when === "before") await token.become("Taxed");
+    await token.pay(deposit.address, 100n * USDC);
+    await stage.mine(3);
+    if (when === "after") await token.become("Taxed");
+    await stage.anvil.pool({ to: ramp.address, value: ETHER });
+    await mineUntil(stage, async () => (await stage.account(virtual)).balance.total !== "0");
+    await stage.mine();
+    equal((await stage.account(virtual)).balance.total, credited);
+    equal((await stage.account(ramp.id)).balance.assets, arrived);
+    const [sweep] = await rowsOf(
+      stage.realm,
+      "select state, trim_scale(amount)::text as amount, trim_scale(arrived)::text as arrived from sweeps",
+    );
+    deepEqual(sweep, { state: "done", amount: credited, arrived });
+    const lost = (BigInt(credited) - BigInt(arrived)).toString();
+    equal(await feesOf(stage), `-${lost}`);
+    deepEqual(await driftsOf(stage), [["USDC", "0"]]);
+    await loseBooking(stage);
+    equal(await feesOf(stage), `-${lost}`, "booked once");
+  });
+}
+
+/** As if the booking of a sweep had been lost: it is taken up again, and changes nothing twice. */
+async function loseBooking(stage: RampStage): Promise<void> {
+  await stage.realm.command(async (tx) => {
+    await tx`update sweeps set state = 'sweeping'`;
+    await tx`update orders set updated_at = now() - interval '1 hour'`;
+  });
+  const state = async () =>
+    (await rowsOf<{ state: string }>(stage.realm, "select state from sweeps"))[0].state;
+  await mineUntil(stage, async () => await state() === "done");
+}
+
+async function feesOf(stage: RampStage): Promise<string> {
+  const [row] = await rowsOf<{ total: string }>(
+    stage.realm,
+    "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'USDC'",
+  );
+  return row.total;
+}
+
+Deno.test("a token that says it moved and did not: the sweep FAILED, and nothing is lost", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  const deposit = await stage.address(ramp.id);
+  await token.pay(deposit.address, 100n * USDC);
+  await stage.mine(3);
+  await token.become("Liar");
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  const failed = async () =>
+    await rowsOf<{ error: { detail: string } }>(
+      stage.realm,
+      "select error from sweeps where state = 'failed'",
+    );
+  await mineUntil(stage, async () => (await failed()).length > 0);
+  equal((await failed())[0].error.detail, "the token moved nothing");
+  equal((await stage.account(deposit.id)).balance.total, "100");
+  await stage.mine();
+  deepEqual(await driftsOf(stage), [["USDC", "0"]]);
 });
 
 Deno.test("a token that lies in its log credits nothing", async () => {

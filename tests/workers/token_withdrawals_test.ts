@@ -76,6 +76,18 @@ Deno.test("a token that says false in the block has paid nothing: FAILED, and gi
   equal((await till.stage.account(till.ramp.id)).balance.available, "100");
 });
 
+Deno.test("of a token that keeps a part, what left the ramp is what a withdrawal took", async () => {
+  await using till = await openTill();
+  await till.token.become("Taxed");
+  const made = await till.withdraw("30");
+  equal((await till.ended(made.body.id)).status, "DONE");
+  equal(await till.paid(), 27n * USDC);
+  await till.stage.mine();
+  const { balance } = await till.stage.account(till.ramp.id);
+  deepEqual([balance.total, balance.assets], ["70", "70"]);
+  deepEqual(await drift(till), ["0", true]);
+});
+
 Deno.test("without gas at the ramp's address a token is refused at once", async () => {
   await using till = await openTill();
   await till.stage.anvil.rpc("anvil_setBalance", till.ramp.address, "0x10");
