@@ -11,7 +11,7 @@ import {
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
 import { type ChainId, nativeAsset } from "./assets.ts";
-import { priceAt } from "./consolidations.ts";
+import { priceAt } from "./gatherings.ts";
 import { fromUnits, toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
 import { bookGas } from "./withdrawal_settlement.ts";

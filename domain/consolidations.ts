@@ -16,38 +16,21 @@ import {
 } from "../db/consolidations.ts";
 import type { Db, Tx } from "../db/database.ts";
 import type { QuoteRow } from "../db/fees.ts";
-import { assertAccount } from "./accounts.ts";
+import { assertAccount, findAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
-import { chainFacts, type ChainId } from "./assets.ts";
+import { chainFacts, nativeAsset } from "./assets.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
 import { DomainError } from "./errors.ts";
 import { recentQuote } from "./fees.ts";
+import { assertAbove, assertRate, ceilingsOf, type Gathering, GATHERINGS } from "./gatherings.ts";
 import { isId, newIds } from "./ids.ts";
 import { type Page, parsePage } from "./listing.ts";
-import { assertScale, compare, fromUnits, toUnits } from "./money.ts";
+import { compare, fromUnits } from "./money.ts";
 import { createOrder, hastenOrder } from "./orders.ts";
 import { notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, depthOf, placeFor } from "./places.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
-
-/** What gathering coins of a chain goes by. */
-export interface Gathering {
-  /** Virtual bytes of an input that spends a coin of ours. */
-  readonly inputSize: number;
-  /** Coins that one transaction takes: what fits it, and what one plan is offered. */
-  readonly coinsMax: number;
-  /** In whole units per 1000 virtual bytes: up to here fees count as low. */
-  readonly rateLow: string;
-}
-
-/** The chains that keep value in coins; the others keep balances and have nothing to gather. */
-export const GATHERINGS: Readonly<Partial<Record<ChainId, Gathering>>> = {
-  BITCOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005" },
-  LITECOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005" },
-  BITCOIN_CASH: { inputSize: 148, coinsMax: 641, rateLow: "0.00002" },
-  DOGECOIN: { inputSize: 148, coinsMax: 641, rateLow: "0.02" },
-};
 
 /** A ramp whose coins may be gathered. */
 interface Field {
@@ -56,12 +39,6 @@ interface Field {
   gathering: Gathering;
   place: ChainPlace;
   address: string;
-}
-
-/** What it may cost; whole units, and per 1000 virtual bytes. */
-interface Ceilings {
-  maxFee: string | null;
-  maxFeeRate: string;
 }
 
 /**
@@ -79,51 +56,62 @@ export async function createConsolidation(
   input: NewConsolidation & { account: string; chains: ChainSettings },
 ): Promise<ConsolidationRow> {
   const field = await fieldOf(tx, actor, input);
-  const { account, asset, place, address } = field;
-  const ceilings = ceilingsOf(field, input);
+  const { account, asset, gathering, place } = field;
+  const ceilings = ceilingsOf(input, gathering, asset.decimals);
   const { total } = await selectConsolidations(tx, account.id, OPEN);
   if (total > 0) throw stillOpen();
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
-  assertRate(field, ceilings, quote);
+  assertRate(ceilings, quote, { gathering, asset });
   const { coins, units, estimate } = await appraise(tx, field, quote, input.chains);
   if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
     const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
     throw new DomainError("condition.failed", why);
   }
-  const { ids: [id], at } = newIds(actor.at, 1);
-  const order = await createOrder(tx, actor, {
-    place,
-    ramp: account.id,
-    purpose: "consolidation",
-    subject: id,
-    speed: input.speed,
-    wish: {
-      kind: "pay",
-      from: address,
-      contract: null,
-      payments: [{ to: address, amount: "all" }],
-    },
-  });
-  const made = await insertConsolidation(tx, {
-    id,
-    account: account.id,
-    chain: place.chain,
-    network: place.network,
-    address,
-    asset: asset.code,
+  const made = await orderGathering(tx, actor, field, {
     speed: input.speed,
     max_fee: ceilings.maxFee,
     max_fee_rate: ceilings.maxFeeRate,
     coins,
     amount: fromUnits(units, asset.decimals),
     estimate,
-    order_id: order,
     data: input.data,
-    owner: actor.user,
-    created_at: at,
   });
   if (made === null) throw stillOpen();
   return made;
+}
+
+/** Writes an order to send all that is gathered home, and what it is for. */
+async function orderGathering(
+  tx: Tx,
+  actor: Actor,
+  { account, asset, place, address }: Field,
+  wanted: Pick<
+    ConsolidationRow,
+    "speed" | "max_fee" | "max_fee_rate" | "coins" | "amount" | "estimate" | "data"
+  >,
+): Promise<ConsolidationRow | null> {
+  const { ids: [id], at } = newIds(actor.at, 1);
+  const payments = [{ to: address, amount: "all" }];
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: account.id,
+    purpose: "consolidation",
+    subject: id,
+    speed: wanted.speed,
+    wish: { kind: "pay", from: address, contract: null, payments },
+  });
+  return await insertConsolidation(tx, {
+    ...wanted,
+    id,
+    account: account.id,
+    chain: place.chain,
+    network: place.network,
+    address,
+    asset: asset.code,
+    order_id: order,
+    owner: actor.user,
+    created_at: at,
+  });
 }
 
 const OPEN = { status: "PROCESSING", limit: 1, offset: 0 };
@@ -133,7 +121,7 @@ async function fieldOf(
   actor: Actor,
   input: { account: string; chains: ChainSettings },
 ): Promise<Field> {
-  const account = await rampFor(tx, actor, "write", input.account);
+  const account = await writableRamp(tx, actor, input.account);
   const asset = await resolveChainAsset(tx, account.asset);
   const gathering = GATHERINGS[asset.chain];
   if (gathering === undefined) {
@@ -148,44 +136,11 @@ async function fieldOf(
   return { account, asset, gathering, place, address };
 }
 
-async function rampFor(
-  db: Db,
-  actor: Actor,
-  act: "read" | "write",
-  id: string,
-): Promise<AccountRow> {
+async function writableRamp(db: Db, actor: Actor, id: string): Promise<AccountRow> {
   const account = isId(id) ? await selectAccount(db, id) : null;
-  assertAccount(actor, act, account);
+  assertAccount(actor, "write", account);
   if (account.type === "ramp") return account;
   throw new DomainError("account.no_ramp", "only a ramp's address has its coins gathered");
-}
-
-function ceilingsOf(
-  { asset, gathering }: Field,
-  input: Pick<NewConsolidation, "max_fee" | "max_fee_rate">,
-): Ceilings {
-  if (input.max_fee !== undefined) assertScale(input.max_fee, asset.decimals, "/max_fee");
-  if (input.max_fee_rate !== undefined) {
-    assertScale(input.max_fee_rate, asset.decimals, "/max_fee_rate");
-  }
-  return {
-    maxFee: input.max_fee ?? null,
-    maxFeeRate: input.max_fee_rate ?? gathering.rateLow,
-  };
-}
-
-function assertRate({ asset, gathering }: Field, { maxFeeRate }: Ceilings, quote: QuoteRow): void {
-  const perInput = BigInt(quote.per_input);
-  const size = BigInt(gathering.inputSize);
-  if (perInput <= priceAt(toUnits(maxFeeRate, asset.decimals), size)) return;
-  const rate = fromUnits(perInput * 1000n / size, asset.decimals);
-  const why = `1000 virtual bytes cost ${rate} ${asset.code} now, above ${maxFeeRate}`;
-  throw new DomainError("condition.failed", why);
-}
-
-/** Prices so many virtual bytes; rounds up. @param rate base units per 1000 virtual bytes */
-export function priceAt(rate: bigint, size: bigint): bigint {
-  return (rate * size + 999n) / 1000n;
 }
 
 /** Finds out what would be gathered, by the coins and prices that workers last saw. */
@@ -217,29 +172,29 @@ function stillOpen(): DomainError {
 }
 
 /**
- * Finds a consolidation of a ramp.
+ * Finds a consolidation of an account.
  *
- * @throws {DomainError} account.not_found, account.no_ramp, consolidation.not_found
+ * @throws {DomainError} account.not_found, consolidation.not_found
  */
 export async function findConsolidation(
   db: Db,
   actor: Actor,
   name: { account: string; consolidation: string },
 ): Promise<ConsolidationRow> {
-  const account = await rampFor(db, actor, "read", name.account);
-  return await ofRamp(db, account, name.consolidation);
+  const account = await findAccount(db, actor, name.account);
+  return await ofAccount(db, account, name.consolidation);
 }
 
-async function ofRamp(db: Db, account: AccountRow, id: string): Promise<ConsolidationRow> {
+async function ofAccount(db: Db, account: AccountRow, id: string): Promise<ConsolidationRow> {
   const row = isId(id) ? await selectConsolidation(db, id) : null;
   if (row === null || row.account !== account.id) throw notFound("consolidation.not_found");
   return row;
 }
 
 /**
- * Lists the consolidations of a ramp, oldest first.
+ * Lists the consolidations of an account, oldest first.
  *
- * @throws {DomainError} account.not_found, account.no_ramp, query.invalid
+ * @throws {DomainError} account.not_found, query.invalid
  */
 export async function listConsolidations(
   db: Db,
@@ -247,7 +202,7 @@ export async function listConsolidations(
   input: ConsolidationList & { account: string },
 ): Promise<{ rows: ConsolidationRow[]; total: number; page: Page }> {
   const page = parsePage(input);
-  const account = await rampFor(db, actor, "read", input.account);
+  const account = await findAccount(db, actor, input.account);
   const part = { status: input.status ?? null, limit: page.limit, offset: page.offset };
   return { ...await selectConsolidations(db, account.id, part), page };
 }
@@ -256,42 +211,41 @@ export async function listConsolidations(
  * Asks for a consolidation to be mined sooner, within its ceilings or within new ones: what was sent
  * is replaced by a transaction that spends the same coins.
  *
- * @throws {DomainError} account.*, permission.*, consolidation.not_found, version.conflict once it is
- *   in a block or has ended, condition.failed where a ceiling is below the price or below what was
- *   sent already, chain.stale, request.invalid
+ * @throws {DomainError} account.not_found, account.no_ramp, permission.*, consolidation.not_found,
+ *   account.asset_mismatch where the chain replaces nothing, version.conflict once it is in a block
+ *   or has ended, condition.failed where a ceiling is below the price or below what was sent already,
+ *   chain.stale, request.invalid
  */
 export async function hastenConsolidation(
   tx: Tx,
   actor: Actor,
-  input: Hastening & { account: string; consolidation: string; chains: ChainSettings },
+  input: Hastening & { account: string; consolidation: string },
 ): Promise<ConsolidationRow> {
-  const field = await fieldOf(tx, actor, input);
-  const row = await ofRamp(tx, field.account, input.consolidation);
-  const ceilings = ceilingsOf(field, {
-    max_fee: input.max_fee ?? row.max_fee ?? undefined,
-    max_fee_rate: input.max_fee_rate ?? row.max_fee_rate,
-  });
-  const quote = await recentQuote(tx, actor, { ...field.place, contract: "", speed: input.speed });
-  assertRate(field, ceilings, quote);
-  assertAbove(row, ceilings, field.asset.decimals);
+  const { speed } = input;
+  const account = await writableRamp(tx, actor, input.account);
+  const row = await ofAccount(tx, account, input.consolidation);
+  const place = { chain: row.chain, network: row.network } as ChainPlace;
+  const gathering = GATHERINGS[place.chain]!;
+  const asset = nativeAsset(place.chain);
+  if (!gathering.replaceable) {
+    const why = `on ${asset.blockchain} nothing that was sent is replaced`;
+    throw new DomainError("account.asset_mismatch", why);
+  }
+  const ceilings = ceilingsOf(
+    {
+      max_fee: input.max_fee ?? row.max_fee ?? undefined,
+      max_fee_rate: input.max_fee_rate ?? row.max_fee_rate,
+    },
+    gathering,
+    asset.decimals,
+  );
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed });
+  assertRate(ceilings, quote, { gathering, asset });
+  assertAbove(row, ceilings, asset.decimals);
   const open = row.status === "PROCESSING";
-  if (!open || await hastenOrder(tx, actor, row.order_id, input.speed) === null) {
+  if (!open || await hastenOrder(tx, actor, row.order_id, speed) === null) {
     throw new DomainError("version.conflict", "it is in a block, or has ended");
   }
   const { maxFee: max_fee, maxFeeRate: max_fee_rate } = ceilings;
-  const change = { speed: input.speed, max_fee, max_fee_rate };
-  return await updateConsolidation(tx, row.id, change, actor.at);
-}
-
-/** What was sent already cannot be forbidden any more. */
-function assertAbove(
-  { fee, size }: ConsolidationRow,
-  { maxFee, maxFeeRate }: Ceilings,
-  decimals: number,
-): void {
-  if (fee === null || size === null) return;
-  const dear = maxFee !== null && compare(fee, maxFee) > 0;
-  const most = priceAt(toUnits(maxFeeRate, decimals), BigInt(size));
-  if (!dear && toUnits(fee, decimals) <= most) return;
-  throw new DomainError("condition.failed", `what was sent already may cost ${fee}`);
+  return await updateConsolidation(tx, row.id, { speed, max_fee, max_fee_rate }, actor.at);
 }

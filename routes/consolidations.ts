@@ -29,17 +29,13 @@ const Page = z.object({
   totalPages: z.number().int(),
 });
 const TAG = "Consolidations";
+/** What is refused of whatever spends a ramp's coins. */
 const REFUSALS: readonly ErrorCode[] = [
   "account.not_found",
   "account.no_ramp",
   "account.asset_mismatch",
-  "account.not_enabled",
-  "account.inactive",
-  "account.frozen",
-  "asset.suspended",
   "permission.owner",
   "permission.role",
-  "chain.not_configured",
   "chain.stale",
   "condition.failed",
   "version.conflict",
@@ -65,7 +61,15 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     body: NewConsolidation,
     status: 201,
     answer: ConsolidationView,
-    errors: [...REFUSALS, "ramp.assets_insufficient"],
+    errors: [
+      ...REFUSALS,
+      "account.not_enabled",
+      "account.inactive",
+      "account.frozen",
+      "asset.suspended",
+      "chain.not_configured",
+      "ramp.assets_insufficient",
+    ],
     handle: (call) =>
       command(call, async (tx) => {
         const { chains } = call.services.config;
@@ -83,7 +87,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     query: ConsolidationList,
     status: 200,
     answer: Page,
-    errors: ["account.not_found", "account.no_ramp"],
+    errors: ["account.not_found"],
     handle: (call) =>
       query(call, async (db) => {
         const input = { ...call.query, account: call.params.id };
@@ -100,7 +104,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     params: ById,
     status: 200,
     answer: ConsolidationView,
-    errors: ["account.not_found", "account.no_ramp", "consolidation.not_found"],
+    errors: ["account.not_found", "consolidation.not_found"],
     handle: (call) =>
       query(call, async (db) => {
         const name = { account: call.params.id, consolidation: call.params.consolidation };
@@ -113,7 +117,8 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "Have a consolidation mined sooner",
     description: "Replaces what was sent by a transaction that spends the same coins at a higher " +
-      "price, within its ceilings or within those given here.",
+      "price, within its ceilings or within those given here. Bitcoin Cash and Dogecoin replace " +
+      "nothing.",
     access: "user",
     cost: "chain",
     params: ById,
@@ -123,9 +128,8 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     errors: [...REFUSALS, "consolidation.not_found"],
     handle: (call) =>
       command(call, async (tx) => {
-        const { chains } = call.services.config;
-        const name = { account: call.params.id, consolidation: call.params.consolidation };
-        const input = { ...call.body, ...name, chains };
+        const { id: account, consolidation } = call.params;
+        const input = { ...call.body, account, consolidation };
         return viewConsolidation(await hastenConsolidation(tx, call.actor, input));
       }),
   }),

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { nativeAsset } from "../../../../domain/assets.ts";
 import { NewConsolidation } from "../../../../domain/consolidation_views.ts";
-import { GATHERINGS } from "../../../../domain/consolidations.ts";
+import { GATHERINGS } from "../../../../domain/gatherings.ts";
 import { toUnits } from "../../../../domain/money.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../../../../workers/chains/bitcoin/payment.ts";
@@ -15,6 +15,7 @@ for (const [id, gathering] of Object.entries(GATHERINGS)) {
     const table = COIN_TABLES[id as CoinChainId];
     equal(4 * gathering.inputSize, inputWeight(table));
     equal(toUnits(gathering.rateLow, 8), table.rateLow);
+    equal(gathering.replaceable, table.replaceable);
     const coins = Array.from({ length: 1000 }, (_, at) => ({
       hash: at.toString(16).padStart(64, "0"),
       index: 0,
