@@ -15,11 +15,14 @@ export interface CoinRow {
 /**
  * Reads the free coins of an address, largest first; they stay ours until the transaction ends.
  * Change that is not in a block is offered only while nothing else was made for its order: of two
- * that replace each other one will never be.
+ * that replace each other one will never be. What others paid is offered once it is as deep as a
+ * deposit must be.
+ *
+ * @param of.settled the height of a block that is as deep
  */
 export async function lockFreeCoins(
   tx: Tx,
-  of: { chain: string; network: string; address: string; head: number },
+  of: { chain: string; network: string; address: string; head: number; settled: number },
   limit: number,
 ): Promise<CoinRow[]> {
   return await tx<CoinRow[]>`
@@ -28,11 +31,31 @@ export async function lockFreeCoins(
     from coins o
     where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
       and spent_by is null and (matures_at is null or matures_at <= ${of.head})
-      and (height is not null or (select count(*) from order_candidates m
-        join order_candidates s using (order_id) where m.hash = o.hash) = 1)
+      and (height <= ${of.settled}
+        or (height is not null and exists (
+          select 1 from order_candidates m where m.hash = o.hash))
+        or (height is null and (select count(*) from order_candidates m
+          join order_candidates s using (order_id) where m.hash = o.hash) = 1))
       and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
         and c.claim = o.hash || ':' || o.index)
     order by amount desc, hash, index limit ${limit} for update of o`;
+}
+
+/** Adds up the largest free coins of an address, in base units; they stay free. */
+export async function sumFreeCoins(
+  db: Db,
+  of: { chain: string; network: string; address: string },
+  limit: number,
+): Promise<string> {
+  const [row] = await db<{ units: string }[]>`
+    select coalesce(sum(amount), 0)::text as units from (
+      select amount from coins o
+      where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
+        and spent_by is null
+        and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
+          and c.claim = o.hash || ':' || o.index)
+      order by amount desc limit ${limit}) as largest`;
+  return row.units;
 }
 
 /** Keeps the change of a transaction of ours, before any block shows it. */

@@ -4,6 +4,7 @@ import type { Db, Tx } from "./database.ts";
 /** How far an order is. */
 export type OrderState =
   | "new"
+  | "joined"
   | "planned"
   | "signed"
   | "sent"
@@ -19,7 +20,15 @@ export interface OrderRow {
   chain: string;
   network: string;
   ramp: string;
-  purpose: "withdrawal" | "sweep" | "gas" | "deploy" | "fill" | "consolidation";
+  purpose:
+    | "withdrawal"
+    | "payout"
+    | "sweep"
+    | "child"
+    | "gas"
+    | "deploy"
+    | "fill"
+    | "consolidation";
   /** What it is for. */
   subject: string | null;
   sender: string;
@@ -30,6 +39,8 @@ export interface OrderRow {
   amount: string | null;
   speed: "slow" | "medium" | "fast";
   state: OrderState;
+  /** The payout in whose transaction it is paid. */
+  carrier: string | null;
   looks: number;
   replace: boolean;
   nonce: number | null;
@@ -87,7 +98,8 @@ export interface SenderName {
   sender: string;
 }
 
-const COLUMNS = [
+/** The columns of an order. */
+export const ORDER_COLUMNS = [
   "id",
   "chain",
   "network",
@@ -100,6 +112,7 @@ const COLUMNS = [
   "amount",
   "speed",
   "state",
+  "carrier",
   "looks",
   "replace",
   "nonce",
@@ -134,14 +147,14 @@ export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
 
 /** Reads an order. */
 export async function selectOrder(db: Db, id: string): Promise<OrderRow | null> {
-  const [row] = await db<OrderRow[]>`select ${db(COLUMNS)} from orders where id = ${id}`;
+  const [row] = await db<OrderRow[]>`select ${db(ORDER_COLUMNS)} from orders where id = ${id}`;
   return row ?? null;
 }
 
 /** Reads an order and keeps others from changing it until the transaction ends. */
 export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   const [row] = await tx<OrderRow[]>`
-    select ${tx(COLUMNS)} from orders where id = ${id} for update`;
+    select ${tx(ORDER_COLUMNS)} from orders where id = ${id} for update`;
   return row ?? null;
 }
 
@@ -169,8 +182,15 @@ export type OrderChange = Partial<
 export async function updateOrder(tx: Tx, id: string, change: OrderChange): Promise<OrderRow> {
   const [row] = await tx<OrderRow[]>`
     update orders set ${tx(change)}, updated_at = now() where id = ${id}
-    returning ${tx(COLUMNS)}`;
+    returning ${tx(ORDER_COLUMNS)}`;
   return row;
+}
+
+/** Finds the order that pays for another's transaction, unless it was canceled. */
+export async function selectChild(db: Db, parent: string): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`
+    select id from orders where subject = ${parent} and purpose = 'child' and state <> 'canceled'`;
+  return row?.id ?? null;
 }
 
 /** Makes all looks that were planned void and gives the number of the next; null when it is over. */
@@ -250,6 +270,22 @@ export async function markOutcome(
 /** Notes that nothing made for an order so far can ever be mined. */
 export async function markCandidatesDead(tx: Tx, order: string): Promise<void> {
   await tx`update order_candidates set dead = true where order_id = ${order}`;
+}
+
+/**
+ * Whether nothing that was made for an order can ever be mined, because each spends what a
+ * transaction of ours should have made that never will be.
+ */
+export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
+  const [row] = await db<{ orphaned: boolean }[]>`
+    select coalesce(bool_and(exists (
+      select 1 from unnest(c.claims) k
+        join order_candidates p on p.hash = split_part(k, ':', 1)
+        join orders o on o.id = p.order_id
+      where p.dead or o.state in ('failed', 'dead', 'canceled')
+        or (o.state = 'done' and o.hash <> p.hash))), false) as orphaned
+    from order_candidates c where c.order_id = ${order} and not c.dead`;
+  return row.orphaned;
 }
 
 /** Reserves what a plan uses up; false where a living order has claimed some of it. */

@@ -151,7 +151,8 @@ export async function selectFigures(
           and d.status = 'CONFIRMED' and not exists (select 1 from addresses o
             where o.chain = d.chain and o.network = d.network and o.address = d.address))::text
         as watched,
-      (select coalesce(sum(case when o.purpose = 'withdrawal' and o.contract = ${of.contract}
+      (select coalesce(sum(case when o.purpose in ('withdrawal', 'payout')
+            and o.contract = ${of.contract}
             then o.amount else 0 end), 0)
           + coalesce(sum(case when coalesce(o.fee_contract, '') = ${of.contract}
             then o.fee else 0 end), 0)

@@ -4,19 +4,23 @@
  * number, so that of several that were planned only the last does anything.
  * @module
  */
+import { deleteUnmadeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   deleteClaims,
   insertClaims,
   insertOrder,
   lockOrder,
+  markCandidatesDead,
   nextLook,
   type OrderRow,
   selectCandidates,
   selectClaims,
   selectForgottenOrders,
+  selectOrder,
   updateOrder,
 } from "../db/orders.ts";
+import { dropCarried } from "../db/payouts.ts";
 import type { Actor } from "./actor.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
@@ -133,18 +137,54 @@ export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
 }
 
 /**
- * Cancels an order none of whose bytes has left, and fills the nonce that it had taken.
+ * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A payout
+ * that carries it is undone; what else that carried is looked at anew.
  *
  * @returns the order as it is now; null if bytes may have left, or it has ended
  */
 export async function cancelOrder(tx: Tx, actor: Actor, id: string): Promise<OrderRow | null> {
+  // The payout is locked before what it carries, here as everywhere.
+  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
+  if (carrier !== null && !await undoPayout(tx, actor, carrier)) return null;
   const order = await lockOrder(tx, id);
-  if (order === null || !["new", "planned", "signed"].includes(order.state)) return null;
-  const candidates = await selectCandidates(tx, id);
-  if (candidates.some((one) => one.sent_at !== null)) return null;
-  const canceled = await updateOrder(tx, id, { state: "canceled" });
+  return order === null ? null : await withdrawBytes(tx, actor, order);
+}
+
+/** Undoes a payout none of whose bytes can be mined: what it carried is new again. */
+export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<boolean> {
+  const payout = await lockOrder(tx, id);
+  if (payout === null || await withdrawBytes(tx, actor, payout) === null) return false;
+  for (const member of await dropCarried(tx, id)) await nudgeOrder(tx, actor, member);
+  return true;
+}
+
+/** Cancels a locked order, unless bytes may have left or others build on what it makes. */
+async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<OrderRow | null> {
+  if (!["new", "planned", "signed"].includes(order.state)) return null;
+  const living = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
+  if (living.some((one) => one.sent_at !== null)) return null;
+  const made = living.flatMap(({ hash }) => hash ?? []);
+  if (made.length > 0) {
+    if (await selectDependants(tx, order, made)) return null;
+    await deleteUnmadeCoins(tx, order, made);
+  }
+  const canceled = await updateOrder(tx, order.id, { state: "canceled" });
   await releaseClaims(tx, actor, canceled);
   return canceled;
+}
+
+/**
+ * Begins an order anew, all of whose transactions are proven never to be mined. What a payout
+ * carried goes its own ways.
+ */
+export async function renewOrder(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const made = (await selectCandidates(tx, order.id)).flatMap(({ hash }) => hash ?? []);
+  await markCandidatesDead(tx, order.id);
+  await deleteUnmadeCoins(tx, order, made);
+  await deleteClaims(tx, order.id);
+  const change = { hash: null, height: null, confirmations: 0, replace: false };
+  await updateOrder(tx, order.id, { ...change, state: "new" });
+  if (order.purpose === "payout") await undoPayout(tx, actor, order.id);
 }
 
 /**
@@ -180,7 +220,8 @@ export async function fillNonce(
 }
 
 /**
- * Asks for a replacement of what was sent, at another speed.
+ * Asks for a replacement of what was sent, at another speed; where a payout carries it, of that, and
+ * the others ride along.
  *
  * @returns the order as it is now; null if it is mined or has ended
  */
@@ -190,9 +231,10 @@ export async function hastenOrder(
   id: string,
   speed: Speed,
 ): Promise<OrderRow | null> {
-  const order = await lockOrder(tx, id);
+  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
+  const order = await lockOrder(tx, carrier ?? id);
   if (order === null || !isOpen(order) || order.state === "mined") return null;
-  const hastened = await updateOrder(tx, id, { speed, replace: order.state === "sent" });
-  await nudgeOrder(tx, actor, id);
+  const hastened = await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
+  await nudgeOrder(tx, actor, order.id);
   return hastened;
 }

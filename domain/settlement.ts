@@ -8,6 +8,7 @@ import type { Actor } from "./actor.ts";
 import { progressConsolidation, settleConsolidation } from "./consolidation_settlement.ts";
 import { progressDeployment, settleDeployment } from "./token_deployments.ts";
 import type { OrderRow } from "./orders.ts";
+import { progressPayout, settlePayout } from "./payouts.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
 import { bookGas, progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
 
@@ -25,9 +26,11 @@ const NOBODY: Follower = { settle: bookGas };
 /** Who follows an order, by its purpose. */
 export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
   withdrawal: { progress: progressWithdrawal, settle: settleWithdrawal },
+  payout: { progress: progressPayout, settle: settlePayout },
   sweep: { progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
+  child: NOBODY,
   fill: NOBODY,
   consolidation: { progress: progressConsolidation, settle: settleConsolidation },
 };

@@ -663,6 +663,7 @@ table orders (
   amount numeric(78,0)
   speed text not null default 'medium'::text
   state text not null default 'new'::text
+  carrier uuid
   looks integer not null default 0
   replace boolean not null default false
   nonce integer
@@ -679,17 +680,24 @@ table orders (
   created_at timestamp with time zone not null
 )
 constraint orders_amount_check CHECK ((amount >= (0)::numeric))
+constraint orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
+constraint orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES orders(id)
 constraint orders_fee_check CHECK ((fee >= (0)::numeric))
+constraint orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
 constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
 constraint orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
 constraint orders_nonce_check CHECK ((nonce >= 0))
+constraint orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint orders_pkey PRIMARY KEY (id)
-constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text])))
+constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text])))
 constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
+constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
+CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
+CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
+CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 granted: delete, insert, select, update
 
 table ramps (
@@ -1022,6 +1030,26 @@ CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 granted: delete, insert, select, update
+
+CREATE OR REPLACE FUNCTION check_payout()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  p uuid;
+begin
+  foreach p in array array_remove(array[old.carrier, new.carrier], null) loop
+    perform 1 from orders o
+      left join lateral (select count(*) as members, sum(m.amount) as amount from orders m where m.carrier = p) c on true
+      where o.id = p and o.purpose = 'payout'
+        and (c.amount = o.amount or (o.state = 'canceled' and c.members = 0));
+    if not found then
+      raise exception 'payout % does not pay what it carries', p
+        using errcode = 'check_violation', constraint = 'orders_payout';
+    end if;
+  end loop;
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint

@@ -31,10 +31,10 @@ import type { OrderWork } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
 
 /** Coins that are offered to one plan. */
-const COINS_MAX = 1000;
+export const COINS_MAX = 1000;
 
 /** What was asked of the node before a plan is made. */
-interface Survey {
+export interface Survey {
   readonly draft: Draft;
   readonly head: number;
   /** Transactions of the sender that are mined; null on chains without nonces. */
@@ -111,7 +111,15 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   }
 }
 
-async function surveyFor({ bench, chain }: OrderWork, order: OrderRow): Promise<Survey> {
+/**
+ * Has the node try and price an order; nothing is reserved.
+ *
+ * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little
+ */
+export async function surveyFor(
+  { bench, chain }: OrderWork,
+  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract">,
+): Promise<Survey> {
   await assertToken(bench, chain, order.contract);
   const draft = await chain.draft(orderOf(order.wish as unknown as Wish), order.speed);
   if (draft.lacking > 0n) {
@@ -140,14 +148,16 @@ async function stockFor(
   return { nonce: await takeNonce(tx, order, survey.mined ?? 0), coins: [] };
 }
 
-async function coinsFor(
+/** Reads what may be spent for an order, and keeps others from it. */
+export async function coinsFor(
   work: OrderWork,
   tx: Tx,
   order: OrderRow,
   { head, draft }: Survey,
 ): Promise<Stock["coins"]> {
   if (!work.chain.traits.coins) return [];
-  const of = { chain: order.chain, network: order.network, address: order.sender, head };
+  const settled = head - work.bench.chains.depth(work.place) + 1;
+  const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
   const rows = order.purpose === "consolidation"
     ? await gather(work, tx, { ...of, cost: draft.fee.perInput }, COINS_MAX)
     : await lockFreeCoins(tx, of, COINS_MAX);
@@ -185,7 +195,12 @@ async function assertFunded(
   }
 }
 
-async function keepPlan(
+/**
+ * Writes down a plan of an order, and reserves what it uses up.
+ *
+ * @throws {ChainError} `unavailable` if some of that is another order's
+ */
+export async function keepPlan(
   { bench, chain }: OrderWork,
   tx: Tx,
   order: OrderRow,

@@ -9,11 +9,11 @@ import { deleteUnmadeCoins, markSpent } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   lockOrder,
-  markCandidatesDead,
   markOutcome,
   markSent,
   selectCandidates,
   selectOrder,
+  selectOrphaned,
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
@@ -24,14 +24,17 @@ import {
   type OrderRow,
   planNextLook,
   releaseClaims,
+  renewOrder,
   reviveOrders,
 } from "../domain/orders.ts";
 import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
+import { bearChild } from "./children.ts";
 import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
 import { type Crossing, type OrderWork, signedOf, signPending } from "./order_work.ts";
+import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
 const WAIT_MS = 15_000;
@@ -42,6 +45,12 @@ const OLD_POLL_MS = 60_000;
 const GAP_MS = 60_000;
 /** What nobody can hasten by hand is replaced when it has lingered so long. */
 const LINGERS_MS = 600_000;
+/** What somebody hastens, or leaves as it is. */
+const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
+  "withdrawal",
+  "payout",
+  "consolidation",
+]);
 /** Transactions that expired unmined are made anew so often. */
 const ATTEMPTS_MAX = 5;
 
@@ -80,7 +89,7 @@ async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<
 async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
   let order: OrderRow | null = given;
   if (order.state === "new") {
-    const planned = await planOrder(work, order);
+    const planned = await planPayout(work, order) ?? await planOrder(work, order);
     if ("refused" in planned) {
       return await finish(work, order, "failed", { error: planned.refused });
     }
@@ -153,13 +162,18 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "mined":
       return await mined(work, order, fate, depth);
     case "dead":
-      return await died(work, order, living, fate);
+      return await died(work, order, deathOf(fate, living));
     case "pending":
+      await unmine(work, order);
       await unblock(work, order);
       return pauseOf(bench, order);
     case "unseen": {
       const latest = living.findLast((one) => one.raw !== null);
       if (latest === undefined) return WAIT_MS;
+      await unmine(work, order);
+      if (chain.traits.coins && await reading(bench.pool, (db) => selectOrphaned(db, order.id))) {
+        return await died(work, order, { error: "what it spends will never be", again: true });
+      }
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order);
@@ -196,41 +210,57 @@ async function mined(
   return pauseOf(bench, order);
 }
 
-/** All that was signed can never be mined: what only ran out of time is made anew. */
-async function died(
-  work: OrderWork,
-  order: OrderRow,
-  living: readonly CandidateRow[],
-  fate: Fate & { state: "dead" },
-): Promise<number | null> {
+/** Notes that a block which held it is none any more. */
+async function unmine({ bench }: OrderWork, order: OrderRow): Promise<void> {
+  if (order.state !== "mined") return;
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || current.state !== "mined") return;
+    const change = { state: "sent" as const, height: null, confirmations: 0 };
+    const next = await updateOrder(tx, order.id, change);
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+  });
+}
+
+/** Why all that was signed can never be mined, and whether that is a reason to begin anew. */
+interface Death {
+  readonly error: string;
+  readonly again: boolean;
+}
+
+function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]): Death {
+  if (fate.proof === "expired") {
+    const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
+    return { error: "it ran out of time unmined", again };
+  }
+  return { error: `another transaction took its place: ${fate.by ?? "unknown"}`, again: false };
+}
+
+/** All that was signed can never be mined. A child has nobody left to pay for then. */
+async function died(work: OrderWork, order: OrderRow, death: Death): Promise<number | null> {
   const { bench } = work;
-  const again = fate.proof === "expired" && living.at(-1)!.attempt < ATTEMPTS_MAX;
-  if (!again) {
-    const error = fate.proof === "consumed"
-      ? `another transaction took its place: ${fate.by ?? "unknown"}`
-      : "it ran out of time unmined";
-    return await finish(work, order, "dead", { error });
+  const { error, again } = death;
+  if (!again || order.purpose === "child") {
+    return await finish(work, order, "dead", { error, height: null, confirmations: 0 });
   }
   await bench.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
-    if (current === null || current.state !== "sent") return;
-    await markCandidatesDead(tx, order.id);
-    await updateOrder(tx, order.id, { state: "new", hash: null, replace: false });
+    if (current === null || !isOpen(current)) return;
+    await renewOrder(tx, bench.actor, current);
   });
   return 0;
 }
 
 /**
- * Sees to what lingers: fills the gaps in front of it, and replaces it where nobody would do so by
- * hand.
+ * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
+ * where nobody would do so by hand.
  */
 async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
   const { bench, chain } = work;
   const age = bench.actor.at - order.created_at;
   if (age > GAP_MS) await fillGaps(work, order);
-  const byHand = order.purpose === "withdrawal" || order.purpose === "consolidation";
-  if (age <= LINGERS_MS || byHand || order.speed === "fast") return;
-  if (!chain.traits.replaceable) return;
+  if (age <= LINGERS_MS || BY_HAND.has(order.purpose) || order.speed === "fast") return;
+  if (!chain.traits.replaceable) return await bearChild(work, order);
   await bench.step((tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
 

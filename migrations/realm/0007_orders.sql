@@ -9,7 +9,8 @@ create table orders (
   chain text not null,
   network text not null,
   ramp uuid not null,
-  purpose text not null check (purpose in ('withdrawal', 'sweep', 'gas', 'deploy', 'fill', 'consolidation')),
+  purpose text not null check (purpose in
+    ('withdrawal', 'payout', 'sweep', 'child', 'gas', 'deploy', 'fill', 'consolidation')),
   subject uuid,
   sender text not null,
   wish jsonb not null,
@@ -17,7 +18,8 @@ create table orders (
   amount numeric(78, 0) check (amount >= 0),
   speed text not null default 'medium' check (speed in ('slow', 'medium', 'fast')),
   state text not null default 'new'
-    check (state in ('new', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
+    check (state in ('new', 'joined', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
+  carrier uuid references orders (id),
   looks integer not null default 0,
   replace boolean not null default false,
   nonce integer check (nonce >= 0),
@@ -33,21 +35,47 @@ create table orders (
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
-  constraint orders_nonce check (purpose <> 'fill' or nonce is not null)
+  constraint orders_nonce check (purpose <> 'fill' or nonce is not null),
+  constraint orders_joined check (state <> 'joined' or carrier is not null),
+  constraint orders_carrier check
+    (carrier is null or (purpose = 'withdrawal' and state in ('joined', 'done', 'failed', 'dead')))
 );
 create index orders_open on orders (chain, network, sender, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
 create index orders_subject on orders (subject, id) where subject is not null;
 create index orders_hash on orders (hash) where hash is not null;
-comment on column orders.subject is 'The withdrawal, sweep or token that it is for.';
+create index orders_carrier on orders (carrier) where carrier is not null;
+create unique index orders_child on orders (subject) where purpose = 'child' and state <> 'canceled';
+comment on column orders.subject is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
 comment on column orders.wish is 'What shall happen; amounts in base units as text.';
 comment on column orders.contract is 'What is moved: '''' is the chain''s own coin.';
 comment on column orders.amount is 'Base units that leave; null until planned where everything is to leave.';
+comment on column orders.carrier is 'The payout in whose transaction it is paid, together with others.';
 comment on column orders.looks is 'Number of the look that is due; one with an older number does nothing.';
 comment on column orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column orders.since is 'Height of the head when the first transaction was planned.';
 comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
 comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';
+
+-- What a payout pays is what it carries. Looked at when all of a transaction is written.
+create function check_payout() returns trigger language plpgsql as $$
+declare
+  p uuid;
+begin
+  foreach p in array array_remove(array[old.carrier, new.carrier], null) loop
+    perform 1 from orders o
+      left join lateral (select count(*) as members, sum(m.amount) as amount from orders m where m.carrier = p) c on true
+      where o.id = p and o.purpose = 'payout'
+        and (c.amount = o.amount or (o.state = 'canceled' and c.members = 0));
+    if not found then
+      raise exception 'payout % does not pay what it carries', p
+        using errcode = 'check_violation', constraint = 'orders_payout';
+    end if;
+  end loop;
+  return null;
+end $$;
+create constraint trigger orders_payout after insert or update of carrier on orders
+  deferrable initially deferred for each row execute function check_payout();
 
 create table order_candidates (
   order_id uuid not null references orders (id),
