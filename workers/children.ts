@@ -37,6 +37,7 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
     wish: wish as unknown as Record<string, unknown>,
     speed: "fast",
   });
+  await work.crossing("drafted");
   await bench.step(async (tx) => {
     const current = await lockOrder(tx, parent.id);
     if (current === null || current.state !== "sent") return;
@@ -70,6 +71,7 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
     });
     await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
   });
+  await work.crossing("planned");
 }
 
 /** What a sweep brings, as a coin to be. */

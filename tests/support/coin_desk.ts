@@ -59,7 +59,7 @@ export interface CoinDesk extends AsyncDisposable {
   quote(): Promise<void>;
   /** What somebody outside holds. */
   held(address: string): Promise<bigint[]>;
-  /** Spends coins of the ramp behind the service's back, in a block that holds nothing else. */
+  /** Spends coins of one of our addresses behind the service's back, in a block that holds nothing else. */
   rob(to: string, ...claims: readonly string[]): Promise<void>;
   /** Demands that the ledger is sound and that the chain holds what it says, to the last unit. */
   agree(): Promise<void>;
@@ -156,7 +156,7 @@ function assemble(parts: Parts): CoinDesk {
     },
     quote: () => refreshFees(bench),
     rob: async (to, ...claims) => {
-      const raw = await theft(bench, { id, address, to, claims });
+      const raw = await theft(bench, { id, to, claims });
       await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     },
     agree: () => assertAgreement(realm, held),
@@ -208,28 +208,24 @@ function atThisTime(bench: Bench): Bench {
 /** Signs what spends coins of an address of ours, as whoever had its key could. */
 async function theft(
   bench: Bench,
-  { id, address, to, claims }: {
-    id: CoinChainId;
-    address: string;
-    to: string;
-    claims: readonly string[];
-  },
+  { id, to, claims }: { id: CoinChainId; to: string; claims: readonly string[] },
 ): Promise<string> {
-  const chain = await bench.chains.open({ chain: id, testnet: true });
-  const payments = [{ to, amount: "all" as const }];
-  const order = { kind: "pay" as const, from: address, contract: null, payments };
   const coins = await reading(
     bench.pool,
     (db) =>
-      db<{ hash: string; index: number; amount: string }[]>`
-      select hash, index, amount::text from coins
+      db<{ hash: string; index: number; amount: string; address: string }[]>`
+      select hash, index, amount::text, address from coins
       where hash || ':' || index = any (${claims as string[]}::text[])`,
   );
   equal(coins.length, claims.length);
   const offered = coins.map((coin) => ({
     ...{ ...coin, amount: BigInt(coin.amount) },
-    ...{ address, height: 1, parent: null },
+    ...{ height: 1, parent: null },
   }));
+  const [{ address }] = coins;
+  const chain = await bench.chains.open({ chain: id, testnet: true });
+  const payments = [{ to, amount: "all" as const }];
+  const order = { kind: "pay" as const, from: address, contract: null, payments };
   const plan = chain.plan(await chain.draft(order, "fast"), { nonce: null, coins: offered });
   const place = { chain: id, network: "regtest" as const };
   const rows = await reading(bench.pool, (db) => selectLeaves(db, place, [address]));

@@ -61,11 +61,6 @@ export interface Transfer {
   readonly block: Block | null;
   /** Height from which it may be spent, where that is later than its block (coinbase). */
   readonly maturesAt: number | null;
-  /**
-   * Of a coin in the mempool: fee and virtual size of its transaction and all unconfirmed ones
-   * below it, for a child that pays for them.
-   */
-  readonly parent?: { readonly fee: bigint; readonly vsize: number };
 }
 
 /** One block of a scan. */

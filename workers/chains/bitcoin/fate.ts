@@ -10,7 +10,7 @@ import type { Fate, FateQuery, Signed } from "../order.ts";
 import type { Block } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
 import { blockOf, coinOf, headerOf, unspentOf, wholeBlock } from "./node.ts";
-import { familiesOf } from "./pool.ts";
+import { arePooled } from "./pool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
 import type { Spender } from "./spends.ts";
@@ -61,8 +61,7 @@ async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<
 
 async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Fate> {
   const { candidates } = query;
-  const families = await familiesOf(peer, candidates.map(({ hash }) => hash));
-  const pooled = families.findLastIndex((one) => one !== null);
+  const pooled = (await arePooled(peer, candidates.map(({ hash }) => hash))).lastIndexOf(true);
   if (pooled >= 0) return { state: "pending", hash: candidates[pooled].hash };
   const claims = [...new Set(candidates.flatMap((one) => one.claims))];
   const coins = await unspentOf(peer, claims, false);
@@ -78,8 +77,8 @@ async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<F
 
 /** Leaves out coins whose own transaction is not mined yet: nobody spent those in a block. */
 async function withConfirmedParent(peer: Peer, claims: readonly string[]): Promise<string[]> {
-  const parents = await familiesOf(peer, claims.map((claim) => coinOf(claim).hash));
-  return claims.filter((_, at) => parents[at] === null);
+  const waiting = await arePooled(peer, claims.map((claim) => coinOf(claim).hash));
+  return claims.filter((_, at) => !waiting[at]);
 }
 
 /** Looks for an unspent output of a candidate, which tells the block of all of it. */

@@ -7,24 +7,8 @@ import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Transfer, Watch } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
-import {
-  type CoinTransaction,
-  count,
-  hash,
-  list,
-  readTransaction,
-  record,
-  satoshi,
-} from "./node.ts";
+import { type CoinTransaction, hash, list, readTransaction } from "./node.ts";
 import { transfersOf } from "./scan.ts";
-
-/** What a transaction and all unconfirmed ones below it pay and measure. */
-export interface Family {
-  /** Base units. */
-  readonly fee: bigint;
-  /** Virtual size. */
-  readonly vsize: number;
-}
 
 /** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */
 const KEPT_MAX = 50_000;
@@ -43,21 +27,17 @@ export async function readPool(chain: CoinChain, watch: Watch): Promise<Transfer
       // What it spends is of no use here, and the memory is for many.
       chain.pool.set(transaction.hash, { ...transaction, spends: [] });
     }
-    const found = [...chain.pool.values()]
+    return [...chain.pool.values()]
       .flatMap((transaction) => transfersOf(chain, transaction, null, index));
-    return await withFamilies(peer, found);
   });
 }
 
-/** Reads fee and size of unconfirmed transactions with all below them; null for those not there. */
-export async function familiesOf(
-  peer: Peer,
-  hashes: readonly string[],
-): Promise<(Family | null)[]> {
+/** Tells which of some transactions wait in a node's mempool. */
+export async function arePooled(peer: Peer, hashes: readonly string[]): Promise<boolean[]> {
   const calls = hashes.map((one) => ({ method: "getmempoolentry", params: [one] }));
   return (await peer.batch(calls)).map((answer) => {
-    if (!(answer instanceof RpcError)) return readFamily(answer);
-    if (isAbsent(answer)) return null;
+    if (!(answer instanceof RpcError)) return true;
+    if (isAbsent(answer)) return false;
     throw answer;
   });
 }
@@ -75,30 +55,4 @@ async function readAll(peer: Peer, hashes: readonly string[]): Promise<CoinTrans
     if (isAbsent(answer)) return [];
     throw answer;
   });
-}
-
-async function withFamilies(peer: Peer, found: readonly Transfer[]): Promise<Transfer[]> {
-  const hashes = [...new Set(found.map((one) => one.hash))];
-  const families = await familiesOf(peer, hashes);
-  const byHash = new Map(hashes.map((one, at) => [one, families[at]]));
-  return found.map((one) => {
-    const parent = byHash.get(one.hash);
-    return parent ? { ...one, parent } : one;
-  });
-}
-
-function readFamily(answer: unknown): Family {
-  const entry = record(answer, "an entry of the mempool");
-  const whole = count(entry.ancestorsize ?? 0, "a size");
-  const fees = entry.fees === undefined ? null : record(entry.fees, "fees");
-  if (whole > 0 && fees?.ancestor !== undefined) {
-    return { fee: satoshi(fees.ancestor), vsize: whole };
-  }
-  // Before Core 0.17 the sum was told in base units, and the single fee in coins.
-  const sum = count(entry.ancestorfees ?? 0, "a fee");
-  if (whole > 0 && sum > 0) return { fee: BigInt(sum), vsize: whole };
-  return {
-    fee: satoshi(fees?.base ?? entry.fee),
-    vsize: count(entry.vsize ?? entry.size, "a size"),
-  };
 }

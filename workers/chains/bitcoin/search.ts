@@ -157,8 +157,7 @@ function checked(
   wait: number | null,
 ): Checked {
   const maturesAt = wait === null ? null : block.height + wait;
-  const { parent: _, ...seen } = transfer;
-  const again = { ...seen, block: bare(block), amount, maturesAt };
+  const again = { ...transfer, block: bare(block), amount, maturesAt };
   return { transfer: again, received: amount, proven: true };
 }
 

@@ -211,7 +211,8 @@ onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", asy
   const watch = { addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null };
   const [seen] = await chain.mempool(watch);
   const draft = await chain.draft(pays(ours, ramp.address, "all"), "fast");
-  const coin = { ...seen, address: ours.address, height: null, parent: seen.parent! };
+  const parent = { fee: stuck.plan.fee, vsize: stuck.plan.vsize! };
+  const coin = { ...seen, address: ours.address, height: null, parent };
   const plan = chain.plan(draft, { nonce: null, coins: [coin] });
   const child = await chain.sign(plan, new Map([[ours.address, ours.key]]));
   equal((await chain.broadcast(child)).outcome, "accepted");

@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { equal } from "node:assert/strict";
 import { scriptOf } from "../../../../domain/addresses.ts";
 import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
 import { wholeBlock } from "../../../../workers/chains/bitcoin/node.ts";
@@ -77,7 +77,6 @@ Deno.test("a mempool is read once, in portions, and what leaves it is forgotten"
     if (method === "getblockchaininfo") return { chain: "regtest" };
     if (method === "getblockhash") return SOME;
     if (method === "getrawmempool") return [...waiting];
-    if (method === "getmempoolentry") return { fees: { ancestor: 0.00001 }, ancestorsize: 300 };
     if (!waiting.has(String(id))) throw new RogueError(-5, "No such mempool transaction");
     read++;
     const scriptPubKey = { hex: script };
@@ -89,7 +88,7 @@ Deno.test("a mempool is read once, in portions, and what leaves it is forgotten"
   const all = await chain.mempool(watch);
   equal(all.length, 5_400);
   equal(read, 5_400);
-  deepEqual([all[0].amount, all[0].parent], [50_000_000n, { fee: 1_000n, vsize: 300 }]);
+  equal(all[0].amount, 50_000_000n);
   for (const id of [...waiting].slice(0, 5_390)) waiting.delete(id);
   equal((await chain.mempool(watch)).length, 10);
   equal(read, 5_400);

@@ -110,8 +110,6 @@ onLitecoind(
       ...[first.signed.hash, one.address, amount],
       null,
     ]);
-    equal(seen.parent?.fee, first.plan.fee);
-    ok(Math.abs(seen.parent!.vsize - first.plan.vsize!) <= 1);
     equal(await chain.recheck(seen), null, "what only waits is not there to be credited");
     const second = await signed(stage, payer, pays(payer, two.address, amount), first.plan);
     equal((await chain.broadcast(second.signed)).outcome, "accepted");
@@ -232,7 +230,7 @@ onLitecoind("balances are added up coin by coin where the coins are known", asyn
 });
 
 for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
-  Deno.test(`${id}: what waits is shown with its fee, and a payment follows from its coin`, async () => {
+  Deno.test(`${id}: what waits is shown, and a payment follows from its coin`, async () => {
     await using stage = await coinStage(id, await startBcash());
     const { chain, payer, party, amount } = stage;
     const [one, two] = [await party(), await party()];
@@ -240,8 +238,8 @@ for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
     await chain.broadcast(first.signed);
     const [seen] = await chain.mempool(watching([one.address]));
     deepEqual([seen.hash, seen.amount, seen.block], [first.signed.hash, amount, null]);
-    equal(seen.parent?.fee, first.plan.fee);
-    const coin = { ...seen, address: one.address, height: null, parent: seen.parent! };
+    const parent = { fee: first.plan.fee, vsize: first.plan.vsize! };
+    const coin = { ...seen, address: one.address, height: null, parent };
     const draft = await chain.draft(pays(one, two.address, "all"), "fast");
     const plan = chain.plan(draft, { nonce: null, coins: [coin] });
     const bytes = await chain.sign(plan, new Map([[one.address, one.key]]));
