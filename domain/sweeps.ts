@@ -39,6 +39,7 @@ export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
 /** What a look at the chain says should be done; amounts in base units. */
 export type SweepStep =
   | { do: "wait" }
+  | { do: "give up"; why: string }
   | { do: "top up"; amount: bigint }
   | { do: "sweep"; amount: bigint | "all"; feePayer?: string };
 
@@ -91,6 +92,7 @@ export async function stepSweep(
   if (sweep.state === "topping" || sweep.state === "sweeping") return;
   await joinSweep(tx, account, sweep.id);
   if (step.do === "wait") return void await updateSweep(tx, sweep.id, { state: "waiting" });
+  if (step.do === "give up") return await failSweep(tx, actor, sweep, step.why);
   // What failed before is being tried again.
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };

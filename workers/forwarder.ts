@@ -34,7 +34,11 @@ export async function forwardJob(bench: Bench, { account }: { account: string })
     chain: forward.chain as ChainId,
     testnet: forward.network !== "main",
   });
-  const step = await decide(bench, chain, forward);
+  const step = await decide(bench, chain, forward).catch((error): SweepStep => {
+    // The node has tried it: it would fail, and cost its fee.
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    return { do: "give up", why: error.message.slice(0, 500) };
+  });
   await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }));
 }
 
