@@ -34,6 +34,8 @@ export interface ChainConfig {
   testnet: NetworkConfig;
   /** Address parameters of the test network (bitcoin family). */
   testnetNetwork: "testnet" | "signet" | "regtest";
+  /** Milliseconds after which a node that is silent counts as away; null for the default. */
+  timeoutMs: number | null;
 }
 
 /** Which way the value of an asset may move between its chain and the ledger. */
@@ -61,6 +63,8 @@ export interface Config {
   databaseUrl: string | null;
   dataDir: string;
   databasePrepare: boolean;
+  /** Connections of the process, all realms together. */
+  databaseConnections: number;
   realmRoles: boolean;
   /** Null only with the embedded database, where it is generated. */
   platformKey: string | null;
@@ -105,12 +109,13 @@ const SUFFIXES = [
   "CONFIRMATIONS",
   "TESTNET_CONFIRMATIONS",
   "TESTNET_NETWORK",
+  "TIMEOUT_MS",
 ];
 const CHAIN_VARIABLES = new Set(
   CHAIN_NAMES.flatMap((chain) => SUFFIXES.map((suffix) => `${chain}_${suffix}`)),
 );
 const LOOKS_LIKE_CHAIN = new RegExp(
-  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|TESTNET_NETWORK)$`,
+  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|TESTNET_NETWORK|TIMEOUT_MS)$`,
 );
 
 /**
@@ -138,6 +143,7 @@ export function readConfig(
     databaseUrl,
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
+    databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, databaseUrl !== null),
     masterKey: masterKey(read, "MASTER_KEY", databaseUrl !== null && workers),
@@ -242,6 +248,9 @@ function readChains(
       ["testnet", "signet", "regtest"],
       "testnet",
     ),
+    timeoutMs: read.text(`${chain}_TIMEOUT_MS`) === null
+      ? null
+      : read.whole(`${chain}_TIMEOUT_MS`, 1, 600_000, 0),
   }])) as Record<ChainName, ChainConfig>;
 }
 

@@ -252,6 +252,7 @@ async function begin(): Promise<Base> {
   const database = openDatabase({
     url,
     prepare: config.databasePrepare,
+    connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
     unseal: (placement, id) => secrets.open("database_url", id, placement),
   });

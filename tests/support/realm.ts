@@ -108,6 +108,7 @@ function reach(config: Config, onStatement?: (text: string) => void): Database {
   return openDatabase({
     url: config.databaseUrl!,
     prepare: config.databasePrepare,
+    connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
     unseal: (placement, id) => secrets.open("database_url", id, placement),
     onStatement,

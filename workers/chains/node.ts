@@ -12,7 +12,7 @@ export interface NodeSettings {
   readonly urls: readonly string[];
   /** What an exchange may take, where it differs from the default. */
   readonly limits?: Partial<RpcLimits>;
-  /** Milliseconds that a failed node is asked last. */
+  /** Milliseconds that a failed node is asked last, and by one at a time. */
   readonly restMs?: number;
   /** Throws {@link ChainError} `wrong_chain` unless the node is of the expected network. */
   identify(peer: Peer): Promise<void>;
@@ -79,6 +79,8 @@ export function allOf(answers: readonly (unknown | RpcError)[]): unknown[] {
 
 interface Single extends Peer {
   restsUntil: number;
+  /** Has it asked last for a while, and by one at a time. */
+  rest(fault: ChainError): void;
 }
 
 function openSingle(
@@ -94,25 +96,47 @@ function openSingle(
     call: async (method, params) => allOf(await ask([{ method, params }]))[0],
     batch: batcher(ask),
   };
+  let fault: ChainError | null = null;
+  let probed = false;
+  const single: Single = {
+    name: endpoint.name,
+    restsUntil: -Infinity,
+    call: (method, params) => probing(() => raw.call(method, params)),
+    batch: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
+    rest(because) {
+      fault = because;
+      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
+    },
+  };
+  /** Of those who ask a resting node one waits for it; the others hear at once why it rests. */
+  async function probing<T>(work: () => Promise<T>): Promise<T> {
+    const probe = performance.now() < single.restsUntil;
+    if (probe && probed) throw fault;
+    if (probe) probed = true;
+    try {
+      return await proven(work);
+    } finally {
+      if (probe) probed = false;
+    }
+  }
   async function proven<T>(work: () => Promise<T>): Promise<T> {
     try {
       if (performance.now() >= knownUntil) {
         await settings.identify(raw);
         knownUntil = performance.now() + IDENTITY_MS;
       }
-      return await work();
+      const answer = await work();
+      single.restsUntil = -Infinity;
+      return answer;
     } catch (error) {
-      // After a failure another node may stand behind the name.
-      if (error instanceof ChainError) knownUntil = -Infinity;
+      if (error instanceof ChainError) {
+        knownUntil = -Infinity; // after a failure another node may stand behind the name
+        single.rest(error);
+      }
       throw error;
     }
   }
-  return {
-    name: endpoint.name,
-    restsUntil: -Infinity,
-    call: (method, params) => proven(() => raw.call(method, params)),
-    batch: (calls) => proven(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
-  };
+  return single;
 }
 
 type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
@@ -165,8 +189,7 @@ async function firstAnswer<T>(
       if (!isNodeFault(error, settings)) throw error;
       failures.push(error);
       // A node that says no to one question may well answer the next.
-      if (error instanceof RpcError) continue;
-      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
+      if (error instanceof ChainError) single.rest(error);
     }
   }
   throw worst(failures);

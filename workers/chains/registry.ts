@@ -9,6 +9,7 @@ import { chainFacts, type ChainId } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
+import type { RpcLimits } from "./rpc.ts";
 
 /** A chain and which of its two networks. */
 export interface ChainPlace {
@@ -54,7 +55,9 @@ export function openChains(config: Config["chains"]): Chains {
       const key = `${place.chain} ${place.testnet}`;
       const known = opened.get(key);
       if (known) return known;
-      const chain = openChain(place.chain, network(place), placed(place).rpcUrls);
+      const { timeoutMs } = config[place.chain];
+      const limits = timeoutMs === null ? {} : { timeoutMs };
+      const chain = openChain(place.chain, network(place), placed(place).rpcUrls, limits);
       opened.set(key, chain);
       // What failed to open is tried again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));
@@ -66,15 +69,20 @@ export function openChains(config: Config["chains"]): Chains {
   };
 }
 
-async function openChain(id: ChainId, network: Network, urls: readonly string[]): Promise<Chain> {
+async function openChain(
+  id: ChainId,
+  network: Network,
+  urls: readonly string[],
+  limits: Partial<RpcLimits>,
+): Promise<Chain> {
   if (urls.length === 0) throw new ChainError("unavailable", `${id} ${network} has no node`);
   if (isEvm(id)) {
     const { openEvm } = await import("./evm/chain.ts");
-    return await openEvm(id, network, urls);
+    return await openEvm(id, network, urls, limits);
   }
   if (isCoinChain(id)) {
     const { openCoins } = await import("./bitcoin/chain.ts");
-    return await openCoins(id, network, urls);
+    return await openCoins(id, network, urls, limits);
   }
   throw new ChainError("unsupported", `${id} cannot be reached yet`);
 }

@@ -7,7 +7,7 @@ import { startAnvil } from "../../support/anvil.ts";
 const NONE = { rpcUrls: [], confirmations: null };
 
 function settings(some: Partial<Config["chains"]>): Config["chains"] {
-  const empty = { main: NONE, testnet: NONE, testnetNetwork: "testnet" } as const;
+  const empty = { main: NONE, testnet: NONE, testnetNetwork: "testnet", timeoutMs: null } as const;
   const all = Object.fromEntries(CHAIN_NAMES.map((name) => [name, empty]));
   return { ...all, ...some } as Config["chains"];
 }
@@ -19,6 +19,7 @@ Deno.test("openChains() opens what is configured, once, and nothing else", async
       main: NONE,
       testnet: { rpcUrls: [anvil.url], confirmations: 5 },
       testnetNetwork: "testnet",
+      timeoutMs: null,
     },
   }));
   const place = { chain: "ETHEREUM", testnet: true } as const;
@@ -38,8 +39,9 @@ Deno.test("depths and networks are known without a node", () => {
       main: { rpcUrls: [], confirmations: 40 },
       testnet: NONE,
       testnetNetwork: "regtest",
+      timeoutMs: null,
     },
-    BITCOIN: { main: NONE, testnet: NONE, testnetNetwork: "regtest" },
+    BITCOIN: { main: NONE, testnet: NONE, testnetNetwork: "regtest", timeoutMs: null },
   }));
   equal(chains.depth({ chain: "ETHEREUM", testnet: false }), 40);
   equal(chains.depth({ chain: "ETHEREUM", testnet: true }), 1);
