@@ -697,7 +697,7 @@ CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
-CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
+CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 granted: delete, insert, select, update
 
 table ramps (
@@ -1038,13 +1038,17 @@ AS $function$
 declare
   p uuid;
 begin
-  foreach p in array array_remove(array[old.carrier, new.carrier], null) loop
+  foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
     perform 1 from orders o
-      left join lateral (select count(*) as members, sum(m.amount) as amount from orders m where m.carrier = p) c on true
-      where o.id = p and o.purpose = 'payout'
-        and (c.amount = o.amount or (o.state = 'canceled' and c.members = 0));
+      cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
+      cross join lateral (
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee,
+          count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
+        from orders m where m.carrier = p) c
+      where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
+        else c.amount = o.amount and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
-      raise exception 'payout % does not pay what it carries', p
+      raise exception 'payout % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'orders_payout';
     end if;
   end loop;

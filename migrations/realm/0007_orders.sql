@@ -57,24 +57,29 @@ comment on column orders.since is 'Height of the head when the first transaction
 comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
 comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
--- What a payout pays is what it carries. Looked at when all of a transaction is written.
+-- A payout pays what it carries; all of it ends as the payout does, and divides its fee. Looked at when all of a
+-- transaction is written.
 create function check_payout() returns trigger language plpgsql as $$
 declare
   p uuid;
 begin
-  foreach p in array array_remove(array[old.carrier, new.carrier], null) loop
+  foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
     perform 1 from orders o
-      left join lateral (select count(*) as members, sum(m.amount) as amount from orders m where m.carrier = p) c on true
-      where o.id = p and o.purpose = 'payout'
-        and (c.amount = o.amount or (o.state = 'canceled' and c.members = 0));
+      cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
+      cross join lateral (
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee,
+          count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
+        from orders m where m.carrier = p) c
+      where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
+        else c.amount = o.amount and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
-      raise exception 'payout % does not pay what it carries', p
+      raise exception 'payout % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'orders_payout';
     end if;
   end loop;
   return null;
 end $$;
-create constraint trigger orders_payout after insert or update of carrier on orders
+create constraint trigger orders_payout after insert or update of carrier, state on orders
   deferrable initially deferred for each row execute function check_payout();
 
 create table order_candidates (

@@ -16,6 +16,7 @@ import { newParty } from "./chains/bitcoin/stage.ts";
 
 const ignore = !hasLitecoind();
 const MANY = 25;
+const DISAGREES = /does not agree with what it carries/;
 
 /** Withdrawals that wait side by side, and to whom they are paid. */
 interface Queue {
@@ -235,9 +236,20 @@ Deno.test({
     await rejects(rowsOf(desk.realm, loose), /orders_carrier/);
     const fewer = `update orders set state = 'new', carrier = null
       where subject = '${ids[0]}'`;
-    await rejects(rowsOf(desk.realm, fewer), /does not pay what it carries/);
+    await rejects(rowsOf(desk.realm, fewer), DISAGREES);
     const strange = `update orders set carrier = id where subject = '${ids[0]}'`;
-    await rejects(rowsOf(desk.realm, strange), /does not pay what it carries/);
+    await rejects(rowsOf(desk.realm, strange), DISAGREES);
+    const ended = "update orders set state = 'failed' where purpose = 'payout'";
+    await rejects(rowsOf(desk.realm, ended), DISAGREES);
+    const alone = `update orders set state = 'failed' where subject = '${ids[0]}'`;
+    await rejects(rowsOf(desk.realm, alone), DISAGREES);
+    const unshared = `update orders set state = 'failed'
+      where purpose = 'payout' or state = 'joined'`;
+    await rejects(rowsOf(desk.realm, unshared), DISAGREES);
+    const empty = `insert into orders (id, chain, network, ramp, purpose, sender, wish, created_at)
+      select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, now()
+      from orders where purpose = 'payout'`;
+    await rejects(rowsOf(desk.realm, empty), DISAGREES);
   },
 });
 
