@@ -1,0 +1,82 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { agrees, type CoinRamp, coinRamp, LITECOIN } from "../support/coin_ramp.ts";
+import { hasLitecoind } from "../support/litecoind.ts";
+import { rowsOf } from "../support/realm.ts";
+import { newParty } from "./chains/bitcoin/stage.ts";
+
+const MANY = 10_000;
+/** Outputs of a transaction, and transactions of a block; whatever a node passes on. */
+const AT_ONCE = 500;
+const A_BLOCK = 4;
+/** Generous, on a machine that is busy with other tests. */
+const SOON_MS = 10_000;
+const MEMORY_BYTES = 150 * 2 ** 20;
+/** A node that has seen so many payments has estimates of its own. */
+const WHATEVER = { max_fee_rate: "0.001" };
+
+Deno.test({
+  name: "a ramp of 10 000 real coins withdraws soon and in little memory, and is gathered in parts",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using stage = await coinRamp(LITECOIN);
+    await fill(stage);
+    equal((await stage.held()).length, MANY);
+    await stage.quote();
+    const before = Deno.memoryUsage().rss;
+    const { address } = await newParty("LITECOIN");
+    const { id } = await soon(async () => {
+      const body = { source: { account: stage.ramp }, destination: { address }, value: "0.005" };
+      const answer = await stage.realm.admin.send("POST", "/v1/withdrawals", body);
+      equal(answer.status, 201, answer.text);
+      await stage.look();
+      return answer.body;
+    });
+    for (const left of [MANY - 1000, MANY - 2000]) {
+      const made = await soon(async () => {
+        const answer = await stage.consolidate(WHATEVER);
+        equal(answer.status, 201, answer.text);
+        await stage.look();
+        return answer.body;
+      });
+      const done = await stage.finish(made.id);
+      deepEqual([done.status, done.coins], ["DONE", 1000]);
+      const held = await stage.held();
+      ok(held.length <= left + 2 && held.length > left - 500, `${held.length} coins are left`);
+    }
+    const { body } = await stage.realm.admin.send("GET", `/v1/withdrawals/${id}`);
+    equal(body.status, "DONE");
+    await stage.mine();
+    await agrees(stage);
+    const grown = Deno.memoryUsage().rss - before;
+    ok(grown < MEMORY_BYTES, `${grown} bytes more`);
+  },
+});
+
+/** Pays ten thousand coins to the ramp, and follows until all are credited. */
+async function fill(stage: CoinRamp): Promise<void> {
+  const { node, script, realm } = stage;
+  const coins = Array.from({ length: AT_ONCE }, (_, at) => ({
+    script,
+    amount: 10_000n + BigInt(at),
+  }));
+  for (let paid = 0; paid < MANY; paid += AT_ONCE * A_BLOCK) {
+    for (let part = 0; part < A_BLOCK; part++) await node.pay(coins);
+    await node.mine();
+  }
+  await node.mine();
+  for (let round = 0; round < 50; round++) {
+    await stage.mine(0);
+    await realm.drain();
+    const credited = "select id from deposits where status = 'CONFIRMED'";
+    if ((await rowsOf(realm, credited)).length === MANY) return;
+  }
+  throw new Error("not everything is credited");
+}
+
+async function soon<T>(work: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  const done = await work();
+  const took = performance.now() - start;
+  ok(took < SOON_MS, `it took ${took} ms`);
+  return done;
+}
