@@ -11,6 +11,7 @@
 import { setImmediate } from "node:timers";
 import type { Pool } from "./database.ts";
 import { codeOf, Contention, isContention, isDisconnect, isTimeout } from "./errors.ts";
+import { selectPosted } from "./ledger.ts";
 import {
   type ApplyRow,
   type Bulk,
@@ -23,8 +24,11 @@ import {
   laneParameters,
   type Outcome,
   outcomesOf,
-  selectPosted,
-} from "./ledger.ts";
+  type Positions,
+  positionsOf,
+  SINGLE_CALL,
+  singleParameters,
+} from "./moves.ts";
 import { gatedBegin, reading, using } from "./transaction.ts";
 
 /** A move before it has an id: the lane gives ids when a batch departs, so that they ascend. */
@@ -88,6 +92,7 @@ const WAITING_MAX = 50_000;
 const RETRIES_MAX = 50;
 const DISCONNECTS_MAX = 40;
 const LOST_MS = 100;
+const PREPARED = { prepare: true };
 
 /** Opens the lane of a realm on a pool of one connection. */
 export function openLane(pool: Pool, options: LaneOptions): Lane {
@@ -184,8 +189,10 @@ function stamp(batch: readonly Item[], { ids, at }: { ids: string[]; at: number 
 async function run(pool: Pool, batch: Item[], stats: LaneStats): Promise<void> {
   try {
     const open = await insist(stats, async (disconnected) => {
-      if (disconnected) batch = await settle(pool, batch, stats);
-      return batch.length === 0 ? [] : await using(pool, () => send(pool, batch));
+      if (!disconnected) return await using(pool, () => send(pool, batch));
+      batch = await settle(pool, batch, stats);
+      if (batch.length === 0) return [];
+      return (await using(pool, () => send(pool, batch))).map(ownOf);
     });
     stats.batches++;
     stats.moves += batch.length;
@@ -212,7 +219,10 @@ async function runBulk(
   const { bulk } = item;
   bulk.moves.forEach((move, i) => move.id = given.ids[i]);
   try {
-    const outcome = await insist(stats, () => using(pool, () => sendBulk(pool, bulk, given.at)));
+    const outcome = await insist(stats, async (disconnected) => {
+      const sent = await using(pool, () => sendBulk(pool, bulk, given.at));
+      return disconnected ? ownOf(sent) : sent;
+    });
     stats.batches++;
     stats.moves += bulk.moves.length;
     item.resolve(outcome);
@@ -250,6 +260,12 @@ async function insist<T>(
   }
 }
 
+/** What a key is found to stand for after a lost connection is what was sent over it. */
+function ownOf<T extends Outcome | BulkOutcome>(outcome: T): T {
+  if (!("replay" in outcome) || !outcome.replay.same) return outcome;
+  return { ...outcome, replay: { ...outcome.replay, own: true } };
+}
+
 function isHopeless(error: unknown): boolean {
   return error instanceof Contention;
 }
@@ -257,18 +273,32 @@ function isHopeless(error: unknown): boolean {
 async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {
   const moves = batch.map((item) => item.move);
   const at = batch[0].at;
-  const { arrays, parameters } = laneParameters(moves, at);
+  const positions = positionsOf(moves);
   const row = pool.settings === ""
-    ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, { prepare: true }))[0]
-    : await gated(pool, LANE_STATEMENT, parameters);
-  return outcomesOf(moves, arrays, at, row);
+    ? await called(pool, moves, positions, at)
+    : await gated(pool, LANE_STATEMENT, laneParameters(moves, at, positions));
+  return outcomesOf(moves, positions, at, row);
+}
+
+/** Posts in one message. */
+async function called(
+  { sql }: Pool,
+  moves: readonly KeyedMove[],
+  positions: Positions,
+  at: number,
+): Promise<ApplyRow> {
+  const single = singleParameters(moves, at);
+  const [row] = single === null
+    ? await sql.unsafe<ApplyRow[]>(LANE_CALL, laneParameters(moves, at, positions), PREPARED)
+    : await sql.unsafe<ApplyRow[]>(SINGLE_CALL, single, PREPARED);
+  return row;
 }
 
 async function sendBulk(pool: Pool, bulk: Bulk, at: number): Promise<BulkOutcome> {
-  const { arrays, parameters } = bulkParameters(bulk, at);
-  const row = await gated(pool, BULK_STATEMENT, parameters);
+  const positions = positionsOf(bulk.moves);
+  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, at, positions));
   if (row.replay) return { replay: row.replay };
-  return { outcomes: outcomesOf(bulk.moves, arrays, at, row) };
+  return { outcomes: outcomesOf(bulk.moves, positions, at, row) };
 }
 
 /** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */

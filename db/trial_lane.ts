@@ -1,7 +1,8 @@
 /** A lane that leads nowhere: moves are posted by the ledger's own function, answered, and taken back. @module */
 import type { Pool, Tx } from "./database.ts";
 import type { Lane, LaneOptions } from "./lane.ts";
-import { applyMoves, type Move } from "./ledger.ts";
+import { applyMoves } from "./ledger.ts";
+import type { Move } from "./moves.ts";
 import { trial } from "./transaction.ts";
 
 /** Opens a lane whose every batch is taken back. No idempotency key is claimed. */

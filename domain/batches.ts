@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import type { Pool } from "../db/database.ts";
-import { type BulkReplay, type Outcome, selectTransactions } from "../db/ledger.ts";
+import { selectTransactions } from "../db/ledger.ts";
+import type { BulkReplay, Outcome } from "../db/moves.ts";
 import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
 import { Flag } from "./entity.ts";
@@ -150,9 +151,10 @@ async function replay(
     throw new DomainError("idempotency.key_reused", "this key came with another request before");
   }
   if (kept.status !== null) return { kept: { status: kept.status, body: kept.body! } };
+  const replayed = kept.own !== true;
   if (kept.transactions === null) {
     const [, index, why] = /^(\d+) (.*)$/.exec(kept.body!)!;
-    return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed: true };
+    return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed };
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
   const rows = await reading(pool, (db) => selectTransactions(db, ids));
@@ -171,7 +173,7 @@ async function replay(
     if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!);
     return printAsThen(actor, input, byId.get(id)!);
   });
-  return { text: `{"results":[${results.join(",")}]}`, replayed: true };
+  return { text: `{"results":[${results.join(",")}]}`, replayed };
 }
 
 function at(refused: DomainError, index: number): DomainError {

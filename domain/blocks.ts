@@ -15,7 +15,7 @@ import {
   selectBlocks,
 } from "../db/blocks.ts";
 import type { Db, Tx } from "../db/database.ts";
-import type { Posted } from "../db/ledger.ts";
+import type { Posted } from "../db/moves.ts";
 import { assertAccount, availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm, text, Timestamp } from "./entity.ts";

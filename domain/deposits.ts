@@ -15,7 +15,8 @@ import {
   markOrphaned,
   selectDeposit,
 } from "../db/deposits.ts";
-import { applyMoves, type Move } from "../db/ledger.ts";
+import { applyMoves } from "../db/ledger.ts";
+import type { Move } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";

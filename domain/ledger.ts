@@ -6,13 +6,8 @@
 import { z } from "zod";
 import { upsertSystemAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
-import {
-  applyMoves,
-  type Move,
-  type Outcome,
-  type Posted,
-  type TransactionRow,
-} from "../db/ledger.ts";
+import { applyMoves, type TransactionRow } from "../db/ledger.ts";
+import type { Move, Outcome, Posted } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { minorUnits } from "./codes.ts";
 import { DomainError } from "./errors.ts";

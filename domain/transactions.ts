@@ -6,13 +6,8 @@
 import { z } from "zod";
 import type { Pool } from "../db/database.ts";
 import type { Lane } from "../db/lane.ts";
-import {
-  type KeyedMove,
-  type Posted,
-  type Replay,
-  selectTransactions,
-  type TransactionRow,
-} from "../db/ledger.ts";
+import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
+import type { KeyedMove, Posted, Replay } from "../db/moves.ts";
 import { selectKept } from "../db/records.ts";
 import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
@@ -143,7 +138,7 @@ export async function concludeReplay(
   }
   if (replay.status !== null) return { kept: { status: replay.status, body: replay.body! } };
   if (replay.transaction === null) {
-    return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: true };
+    return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: replay.own !== true };
   }
   const { transaction } = replay;
   const [row] = await reading(pool, (db) => selectTransactions(db, [transaction]));

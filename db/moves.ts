@@ -1,0 +1,317 @@
+/**
+ * Moves as the posting functions take them, and how they ended. Arrays are written by hand because this
+ * is the hottest path of the service.
+ * @module
+ */
+
+/** One move, ready to be posted. Amounts are decimals in whole units of the asset. */
+export interface Move {
+  /** Transaction id, made by the service; empty until the move departs in a lane. */
+  id: string;
+  source: string;
+  destination: string;
+  amount: string;
+  /** The user that moves; null for the service itself. */
+  actor: string | null;
+  /** Whether the actor may move out of accounts of others. */
+  any: boolean;
+  origin: string | null;
+  /** JSON texts, or null. */
+  seal: string | null;
+  data: string | null;
+  reference: string | null;
+  /** JSON text with what few moves have: asset, conditions, reverts, address_data. */
+  more: string | null;
+}
+
+/** A move with the idempotency key it came under. */
+export interface KeyedMove extends Move {
+  key: string | null;
+  fingerprint: string | null;
+}
+
+/** A batch that came in one request. */
+export interface Bulk {
+  moves: readonly Move[];
+  /** One refusal refuses all. */
+  atomic: boolean;
+  /** Never null: a request without a key brings one of its own. */
+  key: string;
+  fingerprint: string;
+  requestId: string;
+  /** JSON text of the items that did not come this far, or null; kept for the replay. */
+  unresolved: string | null;
+  actor: string | null;
+  any: boolean;
+  origin: string | null;
+}
+
+/** How a batch of one request ended. An atomic one with refusals has changed nothing. */
+export type BulkOutcome = { outcomes: Outcome[] } | { replay: BulkReplay };
+
+/** What a batch's key stands for; the last three are null where no batch was kept under it. */
+export interface BulkReplay extends Replay {
+  request: string | null;
+  transactions: string[] | null;
+  /** Beside each transaction, why it was refused; null where none was. */
+  refusals: (string | null)[] | null;
+  unresolved: unknown;
+}
+
+/** How one move ended. */
+export type Outcome =
+  | { posted: Posted }
+  | { refused: string }
+  | { replay: Replay };
+
+/** A posted move's figures. Balances are after the move; blocked is null for a frozen account. */
+export interface Posted {
+  id: string;
+  at: number;
+  sourceTotal: string;
+  sourceBlocked: string | null;
+  destinationTotal: string;
+  destinationBlocked: string | null;
+  fiatRate: string | null;
+  fiatValue: string | null;
+}
+
+/** What a key seen before stands for. */
+export interface Replay {
+  /** Whether the request was the same one. */
+  same: boolean;
+  status: number | null;
+  body: string | null;
+  transaction: string | null;
+  /** Nobody was answered yet: it is this very request, whose connection to the database was lost. */
+  own?: boolean;
+}
+
+/** What the posting functions return, as text. */
+export interface ApplyRow {
+  refusals: string | null;
+  source_total: string;
+  destination_total: string;
+  blocked: string;
+  fiat_rate: string | null;
+  fiat_value: string | null;
+  replays?: Record<string, Replay> | null;
+  replay?: BulkReplay | null;
+}
+
+/** What the posting functions return, as columns. */
+export const POSTED_COLUMNS: string =
+  "refusals::text, source_total::text, destination_total::text, blocked::text, " +
+  "fiat_rate::text, fiat_value::text";
+
+/** The statement that posts moves which came one by one, each under its own key. */
+export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(
+  $1::uuid[], $2::uuid[], $3::timestamptz, $4::uuid[], $5::uuid[], $6::int[], $7::int[],
+  $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
+  $15::jsonb[])`;
+
+/** The same as a transaction of its own, in one message: for sessions with none open. */
+export const LANE_CALL = `call ledger_lane_now(
+  $1::uuid[], $2::uuid[], $3::timestamptz, $4::uuid[], $5::uuid[], $6::int[], $7::int[],
+  $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
+  $15::jsonb[], null, null, null, null, null, null, null)`;
+
+/** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
+export const SINGLE_CALL = `call ledger_single_now(
+  $1::uuid, $2::uuid, $3::timestamptz, $4::uuid, $5::uuid, $6::uuid, $7::numeric, $8::uuid,
+  $9::text::boolean, $10::inet, $11::text::jsonb, $12::text::jsonb,
+  null, null, null, null, null, null, null)`;
+
+/**
+ * The statement that posts a batch of one request. Through text, because the driver would write a
+ * boolean's or a document's text once more.
+ */
+export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk(
+  $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::timestamptz, $7::uuid,
+  $8::text::boolean,
+  $9::inet, $10::uuid[], $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
+  $16::jsonb[], $17::text[], $18::jsonb[])`;
+
+/** The accounts of a batch. */
+export interface Positions {
+  /** Distinct, ascending. */
+  ids: string[];
+  /** Each move's 1-based positions in them. */
+  sources: number[];
+  destinations: number[];
+}
+
+/** Finds the accounts of a batch and each move's places among them. */
+export function positionsOf(moves: readonly Move[]): Positions {
+  const positions = new Map<string, number>();
+  for (const move of moves) {
+    positions.set(move.source, 0);
+    positions.set(move.destination, 0);
+  }
+  const ids = [...positions.keys()].sort();
+  for (let i = 0; i < ids.length; i++) positions.set(ids[i], i + 1);
+  return {
+    ids,
+    sources: moves.map((move) => positions.get(move.source)!),
+    destinations: moves.map((move) => positions.get(move.destination)!),
+  };
+}
+
+/** Writes moves as arrays, in the order of the posting functions' parameters. */
+export function moveParameters(moves: readonly Move[], positions: Positions): string[] {
+  return [...placesOf(moves, positions), ...peopleOf(moves), ...extrasOf(moves)];
+}
+
+/** Writes accounts, ids, positions and amounts as PostgreSQL array literals. */
+function placesOf(moves: readonly Move[], { ids, sources, destinations }: Positions): string[] {
+  return [
+    `{${ids.join(",")}}`,
+    list(moves, (move) => move.id),
+    `{${sources.join(",")}}`,
+    `{${destinations.join(",")}}`,
+    list(moves, (move) => move.amount),
+  ];
+}
+
+/** Writes who moves, where each move has its own. */
+function peopleOf(moves: readonly Move[]): string[] {
+  return [
+    list(moves, (move) => move.actor),
+    list(moves, (move) => move.any ? "t" : "f"),
+    list(moves, (move) => move.origin),
+  ];
+}
+
+function extrasOf(moves: readonly Move[]): string[] {
+  return [
+    rare(moves, (move) => move.seal),
+    rare(moves, (move) => move.data),
+    rare(moves, (move) => move.reference),
+    rare(moves, (move) => move.more),
+  ];
+}
+
+function list(moves: readonly Move[], of: (move: Move) => string | null): string {
+  let text = "{";
+  for (let i = 0; i < moves.length; i++) {
+    if (i > 0) text += ",";
+    text += of(moves[i]) ?? "NULL";
+  }
+  return text + "}";
+}
+
+/** What few moves have: an empty array stands for nulls alone. */
+function rare(moves: readonly Move[], of: (move: Move) => string | null): string {
+  return moves.some((move) => of(move) !== null) ? list(moves, (move) => quoted(of(move))) : "{}";
+}
+
+/** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
+export function laneParameters(
+  moves: readonly KeyedMove[],
+  at: number,
+  positions: Positions,
+): string[] {
+  const keys = moves.map((move) => move.key ?? "NULL").join(",");
+  const fingerprints = moves.map((move) => move.fingerprint ?? "NULL").join(",");
+  return [
+    `{${keys}}`,
+    `{${fingerprints}}`,
+    new Date(at).toISOString(),
+    ...moveParameters(moves, positions),
+  ];
+}
+
+/** Writes the only move of a batch as {@link SINGLE_CALL} takes it; null where it asks for more. */
+export function singleParameters(
+  moves: readonly KeyedMove[],
+  at: number,
+): (string | null)[] | null {
+  const [move] = moves;
+  if (moves.length > 1 || move.reference !== null || move.more !== null) return null;
+  return [
+    move.key,
+    move.fingerprint,
+    new Date(at).toISOString(),
+    move.id,
+    move.source,
+    move.destination,
+    move.amount,
+    move.actor,
+    move.any ? "t" : "f",
+    move.origin,
+    move.seal,
+    move.data,
+  ];
+}
+
+/** Writes a batch of one request, as {@link BULK_STATEMENT} takes it. */
+export function bulkParameters(
+  bulk: Bulk,
+  at: number,
+  positions: Positions,
+): (string | null)[] {
+  const { key, fingerprint, requestId, unresolved, atomic, actor, any, origin } = bulk;
+  return [
+    key,
+    fingerprint,
+    requestId,
+    unresolved,
+    atomic ? "t" : "f",
+    new Date(at).toISOString(),
+    actor,
+    any ? "t" : "f",
+    origin,
+    ...placesOf(bulk.moves, positions),
+    ...extrasOf(bulk.moves),
+  ];
+}
+
+/** Reads how each move of a batch ended. */
+export function outcomesOf(
+  moves: readonly Move[],
+  positions: Positions,
+  at: number,
+  row: ApplyRow,
+): Outcome[] {
+  if (moves.length === 0) return [];
+  const refusals = row.refusals === null ? null : elements(row.refusals);
+  const sourceTotals = elements(row.source_total);
+  const destinationTotals = elements(row.destination_total);
+  const blocked = elements(row.blocked);
+  const rates = row.fiat_rate === null ? null : elements(row.fiat_rate);
+  const values = row.fiat_value === null ? null : elements(row.fiat_value);
+  return moves.map((move, i): Outcome => {
+    const replay = row.replays?.[String(i + 1)];
+    if (replay !== undefined) return { replay };
+    const refused = orNull(refusals?.[i]);
+    if (refused !== null) return { refused };
+    const rate = orNull(rates?.[i]);
+    return {
+      posted: {
+        id: move.id,
+        at,
+        sourceTotal: sourceTotals[i],
+        sourceBlocked: orNull(blocked[positions.sources[i] - 1]),
+        destinationTotal: destinationTotals[i],
+        destinationBlocked: orNull(blocked[positions.destinations[i] - 1]),
+        fiatRate: rate,
+        fiatValue: rate === null ? null : values![i],
+      },
+    };
+  });
+}
+
+/** Quotes an array element. */
+function quoted(text: string | null): string | null {
+  if (text === null) return null;
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+/** Splits an array of numbers, codes or nulls, which never hold a comma or a quote. */
+function elements(text: string): string[] {
+  return text.slice(1, -1).split(",");
+}
+
+function orNull(element: string | undefined): string | null {
+  return element === undefined || element === "NULL" ? null : element;
+}

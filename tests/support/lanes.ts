@@ -1,0 +1,69 @@
+/** Lanes apart from the app's, and moves to put on them. @module */
+import { openDatabase, type Pool } from "../../db/database.ts";
+import { type Lane, openLane } from "../../db/lane.ts";
+import type { KeyedMove } from "../../db/moves.ts";
+import { newIds } from "../../domain/ids.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { testDatabaseUrl, type TestRealm } from "./realm.ts";
+
+/** A lane on a database handle of its own, as another process would have. */
+export interface OwnLane extends AsyncDisposable {
+  lane: Lane;
+  pool: Pool;
+}
+
+/** Opens a lane as a process of its own would. */
+export async function ownLane(
+  realm: TestRealm,
+  options: { prepare?: boolean; url?: string; waitingMax?: number } = {},
+): Promise<OwnLane> {
+  const database = openDatabase({
+    url: options.url ?? testDatabaseUrl(),
+    prepare: options.prepare ?? true,
+    parseJson: parseStoredJson,
+  });
+  const { place } = (await realm.services.realms.find(realm.id))!;
+  const pool = database.lane(place);
+  const lane = openLane(pool, {
+    newIds: (count) => newIds(Date.now(), count),
+    waitingMax: options.waitingMax,
+  });
+  return { lane, pool, [Symbol.asyncDispose]: () => database.close() };
+}
+
+/** Two accounts of a currency of their own, and moves between them. */
+export interface Book {
+  realm: TestRealm;
+  source: string;
+  destination: string;
+  move(of?: Partial<KeyedMove>): KeyedMove;
+  total(account: string): Promise<string>;
+}
+
+/** Makes a currency whose supply is on the source. */
+export async function book(realm: TestRealm, supply = "1000"): Promise<Book> {
+  const { name, account: source } = await realm.currency(supply);
+  const destination = await realm.account({ asset: name });
+  return {
+    realm,
+    source,
+    destination,
+    move: (of = {}) => ({
+      id: "",
+      source,
+      destination,
+      amount: "1",
+      actor: realm.admin.id,
+      any: false,
+      origin: null,
+      seal: null,
+      data: null,
+      reference: null,
+      more: null,
+      key: crypto.randomUUID(),
+      fingerprint: crypto.randomUUID(),
+      ...of,
+    }),
+    total: async (account) => (await realm.balance(account)).total,
+  };
+}
