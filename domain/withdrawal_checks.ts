@@ -27,8 +27,13 @@ export async function rampOf(
   asset: ChainAsset,
 ): Promise<AccountRow> {
   assertUsable(account, "account");
-  // A token of the realm's own lies at its deployer's address; its accounts need no ramp of theirs.
-  if (account.type === "ramp" || asset.token !== null) return account;
+  if (account.type === "ramp") return account;
+  if (asset.token !== null) {
+    // A token of the realm's own lies at its deployer's address; its accounts need no ramp of theirs.
+    const keeper = await selectAccount(tx, asset.token.ramp);
+    if (keeper !== null) assertUsable(keeper, "ramp");
+    return account;
+  }
   const ramp = account.type === "virtual" && account.ramp !== null
     ? await selectAccount(tx, account.ramp)
     : null;

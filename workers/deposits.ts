@@ -16,7 +16,8 @@ import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
-import type { Chain } from "./chains/chain.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
+import { RpcError } from "./chains/rpc.ts";
 import { type Head, settledHeight, type Transfer, type Watch } from "./chains/sight.ts";
 import { tokenFault } from "./token_facts.ts";
 
@@ -46,7 +47,7 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
     const at = { settled, head: head.height, after, limit: BATCH };
     const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
-    const proofs = await prove(chain, ripe);
+    const proofs = await prove(bench, chain, ripe);
     await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
     after = ripe[ripe.length - 1].id;
     if (ripe.length < BATCH || bench.signal.aborted) return;
@@ -64,7 +65,12 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
   for (const code of codes) {
     const asset = findAsset(code);
     if (asset === null) continue;
-    const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
+    const fault = takesDeposits(asset)
+      ? await tokenFault(bench, chain, asset).catch((error) => {
+        assertChains(error);
+        return `its contract could not be asked: ${error.message.slice(0, 200)}`;
+      })
+      : asset.reason!;
     const error = (why: string) => trouble(SUSPENDED, why);
     if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
     else if (asset.contract !== null) {
@@ -77,18 +83,31 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
   }
 }
 
-/** Reads transfers again before they count; those that moved or vanished wait for the next pass. */
-async function prove(chain: Chain, ripe: readonly PendingRow[]): Promise<Proof[]> {
+/**
+ * Reads transfers again before they count; those that moved or vanished wait for the next pass, and
+ * so do those of a token that cannot be asked: it must not keep all others waiting.
+ */
+async function prove(bench: Bench, chain: Chain, ripe: readonly PendingRow[]): Promise<Proof[]> {
   const proofs: Proof[] = [];
   for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
     const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
-    const checks = await Promise.all(some.map((row) => chain.recheck(transferOf(row))));
-    for (const [at, checked] of checks.entries()) {
-      if (checked?.transfer.block?.hash !== some[at].block_hash) continue;
-      proofs.push({ deposit: some[at], received: checked.received });
+    const checks = await Promise.allSettled(some.map((row) => chain.recheck(transferOf(row))));
+    for (const [at, check] of checks.entries()) {
+      const { id: deposit, asset, block_hash } = some[at];
+      if (check.status === "rejected") {
+        assertChains(check.reason);
+        bench.log("warn", "a deposit waits", { deposit, asset, error: check.reason });
+      } else if (check.value?.transfer.block?.hash === block_hash) {
+        proofs.push({ deposit: some[at], received: check.value.received });
+      }
     }
   }
   return proofs;
+}
+
+/** Lets only pass what a node or a contract is to blame for. */
+function assertChains(error: unknown): asserts error is ChainError | RpcError {
+  if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
 }
 
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */

@@ -7,7 +7,7 @@
  */
 import { updateSwept } from "../db/chains.ts";
 import { sumArrived } from "../db/deposits.ts";
-import { type KeptToken, selectKeptTokens } from "../db/fungible_tokens.ts";
+import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { type HoldingTarget, selectHoldingTargets, upsertHoldings } from "../db/holdings.ts";
 import { sumCoins } from "../db/sightings.ts";
 import { reading, writing } from "../db/transaction.ts";
@@ -17,6 +17,7 @@ import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers, WINDOW } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
+import { RpcError } from "./chains/rpc.ts";
 import type { Holding, Watch } from "./chains/sight.ts";
 
 /** Where balances are read. */
@@ -42,10 +43,9 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
   const native = nativeAsset(place.chain).code;
   const of = { since: height - WINDOW, stale: STALE, native };
   const targets = await reading(bench.pool, (db) => selectHoldingTargets(db, place, of));
-  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
   for (let i = 0; i < targets.length; i += ASKED_AT_ONCE) {
     const some = targets.slice(i, i + ASKED_AT_ONCE);
-    const holdings = some.flatMap((target) => holdingsOf(target, kept));
+    const holdings = some.flatMap(holdingsOf);
     const { amounts } = await chain.balances(holdings, height);
     const seen = holdings.map((one, at) => ({ ...one, amount: amounts[at] }));
     for (const target of some) {
@@ -60,6 +60,7 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
     }));
     await keep(bench, sight, rows);
   }
+  await refreshKept(bench, chain, sight);
   await writing(bench.pool, (db) => updateSwept(db, place, height));
 }
 
@@ -72,11 +73,27 @@ async function keep(
   await bench.step((tx) => upsertHoldings(tx, place, { height, at: bench.actor.at }, rows));
 }
 
-/** The chain's coin, the asset of the address, and the realm's own tokens that are kept there. */
-function holdingsOf({ address, asset }: HoldingTarget, kept: readonly KeptToken[]): Holding[] {
-  const own = kept.filter((token) => token.address === address).map((token) => token.contract);
-  const contracts = new Set([null, findAsset(asset)?.contract ?? null, ...own]);
-  return [...contracts].map((contract) => ({ address, contract }));
+function holdingsOf({ address, asset }: HoldingTarget): Holding[] {
+  const contract = findAsset(asset)?.contract ?? null;
+  const coin = { address, contract: null };
+  return contract === null ? [coin] : [coin, { address, contract }];
+}
+
+/**
+ * Reads what ramps hold of the realm's own tokens, one by one: strangers wrote some of them, and one
+ * that does not answer must not hide the others.
+ */
+async function refreshKept(bench: Bench, chain: Chain, sight: Sight): Promise<void> {
+  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, sight.place));
+  for (const { address, contract, symbol } of kept) {
+    try {
+      const { amounts: [amount] } = await chain.balances([{ address, contract }], sight.height);
+      await keep(bench, sight, [{ address, contract, amount: `${amount}` }]);
+    } catch (error) {
+      if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
+      bench.log("warn", "a token does not tell a balance", { ...sight.place, symbol, error });
+    }
+  }
 }
 
 /** Searches the blocks in which an address gained more coins than was recorded. */

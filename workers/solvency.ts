@@ -14,17 +14,18 @@ import { type ChainId, findAsset } from "../domain/assets.ts";
 import { concludeSolvency } from "../domain/solvency.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
+import { RpcError } from "./chains/rpc.ts";
 
 /** Balances asked for at once. */
 const AT_ONCE = 200;
 
-/** Compares every asset that the realm has ramps of. A chain that cannot be asked keeps its last. */
+/** Compares every asset that the realm has ramps of. What cannot be asked keeps its last. */
 export async function checkSolvency(bench: Bench): Promise<void> {
   for (const ramped of await reading(bench.pool, selectRamped)) {
     try {
       await checkAsset(bench, ramped);
     } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
+      if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
       bench.log("warn", "not compared", { asset: ramped.asset, error });
     }
   }

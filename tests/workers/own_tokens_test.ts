@@ -119,6 +119,48 @@ Deno.test("another's token counts from its registration on; at other addresses i
   deepEqual(await driftsOf(stage), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
 });
 
+Deno.test("a token that turns bad keeps nothing else waiting, and lies credit nothing", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil } = stage;
+  const ramp = await stage.ramp();
+  const contract = await foreign(anvil);
+  const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
+  const body = { account: ramp.id, ...wanted, supply: "0" };
+  const made = await working(stage, stage.realm.admin.send("POST", REGISTER, body));
+  const { account } = await mineOf(stage, made.body.id);
+  const honest = await anvil.rpc("eth_getCode", contract, "latest");
+  // It logs what it likes, and answers nothing that is asked.
+  const mute = await anvil.rpc("eth_getCode", await anvil.deploy("Echo"), "latest");
+  await anvil.rpc("anvil_setCode", contract, mute);
+  const data = CALLS.encodeFunctionData("shout", [ramp.address, 9n * GOLD]);
+  await anvil.pool({ to: contract, data });
+  await anvil.pool({ to: ramp.address, value: ETHER });
+  await stage.mine(3);
+  await stage.mine();
+  const { balance } = await stage.account(ramp.id);
+  deepEqual([balance.total, balance.assets], ["1", "1"]);
+  equal((await listed(stage, account))[0].status, "PENDING");
+  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  await anvil.rpc("anvil_setCode", contract, honest);
+  await stage.mine();
+  equal((await listed(stage, account))[0].status, "PENDING", "its block's state has no balances");
+  equal((await stage.realm.balance(account)).total, "0");
+});
+
+Deno.test("what is kept at a frozen ramp does not leave", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  const { send } = stage.realm.admin;
+  equal((await send("POST", `/v1/accounts/${ramp.id}/freeze`)).status, 200);
+  const refused = await send("POST", "/v1/withdrawals", {
+    source: { account: gold.account },
+    destination: { address: rich().address },
+    value: "1",
+  });
+  deepEqual([refused.status, refused.body.code], [409, "account.frozen"], refused.text);
+});
+
 Deno.test("a contract that is an asset's, or registered already, is not registered again", async () => {
   await using stage = await rampStage({ testnet: false });
   const ramp = await stage.ramp();

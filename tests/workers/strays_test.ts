@@ -76,6 +76,32 @@ Deno.test("a stray's reorganisation takes it away, and its new block brings it b
   deepEqual(again.map((one) => [one.hash, one.units]), [[first.hash, first.units]]);
 });
 
+Deno.test("among very many addresses a stranger's token is found by a rescan, a known one at once", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil, realm } = stage;
+  await installToken(anvil, "USDC");
+  const usdt = await installToken(anvil, "USDT");
+  const stranger = await anvil.deploy("Silent");
+  const ramp = await stage.ramp("USDC");
+  await realm.command((tx) =>
+    tx`
+      insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
+        created_at)
+      select gen_random_uuid(), gen_random_uuid(), ${ramp.id}, 'ETHEREUM', 'main',
+        '0x' || lpad(to_hex(n + 4096), 40, '1'), 1000 + n, 'USDC', now()
+      from generate_series(1, 400) n`
+  );
+  await usdt.pay(ramp.address, 5n);
+  const data = CALLS.encodeFunctionData("transfer", [ramp.address, 6n]);
+  const hash = await anvil.pool({ to: stranger, data });
+  await stage.mine();
+  deepEqual((await straysOf(stage)).map((one) => one.units), ["5"]);
+  const wanted = { chain: "ETHEREUM", testnet: false, hash };
+  equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
+  await realm.drain();
+  deepEqual((await straysOf(stage)).map((one) => one.units), ["5", "6"]);
+});
+
 Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages", async () => {
   await using stage = await rampStage({ testnet: false });
   await installToken(stage.anvil, "USDC");
