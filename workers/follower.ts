@@ -14,6 +14,8 @@ import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
+import { inTurns, type Line, openLine } from "./lines.ts";
+import { patiently, pause } from "./patience.ts";
 import { scanPlace } from "./scanner.ts";
 import type { Signer } from "./signer.ts";
 
@@ -41,6 +43,21 @@ export interface FollowerOptions {
 const LEASE_MS = 60_000;
 const REALMS_PAGE = 500;
 const REALMS_AT_ONCE = 4;
+/** Longest that one place keeps those in the same line waiting. */
+const SLICE_MS = 5000;
+/** Longest that looks for the places of some realms keep the next ones waiting. */
+const PATIENCE_MS = 3000;
+
+/** What the follower keeps in mind. */
+interface Work extends FollowerOptions {
+  holder: string;
+  signal: AbortSignal;
+  only: string | null;
+  /** One line for each network: a node that is slow, or away, keeps only its own places waiting. */
+  lines: Map<string, Line>;
+  /** Looks that run or stand in line. */
+  flying: Map<string, Promise<void>>;
+}
 
 /** Starts the follower. With `loop: false` it works only when drained, `only` for one realm. */
 export function startFollower(
@@ -49,61 +66,90 @@ export function startFollower(
 ): Follower {
   const leaving = new AbortController();
   const { signal } = leaving;
-  const work = { ...options, holder: crypto.randomUUID(), signal };
-  let nudge = Promise.withResolvers<void>();
-
+  const work: Work = {
+    ...options,
+    holder: crypto.randomUUID(),
+    signal,
+    only: how.only ?? null,
+    lines: new Map(),
+    flying: new Map(),
+  };
   async function loop(): Promise<void> {
     while (!signal.aborted) {
       const startedAt = options.now();
-      await pass(how.only, Infinity).catch((error) => {
+      await pass(work, Infinity).catch((error) => {
         if (!signal.aborted) options.log("error", "the chains could not be followed", { error });
       });
-      nudge = Promise.withResolvers();
-      if (signal.aborted) return;
-      const restMs = Math.max(100, startedAt + options.pollMs - options.now());
-      const timer = setTimeout(() => nudge.resolve(), restMs);
-      await nudge.promise;
-      clearTimeout(timer);
+      await pause(Math.max(100, startedAt + options.pollMs - options.now()), signal);
     }
   }
-
-  async function pass(only: string | undefined, until: number): Promise<void> {
-    if (options.chains.configured.length === 0) return;
-    for await (const realms of realmPages(options.database, only)) {
-      for (let i = 0; i < realms.length && !signal.aborted;) {
-        await Promise.all(
-          realms.slice(i, i += REALMS_AT_ONCE).map((one) => visit(work, one, until)),
-        );
-      }
-    }
-  }
-
   const looping = how.loop ?? true ? loop() : Promise.resolve();
   return {
-    drain: (budgetMs) => pass(how.only, options.now() + budgetMs),
+    async drain(budgetMs) {
+      await pass(work, options.now() + budgetMs);
+      await Promise.all(work.flying.values());
+    },
     async stop() {
       leaving.abort();
-      nudge.resolve();
       await looping;
+      await Promise.all(work.flying.values());
     },
   };
 }
 
-type Work = FollowerOptions & { holder: string; signal: AbortSignal };
+/** Begins to look at every place at which no look of ours runs. */
+async function pass(work: Work, until: number): Promise<void> {
+  if (work.chains.configured.length === 0) return;
+  for await (const realms of realmPages(work.database, work.only)) {
+    for (let i = 0; i < realms.length && !work.signal.aborted;) {
+      const some = realms.slice(i, i += REALMS_AT_ONCE);
+      const visits = some.map((realm) =>
+        fly(work, realm.id, () => visit(work, realm, until), { realm: realm.id })
+      );
+      await patiently(Promise.all(visits), PATIENCE_MS);
+    }
+  }
+}
 
-/** Looks at a realm's places side by side; one that fails does not keep the others. */
+/** Begins to look at a realm's places; one that fails does not keep the others. */
 async function visit(work: Work, realm: RealmRow, until: number): Promise<void> {
   const watch = work.database.watch(placeOf(realm));
   const places = await reading(watch, selectPlaces) as unknown as ChainPlace[];
   const pool = work.database.realm(placeOf(realm));
-  const open = places.filter((place) => isOpen(work.chains, place));
-  await Promise.all(open.map((place) =>
-    look(work, realm, { pool, place, until }).catch((error) => {
-      if (!work.signal.aborted) {
-        work.log("error", "a chain could not be followed", { realm: realm.id, ...place, error });
-      }
-    })
-  ));
+  for (const place of places.filter((one) => isOpen(work.chains, one))) {
+    const { chain, network } = place;
+    const name = `${realm.id} ${chain} ${network}`;
+    const line = lineOf(work, `${chain} ${network}`);
+    fly(work, name, () => inTurns(line, () => look(work, realm, { pool, place, until })), {
+      realm: realm.id,
+      chain,
+      network,
+    });
+  }
+}
+
+/** Begins something unless it is under way; gives what is. */
+function fly(
+  work: Work,
+  name: string,
+  run: () => Promise<void>,
+  what: Record<string, string>,
+): Promise<void> {
+  const under = work.flying.get(name);
+  if (under !== undefined) return under;
+  const flight = run().catch((error) => {
+    if (!work.signal.aborted) {
+      work.log("error", "a chain could not be followed", { ...what, error });
+    }
+  }).finally(() => work.flying.delete(name));
+  work.flying.set(name, flight);
+  return flight;
+}
+
+function lineOf(work: Work, name: string): Line {
+  const line = work.lines.get(name) ?? openLine();
+  work.lines.set(name, line);
+  return line;
 }
 
 function isOpen(chains: Chains, place: ChainPlace): boolean {
@@ -112,16 +158,17 @@ function isOpen(chains: Chains, place: ChainPlace): boolean {
   );
 }
 
-/** Follows one place until it has caught up, under its lease. */
+/** Follows one place for a while under its lease; tells whether it should be followed on at once. */
 async function look(
   work: Work,
   realm: RealmRow,
   at: { pool: Pool; place: ChainPlace; until: number },
-): Promise<void> {
+): Promise<boolean> {
   const { pool, place } = at;
+  if (work.signal.aborted || work.now() >= at.until) return false;
   const name = `scan ${place.chain} ${place.network}`;
   const lease = { name, holder: work.holder, leaseMs: LEASE_MS };
-  if (!await locking(pool, (tx) => takeLease(tx, lease))) return;
+  if (!await locking(pool, (tx) => takeLease(tx, lease))) return false;
   const lost = new AbortController();
   const signal = AbortSignal.any([work.signal, lost.signal]);
   const heartbeat = setInterval(() => {
@@ -130,17 +177,20 @@ async function look(
       () => lost.abort(),
     );
   }, LEASE_MS / 3);
+  const since = work.now();
+  let more = true;
   try {
-    while (!signal.aborted) {
+    while (more && !signal.aborted && work.now() < since + SLICE_MS) {
       const pass = await scanPlace(benchOf(work, realm, pool, signal), place);
       work.wake(realm.id);
-      if (pass !== "more" || work.now() >= at.until) break;
+      more = pass === "more" && work.now() < at.until;
     }
   } finally {
     clearInterval(heartbeat);
-    const againMs = work.pollMs * 0.9;
+    const againMs = more ? 0 : work.pollMs * 0.9;
     await locking(pool, (tx) => endLease(tx, { name, holder: work.holder, againMs }));
   }
+  return more && !signal.aborted;
 }
 
 function benchOf(work: Work, realm: RealmRow, pool: Pool, signal: AbortSignal): Bench {
@@ -157,8 +207,8 @@ function benchOf(work: Work, realm: RealmRow, pool: Pool, signal: AbortSignal): 
   };
 }
 
-async function* realmPages(database: Database, only?: string): AsyncGenerator<RealmRow[]> {
-  if (only !== undefined) {
+async function* realmPages(database: Database, only: string | null): AsyncGenerator<RealmRow[]> {
+  if (only !== null) {
     yield await reading(database.platform, (db) => selectRealmsById(db, [only]));
     return;
   }

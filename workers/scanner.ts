@@ -73,7 +73,8 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
     await refreshHoldings(bench, chain, { place, height: reached, watch });
     await bench.step((tx) => reviveSweeps(tx, bench.actor, place));
   }
-  return caughtUp ? "caught up" : "more";
+  if (caughtUp) return "caught up";
+  return reached > start.height ? "more" : "stuck";
 }
 
 /**
