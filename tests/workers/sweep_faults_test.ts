@@ -72,6 +72,58 @@ for (const step of STEPS) {
   });
 }
 
+Deno.test("a token's sweep is booked once, by two at once, by one that ends, and by one that repeats", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  const deposit = await stage.address(ramp.id);
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await token.pay(deposit.address, 7_000_000n);
+  await token.become("Taxed");
+  const bench = await benchOf(stage.realm);
+  const sweep = await sweptUnbooked(stage, bench, deposit.id);
+  equal((await stage.account(ramp.id)).balance.total, "0", "measured first, then booked");
+  const ending = {
+    ...bench,
+    step: async (...of: Parameters<Bench["step"]>) => {
+      await bench.step(...of);
+      throw new End();
+    },
+  } as Bench;
+  await Promise.allSettled([sweptJob(bench, { sweep }), sweptJob(ending, { sweep })]);
+  await sweptJob(bench, { sweep });
+  await stage.realm.drain();
+  bench.chains.close();
+  const moves = await rowsOf<{ type: string; amount: string }>(
+    stage.realm,
+    "select type, trim_scale(amount)::text as amount from transactions order by id",
+  );
+  deepEqual(moves.map((one) => `${one.type} ${one.amount}`), [
+    "deposit 7",
+    "forward 7",
+    "fee 0.7",
+    "fee 0.7",
+  ]);
+  equal((await stage.account(ramp.id)).balance.total, "7");
+});
+
+/** Carries a token's deposit on until its sweep is through on the chain and nobody has booked it. */
+async function sweptUnbooked(stage: RampStage, bench: Bench, account: string): Promise<string> {
+  for (let round = 0; round < 20; round++) {
+    await stage.anvil.mine();
+    const now = { ...bench, actor: { ...bench.actor, at: Date.now() } };
+    await scanPlace(now, PLACE);
+    await forwardJob(now, { account });
+    for (const seen of await openOrders(stage)) await advanceOrder(now, seen);
+    const [done] = await rowsOf<{ id: string }>(
+      stage.realm,
+      "select s.id from sweeps s join orders o on o.id = s.order_id where o.state = 'done'",
+    );
+    if (done !== undefined) return done.id;
+  }
+  throw new Error("not swept");
+}
+
 Deno.test("two processes follow the same realm: each deposit is credited and swept once", async () => {
   await using stage = await rampStage();
   const ramp = await stage.ramp();
