@@ -74,6 +74,8 @@ export interface TestRealm extends AsyncDisposable {
   operator: Send;
   /** Sends without any key. */
   nobody: Send;
+  /** Another realm of the same process. */
+  neighbour(): Promise<TestRealm>;
   /** Another process, as far as the service can tell: nothing shared but the database. */
   another(env?: Record<string, string>, onStatement?: (text: string) => void): TestProcess;
   user(of?: { role?: Role; scope?: Scope }): Promise<TestUser>;
@@ -85,6 +87,8 @@ export interface TestRealm extends AsyncDisposable {
   command<T>(work: (tx: Tx) => Promise<T>, gate?: boolean): Promise<T>;
   /** Runs every job that is due. */
   drain(): Promise<void>;
+  /** Ends what is the realm's own, and nothing that others share. */
+  leave(): void;
 }
 
 /** The password of every user that a test makes. */
@@ -218,6 +222,16 @@ async function furnish(
     admin,
     operator: send(PLATFORM_KEY),
     nobody: send(null),
+    async neighbour() {
+      const { site, config } = services;
+      const other = await furnish(
+        services,
+        database,
+        await makeRealm(database, site.ladders, config, "unlimited"),
+      );
+      // What they share ends with the first.
+      return { ...other, [Symbol.asyncDispose]: () => Promise.resolve(other.leave()) };
+    },
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
     command: (work, gate = false) => serializable(pool, work, { gate }),
     async user(of = {}) {
@@ -253,6 +267,7 @@ async function furnish(
       return (await admin.send("GET", `/v1/accounts/${account}`)).body.balance;
     },
     drain,
+    leave: () => chains.close(),
     async [Symbol.asyncDispose]() {
       chains.close();
       await services.limits.close();

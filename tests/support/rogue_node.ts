@@ -14,6 +14,16 @@ export interface Question {
 /** What a test does to a question: an answer, a whole response, or undefined to pass it on. */
 export type Trick = (question: Question) => unknown | Response | Promise<unknown | Response>;
 
+/** A node's silence. */
+export interface Stall {
+  /** Settles when the first question is left without an answer. */
+  readonly reached: Promise<void>;
+  /** Questions that were left without an answer so far. */
+  readonly kept: Question[];
+  /** Answers from now on, also those who still wait. */
+  end(): void;
+}
+
 /** A running rogue. */
 export interface Rogue extends AsyncDisposable {
   readonly url: string;
@@ -23,6 +33,11 @@ export interface Rogue extends AsyncDisposable {
   trick: Trick;
   /** False refuses several questions in one request. */
   takesBatches: boolean;
+  /**
+   * Says nothing from now on, to all questions or to some; `deaf: false` has them passed on first, so
+   * that they take effect.
+   */
+  stall(how?: { which?: (question: Question) => boolean; deaf?: boolean }): Stall;
   /** Ends it even while it owes an answer. */
   abort(): Promise<void>;
 }
@@ -45,6 +60,27 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
     asked: [],
     trick,
     takesBatches: true,
+    stall({ which = () => true, deaf = true } = {}) {
+      const reached = Promise.withResolvers<void>();
+      const ended = Promise.withResolvers<void>();
+      const kept: Question[] = [];
+      rogue.trick = async (question) => {
+        if (!which(question)) return undefined;
+        const answer = deaf ? undefined : await passOn(behind, question);
+        kept.push(question);
+        reached.resolve();
+        await ended.promise;
+        return deaf ? undefined : Response.json(answer);
+      };
+      return {
+        reached: reached.promise,
+        kept,
+        end() {
+          rogue.trick = () => undefined;
+          ended.resolve();
+        },
+      };
+    },
     abort: async () => {
       ending.abort();
       await server.finished;

@@ -5,6 +5,7 @@ import { openRatesGateway } from "../../workers/gateways/rates.ts";
 import { openSigner } from "../../workers/signer.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/until.ts";
 
 const log = createLog({ level: "error", format: "pretty" });
 
@@ -12,15 +13,6 @@ function optionsOf(realm: TestRealm, now: () => number = Date.now) {
   const chains = openChains(realm.services.config.chains);
   const signer = openSigner(realm.services.config.masterKey!, now);
   return { database: realm.database, log, now, chains, signer, rates: null };
-}
-
-/** Waits until something holds, for at most half a minute: machines may be busy. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!await holds()) {
-    if (Date.now() > end) throw new Error("it never came true");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 Deno.test("the timetable seals and expires by itself", async () => {
