@@ -7,6 +7,7 @@
  */
 import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
+import { outliveLostConnections } from "../../db/lost_connections.ts";
 import { linearize, report } from "../support/history.ts";
 import { assertChain, assertLaws, assertSame } from "./laws.ts";
 import { type Deed, type Plan, plans, type Step } from "./plan.ts";
@@ -29,6 +30,9 @@ function parameters(runs: number): fc.Parameters<[Plan]> {
     interruptAfterTimeLimit: LIMIT_MS * Math.max(1, factor),
   };
 }
+
+// As every command of the service does: connections are cut here all the time.
+outliveLostConnections(() => {});
 
 async function check(stage: Stage, plan: Plan): Promise<void> {
   const scene = await openScene(stage);

@@ -5,6 +5,7 @@
  * @module
  */
 import fc from "fast-check";
+import type { Named } from "../support/model_book.ts";
 import type { Cut } from "./proxy.ts";
 
 /** A move in a plan: accounts by number, where one number beyond the last names nobody. */
@@ -12,6 +13,7 @@ export interface PlannedMove {
   source: number;
   destination: number;
   value: string;
+  named?: Named;
   asset?: boolean;
   reference?: number;
   conditions?: Record<string, string>;
@@ -21,9 +23,10 @@ export interface PlannedMove {
 export type Deed =
   | { deed: "transfer"; move: PlannedMove }
   | { deed: "batch"; atomic: boolean; moves: PlannedMove[] }
-  | { deed: "block"; account: number; amount: string }
+  /** `lasts` is in ages of the stage's clock; until it is closed unless given. */
+  | { deed: "block"; account: number; amount: string; lasts?: number }
   | { deed: "release"; block: number }
-  | { deed: "capture"; block: number; destination: number; amount?: string }
+  | { deed: "capture"; block: number; destination: number; named?: Named; amount?: string }
   | { deed: "revert"; transaction: number }
   | { deed: "issue" | "destroy"; account: number; amount: string }
   | { deed: "freeze" | "unfreeze" | "deactivate" | "activate" | "read"; account: number }
@@ -31,7 +34,9 @@ export type Deed =
   | { deed: "again"; call: number; other: boolean }
   /** Cuts connections of a serving process, whatever is in flight. */
   | { deed: "cut"; instance: number; which: Cut }
-  | { deed: "seal" };
+  | { deed: "seal" }
+  /** The clock goes on by an age; the service closes the blocks that are over. */
+  | { deed: "pass" | "expire" };
 
 /** A deed, by whom, through which serving process, and how. */
 export interface Step {
@@ -49,6 +54,8 @@ export type Plan = Step[][];
 export const ACCOUNTS = 6;
 /** People who act: an administrator, who writes everything, one who sees all, one with an account. */
 export const PEOPLE = 3;
+/** Names the latest block, or transaction, of all. */
+export const LATEST = -1;
 /** What accounts begin with, so that plans meet their balances exactly, and miss them by a hair. */
 export const FUNDS = "10";
 
@@ -84,11 +91,17 @@ const account = fc.oneof(
   { weight: 1, arbitrary: fc.constant(ACCOUNTS) },
 );
 const nth = fc.nat({ max: 7 });
+const lasts = fc.option(fc.constantFrom(1, 1, 2), { nil: undefined, freq: 1 });
+const destination = fc.constantFrom("alias" as const, "address" as const);
 
 const move: fc.Arbitrary<PlannedMove> = fc.record({
   source: account,
   destination: account,
   value: amount,
+  named: fc.option(
+    fc.record({ source: fc.constant("alias" as const), destination }, { requiredKeys: [] }),
+    { nil: undefined, freq: 3 },
+  ),
   asset: fc.option(fc.boolean(), { nil: undefined, freq: 6 }),
   reference: fc.option(fc.nat({ max: 2 }), { nil: undefined, freq: 5 }),
   conditions: fc.option(
@@ -111,7 +124,10 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       moves: fc.array(move, { minLength: 1, maxLength: 5 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ deed: fc.constant("block" as const), account, amount }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ deed: fc.constant("block" as const), account, amount, lasts }),
+  },
   { weight: 2, arbitrary: fc.record({ deed: fc.constant("release" as const), block: nth }) },
   {
     weight: 3,
@@ -119,10 +135,17 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       deed: fc.constant("capture" as const),
       block: nth,
       destination: account,
+      named: fc.option(fc.record({ destination }), { nil: undefined, freq: 3 }),
       amount: fc.option(amount, { nil: undefined }),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ deed: fc.constant("revert" as const), transaction: nth }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      deed: fc.constant("revert" as const),
+      transaction: fc.oneof(nth, fc.constant(LATEST)),
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ deed: fc.constantFrom("issue", "destroy"), account, amount }),
@@ -147,6 +170,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ deed: fc.constant("seal" as const) }) },
+  { weight: 2, arbitrary: fc.record({ deed: fc.constantFrom("pass", "expire" as const) }) },
 );
 
 const person = fc.oneof(

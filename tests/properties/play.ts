@@ -4,9 +4,9 @@
  */
 import { allRoutes } from "../../routes/routes.ts";
 import { type Event, type Recorder, startRecorder } from "../support/history.ts";
-import type { Act, Call, Seen, Transfer } from "../support/model_book.ts";
+import type { Act, Call, Person, Seen, Transfer } from "../support/model_book.ts";
 import type { Deed, Plan, PlannedMove, Step } from "./plan.ts";
-import type { Scene, Stage } from "./stage.ts";
+import { otherName, type Scene, type Stage } from "./stage.ts";
 
 /** A plan being played. */
 interface Show {
@@ -24,6 +24,8 @@ interface Show {
 
 /** By then everything is answered, also on a machine that has other things to do. */
 const ANSWER_MS = 20_000;
+/** Who does what nobody asks for. */
+const SERVICE: Person = { id: "service", reads: true, writes: true };
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));
 
@@ -50,6 +52,8 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
     show.stage.instances[what.instance].cut(what.which);
     return;
   }
+  if (what.deed === "pass") return show.stage.clock.pass();
+  if (what.deed === "expire") return await expire(show, client);
   if (what.deed === "again") return await repeat(show, client, step, what);
   const act = actOf(show, what);
   if (act === null) return;
@@ -67,6 +71,15 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
     return;
   }
   await perform(show, client, step.instance, { by, act });
+}
+
+/** Closes what is over, as the timetable does; on a connection that is not cut. */
+async function expire({ stage, recorder }: Show, client: number): Promise<void> {
+  const age = stage.clock.age();
+  await recorder.note(client, { by: SERVICE, act: { kind: "expire", age } }, async () => {
+    const expired = await stage.expire();
+    return { status: 200, body: { expired }, text: `${expired}`, replayed: false };
+  });
 }
 
 /** Sends an earlier call again, or another one under its key. */
@@ -88,12 +101,13 @@ async function repeat(
   await perform(show, client, step.instance, { ...call, act });
 }
 
-function actOf({ scene, recorder, prefix }: Show, what: Deed): Act | null {
+function actOf({ stage, scene, recorder, prefix }: Show, what: Deed): Act | null {
   const at = (n: number) => scene.accounts[n] ?? NOBODY;
   const moveOf = (move: PlannedMove): Transfer => ({
     source: at(move.source),
     destination: at(move.destination),
     value: move.value,
+    ...(move.named === undefined ? {} : { named: move.named }),
     ...(move.asset === undefined ? {} : { asset: scene.currencies[move.asset ? 0 : 1] }),
     ...(move.reference === undefined ? {} : { reference: `${prefix}-${move.reference}` }),
     ...(move.conditions === undefined ? {} : { conditions: move.conditions }),
@@ -104,22 +118,28 @@ function actOf({ scene, recorder, prefix }: Show, what: Deed): Act | null {
     case "batch":
       return { kind: "batch", atomic: what.atomic, transactions: what.moves.map(moveOf) };
     case "block":
-      return { kind: "block", account: at(what.account), amount: what.amount };
+      return {
+        kind: "block",
+        account: at(what.account),
+        amount: what.amount,
+        ...(what.lasts === undefined ? {} : stage.clock.after(what.lasts)),
+      };
     case "release":
     case "capture": {
       const blocks = recorder.events().filter(({ call, seen }) =>
         call.act.kind === "block" && !call.dry && seen.status === 201
       );
       if (blocks.length === 0) return null;
-      const { account, id: block } = blocks[what.block % blocks.length].seen.body;
+      const each = [...new Map(blocks.map(({ seen: { body } }) => [body.id, body])).values()];
+      const { account, id: block } = each.at(what.block % each.length);
       if (what.deed === "release") return { kind: "release", account, block };
-      const { amount } = what;
-      return { kind: "capture", account, block, destination: at(what.destination), amount };
+      const { amount, named } = what;
+      return { kind: "capture", account, block, destination: at(what.destination), named, amount };
     }
     case "revert": {
       const posted = postedIn(recorder.events());
       if (posted.length === 0) return null;
-      return { kind: "revert", transaction: posted[what.transaction % posted.length] };
+      return { kind: "revert", transaction: posted.at(what.transaction % posted.length)! };
     }
     case "issue":
     case "destroy": {
@@ -130,6 +150,8 @@ function actOf({ scene, recorder, prefix }: Show, what: Deed): Act | null {
     case "again":
     case "cut":
     case "seal":
+    case "pass":
+    case "expire":
       return null;
     default:
       return { kind: what.deed, account: at(what.account) };
@@ -142,6 +164,9 @@ export function postedIn(events: readonly Event[]): string[] {
     if (call.dry || seen.status >= 300) return [];
     const { kind } = call.act;
     if (kind === "transfer" || kind === "capture" || kind === "revert") return [seen.body.id];
+    if (kind === "issue" || kind === "destroy") {
+      return seen.body.issuing.map((one: { reference: string }) => one.reference);
+    }
     if (kind !== "batch") return [];
     return seen.body.results.flatMap((one: { status: unknown; id: string }) =>
       one.status === "DONE" ? [one.id] : []
@@ -161,15 +186,17 @@ function methodOf({ kind }: Act): string {
 async function perform(show: Show, client: number, instance: number, call: Call): Promise<void> {
   const { stage, recorder } = show;
   const { key } = stage.players.find(({ id }) => id === call.by.id)!;
-  const [route, path, body] = requestOf(call.act);
+  const [route, path, body] = requestOf(show.scene, call.act);
   const method = methodOf(call.act);
   if (!ROUTES.has(`${method} ${route}`)) return;
   const query = call.dry ? "?dry_run=true" : "";
   const seen = await recorder.note(client, call, async (): Promise<Seen> => {
     const { send } = stage.instances[instance];
+    const sentAt = stage.clock.age();
     for (;;) {
       const answer = send(key, method, path + query, body, call.key);
-      const seen = await within(ANSWER_MS, answer, `${method} ${path}`);
+      const answered = await within(ANSWER_MS, answer, `${method} ${path}`);
+      const seen: Seen = { ...answered, ages: [sentAt, stage.clock.age()] };
       // Without its connection the service cannot tell whether it was done. A key makes it sure.
       const repeatable = call.key !== undefined || call.dry || method === "GET";
       if (seen.status !== 503 || !show.stubborn || !repeatable) {
@@ -193,14 +220,14 @@ async function within<T>(ms: number, coming: Promise<T>, what: string): Promise<
 }
 
 /** The route, the path and the body of an act. */
-function requestOf(act: Act): [string, string, unknown] {
+function requestOf(scene: Scene, act: Act): [string, string, unknown] {
   switch (act.kind) {
     case "transfer":
-      return ["/v1/transactions", "/v1/transactions", bodyOf(act)];
+      return ["/v1/transactions", "/v1/transactions", bodyOf(scene, act)];
     case "batch": {
       const { atomic, transactions } = act;
       const path = "/v1/transactions/batch";
-      return [path, path, { atomic, transactions: transactions.map(bodyOf) }];
+      return [path, path, { atomic, transactions: transactions.map((one) => bodyOf(scene, one)) }];
     }
     case "revert":
       return ["/v1/transactions/{id}/revert", `/v1/transactions/${act.transaction}/revert`, {}];
@@ -210,24 +237,31 @@ function requestOf(act: Act): [string, string, unknown] {
       const path = `/v1/currencies/${act.currency}/${act.kind}`;
       return [`/v1/currencies/{id}/${act.kind}`, path, { account, amount }];
     }
+    case "expire":
+      throw new TypeError("nobody asks for that");
     default:
-      return requestOfAccount(act);
+      return requestOfAccount(scene, act);
   }
 }
 
-function requestOfAccount(act: Extract<Act, { account: string }>): [string, string, unknown] {
+function requestOfAccount(
+  scene: Scene,
+  act: Extract<Act, { account: string }>,
+): [string, string, unknown] {
   const path = `/v1/accounts/${act.account}`;
   switch (act.kind) {
-    case "block":
-      return ["/v1/accounts/{id}/blocks", `${path}/blocks`, { amount: act.amount }];
+    case "block": {
+      const { amount, expires_at } = act;
+      return ["/v1/accounts/{id}/blocks", `${path}/blocks`, { amount, expires_at }];
+    }
     case "release":
       return ["/v1/accounts/{id}/blocks/{block}", `${path}/blocks/${act.block}`, undefined];
     case "capture": {
-      const { destination, amount } = act;
+      const { destination, named, amount } = act;
       return [
         "/v1/accounts/{id}/blocks/{block}/capture",
         `${path}/blocks/${act.block}/capture`,
-        { destination: { account: destination }, amount },
+        { destination: partyOf(scene, destination, named?.destination), amount },
       ];
     }
     case "read":
@@ -237,13 +271,23 @@ function requestOfAccount(act: Extract<Act, { account: string }>): [string, stri
   }
 }
 
-function bodyOf({ source, destination, value, asset, reference, conditions }: Transfer): unknown {
+function bodyOf(scene: Scene, transfer: Transfer): unknown {
+  const { source, destination, named, value, asset, reference, conditions } = transfer;
   return {
-    source: { account: source },
-    destination: { account: destination },
+    source: partyOf(scene, source, named?.source),
+    destination: partyOf(scene, destination, named?.destination),
     value,
     asset,
     reference,
     conditions,
   };
+}
+
+/** Names an account as it is to be named; other names of nobody are nobody's. */
+function partyOf(
+  { accounts, prefix }: Scene,
+  account: string,
+  how: "account" | "alias" | "address" = "account",
+): Record<string, string> {
+  return { [how]: how === "account" ? account : otherName(prefix, how, accounts.indexOf(account)) };
 }

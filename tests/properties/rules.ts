@@ -4,8 +4,11 @@
  *
  * @module
  */
-import type { Deed, PlannedMove, Step } from "./plan.ts";
+import type { Named } from "../support/model_book.ts";
+import { type Deed, LATEST, type PlannedMove, type Step } from "./plan.ts";
 
+const BY_ALIAS: Named = { source: "alias", destination: "alias" };
+const TO_ADDRESS: Named = { destination: "address" };
 const DUST = "0.000000000000000001";
 const HUGE = "18446744073709551616.000000000000000001";
 
@@ -26,12 +29,16 @@ function batch(atomic: boolean, ...moves: PlannedMove[]): Deed {
   return { deed: "batch", atomic, moves };
 }
 
-function block(account: number, amount: string): Deed {
-  return { deed: "block", account, amount };
+function block(account: number, amount: string, lasts?: number): Deed {
+  return { deed: "block", account, amount, lasts };
 }
 
-function capture(nth: number, destination: number, amount?: string): Deed {
-  return { deed: "capture", block: nth, destination, amount };
+function capture(nth: number, destination: number, amount?: string, named?: Named): Deed {
+  return { deed: "capture", block: nth, destination, amount, named };
+}
+
+function revert(transaction: number = LATEST): Deed {
+  return { deed: "revert", transaction };
 }
 
 function on(deed: "freeze" | "unfreeze" | "deactivate" | "activate" | "read", account: number) {
@@ -129,7 +136,7 @@ const LINES: readonly Line[] = [
   { what: block(1, "1"), person: 2 },
   { what: supply("issue", 4, "1"), person: 2 },
   { what: supply("issue", 4, "1"), person: 1 },
-  { what: { deed: "revert", transaction: 0 }, person: 2 },
+  { what: revert(0), person: 2 },
   batch(true, move(4, 1, "1")),
   // Fiat: halves go to the even neighbour (0.045 and 0.015).
   transfer(0, 1, "0.12"),
@@ -162,15 +169,83 @@ const LINES: readonly Line[] = [
   { what: batch(true, move(0, 1, "3"), move(2, 1, "100000")), how: "dry" },
   { what: block(1, "1"), how: "dry" },
   { what: supply("issue", 1, "1"), how: "dry" },
-  { what: { deed: "revert", transaction: 1 }, how: "dry" },
+  { what: revert(1), how: "dry" },
   on("read", 1),
   // What was issued can be destroyed; what was done, reverted once.
   supply("issue", 1, HUGE),
   supply("destroy", 1, HUGE),
   supply("issue", 5, "1"),
-  { deed: "revert", transaction: 1 },
-  { deed: "revert", transaction: 1 },
+  revert(1),
+  revert(1),
   transfer(0, 1, "1"),
+  // Sides named otherwise, also such as nobody has.
+  transfer(0, 1, "1", { named: BY_ALIAS }),
+  transfer(0, 1, "1", { named: TO_ADDRESS }),
+  {
+    what: transfer(1, 0, "1", { named: { source: "alias", destination: "address" } }),
+    how: "twice",
+  },
+  { what: transfer(0, 1, "1", { named: { source: "alias", destination: "address" } }), how: "dry" },
+  transfer(6, 1, "1", { named: BY_ALIAS }),
+  transfer(1, 6, "1", { named: BY_ALIAS }),
+  transfer(1, 6, "1", { named: TO_ADDRESS }),
+  transfer(6, 6, "1", { named: { source: "alias", destination: "address" } }),
+  transfer(0, 5, "1", { named: TO_ADDRESS }),
+  { what: transfer(1, 4, "1", { named: BY_ALIAS }), person: 1 },
+  { what: transfer(1, 4, "1", { named: BY_ALIAS }), person: 2 },
+  { what: transfer(4, 1, "1", { named: BY_ALIAS }), person: 2 },
+  batch(false, move(0, 1, "1", { named: BY_ALIAS }), move(1, 6, "1", { named: TO_ADDRESS })),
+  batch(true, move(0, 1, "1"), move(1, 6, "1", { named: BY_ALIAS })),
+  { what: batch(true, move(0, 1, "1", { named: TO_ADDRESS }), move(1, 0, "1")), how: "twice" },
+  { what: batch(false, move(0, 1, "1", { named: BY_ALIAS }), move(2, 1, "100000")), how: "dry" },
+  // What was issued goes back to the world, and what was destroyed comes back, once each.
+  supply("issue", 1, "5"),
+  { what: revert(), person: 1 },
+  { what: revert(), person: 2 },
+  { what: revert(), how: "dry" },
+  revert(),
+  revert(),
+  on("read", 1),
+  { what: supply("destroy", 1, "0.5"), how: "dry" },
+  supply("destroy", 1, "0.5"),
+  { what: revert(), how: "dry" },
+  { what: revert(), how: "twice" },
+  supply("issue", 4, "2"),
+  { what: revert(), person: 2 },
+  { what: supply("issue", 1, HUGE), how: "twice" },
+  on("freeze", 1),
+  revert(),
+  on("unfreeze", 1),
+  transfer(1, 0, HUGE),
+  revert(LATEST - 1),
+  // A block with a time of its own is open until then, closed to all from then on, and holds its
+  // value until the service has closed it.
+  block(1, "0.25"),
+  { what: block(1, "0.5", 1), how: "dry" },
+  block(1, "0.5", 1),
+  { what: block(1, "0.75", 2), how: "twice" },
+  { deed: "expire" },
+  { deed: "release", block: LATEST },
+  block(1, "0.75", 2),
+  { deed: "pass" },
+  capture(LATEST - 2, 2),
+  { what: capture(LATEST - 2, 2), how: "dry" },
+  { deed: "release", block: LATEST - 2 },
+  on("read", 1),
+  { deed: "expire" },
+  { deed: "expire" },
+  on("read", 1),
+  { what: capture(LATEST, 2, "0.5", TO_ADDRESS), how: "dry" },
+  capture(LATEST, 6, "0.5", TO_ADDRESS),
+  capture(LATEST, 6, "0.5", { destination: "alias" }),
+  capture(LATEST, 2, "0.5", { destination: "alias" }),
+  on("read", 1),
+  block(1, "1", 1),
+  on("freeze", 1),
+  { deed: "pass" },
+  { deed: "expire" },
+  on("unfreeze", 1),
+  on("read", 1),
 ];
 
 /** The plan of all rules, for one client, through so many serving processes in turn. */

@@ -5,13 +5,15 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
+import { expireDueBlocks } from "../../domain/blocks.ts";
+import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openRealmContexts } from "../../domain/realm_context.ts";
 import { sealNext } from "../../domain/seals.ts";
 import { type App, createApp } from "../../routes/app.ts";
 import { PLATFORM_KEY, testDatabaseUrl, type TestRealm, testRealm } from "../support/realm.ts";
 import type { Ledger, Person, Seen } from "../support/model_book.ts";
-import { emptyLedger, unitsOf } from "../support/model_book.ts";
+import { emptyLedger, unitsOf, WORLD } from "../support/model_book.ts";
 import { FUNDS } from "./plan.ts";
 import { type Cut, startProxy } from "./proxy.ts";
 
@@ -29,17 +31,34 @@ export interface Instance extends AsyncDisposable {
   retries(): number;
 }
 
+/** The clock of a stage: it goes on from age to age where a plan says so, and only there. */
+export interface Clock {
+  now(): number;
+  age(): number;
+  /** Goes on to the next age. */
+  pass(): void;
+  /** A time that is over so many ages from now. */
+  after(ages: number): { due: number; expires_at: number };
+}
+
 /** Where plans are played. */
 export interface Stage extends AsyncDisposable {
   realm: TestRealm;
   instances: readonly Instance[];
   players: readonly Player[];
+  clock: Clock;
   seal(): Promise<void>;
+  /** Closes the blocks that are over, as the timetable does, and tells how many. */
+  expire(): Promise<number>;
 }
 
 /** What one plan is played with. */
 export interface Scene {
   accounts: readonly string[];
+  /** Begins the aliases and addresses of the accounts. */
+  prefix: string;
+  /** The transactions that made it. */
+  founding: readonly string[];
   /** Names of the two currencies, the one of most accounts first, and that one's id. */
   currencies: readonly string[];
   currency: string;
@@ -53,7 +72,8 @@ const RATE = "0.375";
 /** Opens a stage with so many serving processes. */
 export async function openStage(instances: number): Promise<Stage> {
   const realm = await testRealm();
-  const opened = Array.from({ length: instances }, () => openInstance(realm));
+  const clock = startClock();
+  const opened = Array.from({ length: instances }, () => openInstance(realm, clock.now));
   const reader = await realm.user({ scope: "realm" });
   const owner = await realm.user();
   const player = (user: { id: string; key: string }, reads: boolean, writes: boolean) => ({
@@ -70,6 +90,8 @@ export async function openStage(instances: number): Promise<Stage> {
       player(reader, true, false),
       player(owner, false, false),
     ],
+    clock,
+    expire: () => realm.command((tx) => expireDueBlocks(tx, { at: clock.now() }), true),
     async seal() {
       const at = Date.now();
       await realm.command((tx) => sealNext(tx, { ...realm.admin.actor, at }, 1000));
@@ -81,14 +103,33 @@ export async function openStage(instances: number): Promise<Stage> {
   };
 }
 
+/** Short, so that keys outlive many of them. */
+const AGE_MS = 4_000;
+
+function startClock(): Clock {
+  const start = Date.now();
+  let age = 0;
+  return {
+    // Within an age it stands still in time, so that none is left before a plan says so.
+    now: () => start + age * AGE_MS + Math.min(Date.now() - start, AGE_MS / 4),
+    age: () => age,
+    pass: () => void age++,
+    after(ages) {
+      const due = age + ages;
+      return { due, expires_at: start + due * AGE_MS - AGE_MS / 2 };
+    },
+  };
+}
+
 /** The app on pools of its own, as another process would have it, behind a proxy of its own. */
-export function openInstance(realm: TestRealm): Instance {
+function openInstance(realm: TestRealm, now: () => number): Instance {
   const proxy = startProxy(testDatabaseUrl());
   const database = openDatabase({ url: proxy.url, prepare: true, parseJson: parseStoredJson });
   const services = {
     ...realm.services,
     platform: database.platform,
-    realms: openRealmContexts(database, Date.now),
+    realms: openRealmContexts(database, now),
+    now,
   };
   const app = createApp(services, PLATFORM_KEY);
   return {
@@ -126,56 +167,100 @@ async function send(
   };
 }
 
+/** Another name of an account of a scene, or, with a number below zero, of none. */
+export function otherName(prefix: string, how: "alias" | "address", index: number): string {
+  return `${prefix}-${how}-${index < 0 ? "nobody" : index}`;
+}
+
 /**
  * Makes what one plan needs: an account with more of a currency than 64 bits count, four with little
- * of it (one of them another person's), and one of another currency.
+ * of it (one of them another person's), and one of another currency; each with an alias and an
+ * assigned address. What earlier plans left blocked for a while is over by then.
  */
 export async function openScene(stage: Stage): Promise<Scene> {
-  const { realm, players: [admin, , owner] } = stage;
+  const { realm, clock, players: [admin, , owner] } = stage;
+  clock.pass();
+  clock.pass();
+  await stage.expire();
   const make = async (path: string, body: unknown, key = admin.key) => {
     const seen = await stage.instances[0].send(key, "POST", path, body);
     if (seen.status !== 201) throw new Error(`${path}: ${seen.text}`);
     return seen.body;
   };
-  const [rich, poor] = ["R", "P"].map((letter) => letter + crypto.randomUUID().slice(0, 8));
+  const prefix = crypto.randomUUID().slice(0, 8);
   const terms = { supply: RICH, base: "USD", rate: RATE };
-  const { id, account: first } = await make("/v1/currencies", { name: rich, ...terms });
-  const { account: last } = await make("/v1/currencies", { name: poor, supply: FUNDS });
+  const rich = await make("/v1/currencies", { name: `R${prefix}`, ...terms });
+  const poor = await make("/v1/currencies", { name: `P${prefix}`, supply: FUNDS });
   const little: string[] = [];
   for (const key of [admin.key, admin.key, admin.key, owner.key]) {
-    little.push((await make("/v1/accounts", { type: "virtual", asset: rich }, key)).id);
+    little.push((await make("/v1/accounts", { type: "virtual", asset: rich.name }, key)).id);
   }
   await realm.drain();
+  const founding: string[] = [rich, poor].map(({ issuing }) => issuing[0].reference);
   for (const account of little) {
-    await make("/v1/transactions", {
-      source: { account: first },
-      destination: { account },
-      value: FUNDS,
-    });
+    const source = { account: rich.account };
+    const move = { source, destination: { account }, value: FUNDS };
+    founding.push((await make("/v1/transactions", move)).id);
   }
+  const accounts = [rich.account, ...little, poor.account];
+  for (const [i, account] of accounts.entries()) {
+    const alias = otherName(prefix, "alias", i);
+    await make("/v1/aliases", { type: "account", alias, account }, i === 4 ? owner.key : admin.key);
+  }
+  await assignAddresses(realm, accounts.map((_, i) => otherName(prefix, "address", i)), accounts);
+  const scene = { accounts, prefix, founding, currencies: [rich.name, poor.name] };
+  return { ...scene, currency: rich.id, start: startOf(scene, admin, owner) };
+}
+
+/** Assigns addresses to accounts that are of no chain, which the API would not. */
+async function assignAddresses(
+  realm: TestRealm,
+  addresses: readonly string[],
+  accounts: readonly string[],
+): Promise<void> {
+  await realm.command(async (tx) => {
+    for (const [i, account] of accounts.entries()) {
+      await tx`
+        insert into external_addresses
+          (id, account, chain, network, address, currency, since, created_at)
+        values (${newId(Date.now())}, ${account}, 'ETHEREUM', 'testnet', ${addresses[i]}, 'ETH', 0,
+          now())`;
+    }
+  });
+}
+
+/** The model of a scene that nothing has been done with. */
+function startOf(
+  { accounts, founding, currencies: [rich, poor] }: Omit<Scene, "start" | "currency">,
+  admin: Player,
+  owner: Player,
+): Ledger {
   const whole = unitsOf(RICH)!;
   const part = unitsOf(FUNDS)!;
-  const state = (asset: string, by: Player, total: bigint) => ({
-    asset,
-    owner: by.id,
-    total,
-    blocked: 0n,
-    frozen: false,
-    active: true,
-  });
+  const totals = [whole - 4n * part, part, part, part, part, part];
+  const states = accounts.map((id, i) =>
+    [id, {
+      asset: i === 5 ? poor : rich,
+      owner: i === 4 ? owner.id : admin.id,
+      total: totals[i],
+      blocked: 0n,
+      frozen: false,
+      active: true,
+    }] as const
+  );
+  const issue = {
+    type: "issue",
+    owner: admin.id,
+    source: WORLD,
+    destination: accounts[0],
+    amount: whole,
+    reverted: false,
+  };
   return {
-    accounts: [first, ...little, last],
-    currencies: [rich, poor],
-    currency: id,
-    start: {
-      ...emptyLedger(),
-      accounts: new Map([
-        [first, state(rich, admin, whole - 4n * part)],
-        ...little.map((id, i) => [id, state(rich, i < 3 ? admin : owner, part)] as const),
-        [last, state(poor, admin, part)],
-      ]),
-      issued: new Map([[rich, whole], [poor, part]]),
-      rates: new Map([[rich, RATE]]),
-    },
+    ...emptyLedger(),
+    accounts: new Map(states),
+    moves: new Map([[founding[0], issue]]),
+    issued: new Map([[rich, whole], [poor, part]]),
+    rates: new Map([[rich, RATE]]),
   };
 }

@@ -11,7 +11,9 @@ import {
   type Call,
   judge,
   type Ledger,
+  lostSides,
   type ModelAccount,
+  type ModelBlock,
   move,
   type Person,
   refusedFor,
@@ -23,7 +25,9 @@ import {
   whyNot,
   withAccount,
   withMoved,
+  WORLD,
 } from "./model_book.ts";
+import { revertSupply, supply } from "./model_supply.ts";
 
 type Of<K extends Act["kind"]> = Extract<Act, { kind: K }>;
 
@@ -72,6 +76,8 @@ function perform(ledger: Ledger, { by, act }: Call, seen: Seen): Ledger | null {
       return supply(ledger, by, act, seen);
     case "revert":
       return revert(ledger, by, act.transaction, seen);
+    case "expire":
+      return expire(ledger, act.age, seen);
     case "read":
       return read(ledger, by, act.account, seen);
     default:
@@ -112,9 +118,8 @@ function atomicBatch(
     const { index } = seen.body;
     if (!(index >= 0 && index < transactions.length)) return null;
     // Whom an item names may be looked up before anything is booked.
-    if (lost(ledger, transactions[index])) {
-      return refusedFor(seen, ["account.not_found"]) ? ledger : null;
-    }
+    const lost = lostSides(ledger, transactions[index]);
+    if (lost.length > 0) return refusedFor(seen, lost) ? ledger : null;
     let state = ledger;
     for (const one of transactions.slice(0, index)) {
       if (whyNot(state, by, one).length > 0) return null;
@@ -124,10 +129,6 @@ function atomicBatch(
   }
   if (seen.status !== 201 || seen.body.results.length !== transactions.length) return null;
   return looseBatch(ledger, by, transactions, { ...seen, status: 200 }, true);
-}
-
-function lost(ledger: Ledger, { source, destination }: Transfer): boolean {
-  return !ledger.accounts.has(source) || !ledger.accounts.has(destination);
 }
 
 function looseBatch(
@@ -168,30 +169,61 @@ function block(ledger: Ledger, by: Person, act: Of<"block">, seen: Seen): Ledger
     if (account!.frozen) reasons.push("account.frozen");
     if (amount !== null && availableOf(account!) < amount) reasons.push("balance.insufficient");
   }
+  // Its time may have been over when it was asked for.
+  const late = act.due !== undefined && seen.ages![1] >= act.due;
+  if (late && refusedFor(seen, ["request.invalid"])) return ledger;
   return judge(seen, reasons, () => {
     const { id } = seen.body;
     const right = seen.status === 201 && !ledger.blocks.has(id) && same([
       [seen.body.amount, textOf(amount!)],
       [[seen.body.account, seen.body.status, seen.body.captured], [act.account, "OPEN", "0"]],
+      [seen.body.expires_at, act.expires_at ?? null],
     ]);
     if (!right) return null;
-    const opened = { account: act.account, amount: amount!, open: true };
+    const opened = { account: act.account, amount: amount!, open: true, due: act.due };
     const next = withAccount(ledger, act.account, { blocked: account!.blocked + amount! });
     return { ...next, blocks: new Map(next.blocks).set(id, opened) };
   }, ledger);
 }
 
-/** Why somebody may not close a block. */
+/** Why somebody may not close a block, whose time may be over. */
 function whyNotClose(
   ledger: Ledger,
   by: Person,
   act: { account: string; block: string },
+  over: boolean,
 ): string[] {
   const reasons = whyNotWrite(ledger, by, act.account);
   if (reasons.length > 0) return reasons;
   const opened = ledger.blocks.get(act.block);
   if (opened === undefined || opened.account !== act.account) return ["block.not_found"];
-  return opened.open ? [] : ["block.closed"];
+  return opened.open && !over ? [] : ["block.closed"];
+}
+
+/**
+ * Whether a block's time was over for a call. A call may read the clock any time before it is
+ * answered, so that both can be true of one that was on its way when the time was over.
+ */
+function overFor(block: ModelBlock | undefined, { ages }: Seen): boolean[] {
+  if (block?.due === undefined) return [false];
+  const [sent, answered] = ages!;
+  return [sent >= block.due, answered >= block.due];
+}
+
+/** The first state of several that is one. */
+function either<T>(cases: readonly T[], judged: (one: T) => Ledger | null): Ledger | null {
+  for (const one of cases) {
+    const next = judged(one);
+    if (next !== null) return next;
+  }
+  return null;
+}
+
+/** What is over is closed, all of it, and nothing else. */
+function expire(ledger: Ledger, age: number, seen: Seen): Ledger | null {
+  const over = [...ledger.blocks].filter(([, { open, due }]) => open && due! <= age);
+  if (seen.body.expired !== over.length) return null;
+  return over.reduce((next, [id]) => close(next, id), ledger);
 }
 
 function close(ledger: Ledger, id: string): Ledger {
@@ -202,21 +234,37 @@ function close(ledger: Ledger, id: string): Ledger {
 }
 
 function release(ledger: Ledger, by: Person, act: Of<"release">, seen: Seen): Ledger | null {
-  return judge(seen, whyNotClose(ledger, by, act), () => {
-    const right = seen.status === 200 && seen.body.status === "RELEASED";
-    return right ? close(ledger, act.block) : null;
-  }, ledger);
+  return either(
+    overFor(ledger.blocks.get(act.block), seen),
+    (over) =>
+      judge(seen, whyNotClose(ledger, by, act, over), () => {
+        const right = seen.status === 200 && seen.body.status === "RELEASED";
+        return right ? close(ledger, act.block) : null;
+      }, ledger),
+  );
 }
 
 function capture(ledger: Ledger, by: Person, act: Of<"capture">, seen: Seen): Ledger | null {
-  const reasons = whyNotClose(ledger, by, act);
+  return either(
+    overFor(ledger.blocks.get(act.block), seen),
+    (over) => captureWhen(ledger, by, act, { seen, over }),
+  );
+}
+
+function captureWhen(
+  ledger: Ledger,
+  by: Person,
+  act: Of<"capture">,
+  { seen, over }: { seen: Seen; over: boolean },
+): Ledger | null {
+  const reasons = whyNotClose(ledger, by, act, over);
   const opened = ledger.blocks.get(act.block);
   const amount = act.amount === undefined ? opened?.amount ?? null : unitsOf(act.amount);
-  const { account: source, destination } = act;
+  const { account: source, destination, named } = act;
   if (reasons.length === 0) {
     if (amount === null || amount > opened!.amount) reasons.push("request.invalid");
     // The captured value is free for this one move, so it covers itself.
-    const one = { source, destination, value: textOf(amount ?? 1n) };
+    const one = { source, destination, named, value: textOf(amount ?? 1n) };
     const freed = close(ledger, act.block);
     const others = whyNot(freed, by, one).filter((why) => why !== "balance.insufficient");
     reasons.push(...others);
@@ -268,44 +316,16 @@ function read(ledger: Ledger, by: Person, id: string, seen: Seen): Ledger | null
   );
 }
 
-function supply(
-  ledger: Ledger,
-  by: Person,
-  act: Of<"issue" | "destroy">,
-  seen: Seen,
-): Ledger | null {
-  const account = ledger.accounts.get(act.account);
-  const amount = unitsOf(act.amount);
-  const change = act.kind === "issue" ? amount : amount === null ? null : -amount;
-  // The currency is the administrator's, who alone of these people writes everything.
-  if (!by.reads) return refusedFor(seen, ["currency.not_found"]) ? ledger : null;
-  if (!by.writes) return refusedFor(seen, ["permission.owner"]) ? ledger : null;
-  const reasons: string[] = [];
-  if (account === undefined) reasons.push("account.not_found");
-  else {
-    if (account.asset !== act.asset) reasons.push("account.asset_mismatch");
-    if (amount === null) reasons.push("request.invalid");
-    if (!account.active) reasons.push("account.inactive");
-    if (act.kind === "destroy") {
-      if (account.frozen) reasons.push("account.frozen");
-      if (amount !== null && availableOf(account) < amount) reasons.push("balance.insufficient");
-    }
-  }
-  return judge(seen, reasons, () => {
-    const total = ledger.issued.get(act.asset)! + change!;
-    if (seen.status >= 300 || seen.body.supply !== textOf(total)) return null;
-    const next = withAccount(ledger, act.account, { total: account!.total + change! });
-    return { ...next, issued: new Map(next.issued).set(act.asset, total) };
-  }, ledger);
-}
-
 function revert(ledger: Ledger, by: Person, id: string, seen: Seen): Ledger | null {
   const original = ledger.moves.get(id);
   if (original === undefined) {
     return refusedFor(seen, ["transaction.not_found"]) ? ledger : null;
   }
-  const { source, destination, amount } = original;
+  const { source, destination, amount, type } = original;
   const back = { source: destination, destination: source };
+  if (type === "issue" || type === "destroy" || source === WORLD || destination === WORLD) {
+    return revertSupply(ledger, by, { id, original }, seen);
+  }
   // Who may not move value out of the account that received may be told that there is nothing.
   const receiver = ledger.accounts.get(destination)!;
   const reasons = by.writes || receiver.owner === by.id

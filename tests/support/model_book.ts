@@ -14,8 +14,15 @@ export interface Person {
   writes: boolean;
 }
 
-/** A move as it is asked for. */
+/** How the sides of a move are named where not by account. */
+export interface Named {
+  source?: "alias";
+  destination?: "alias" | "address";
+}
+
+/** A move as it is asked for. The sides are accounts, however they are named. */
 export interface Transfer {
+  named?: Named;
   source: string;
   destination: string;
   value: string;
@@ -32,12 +39,22 @@ export interface Transfer {
 export type Act =
   | { kind: "transfer" } & Transfer
   | { kind: "batch"; atomic: boolean; transactions: Transfer[] }
-  | { kind: "block"; account: string; amount: string }
+  /** `due` is the age of the stage's clock from which on the block is over. */
+  | { kind: "block"; account: string; amount: string; due?: number; expires_at?: number }
   | { kind: "release"; account: string; block: string }
-  | { kind: "capture"; account: string; block: string; destination: string; amount?: string }
+  | {
+    kind: "capture";
+    account: string;
+    block: string;
+    destination: string;
+    named?: Named;
+    amount?: string;
+  }
   | { kind: "freeze" | "unfreeze" | "deactivate" | "activate" | "read"; account: string }
   | { kind: "issue" | "destroy"; currency: string; asset: string; account: string; amount: string }
-  | { kind: "revert"; transaction: string };
+  | { kind: "revert"; transaction: string }
+  /** The service closes what is over at an age. */
+  | { kind: "expire"; age: number };
 
 /** A call: who asks what, under which idempotency key, and whether it is only tried. */
 export interface Call {
@@ -55,6 +72,8 @@ export interface Seen {
   // deno-lint-ignore no-explicit-any
   body: any;
   replayed: boolean;
+  /** Age of the stage's clock when it was sent, and when it was answered; the same unless told. */
+  ages?: readonly [number, number];
   /** It was asked more than once, because nobody could tell whether it was done: see `explain`. */
   repeated?: boolean;
 }
@@ -74,9 +93,14 @@ export interface ModelBlock {
   account: string;
   amount: bigint;
   open: boolean;
+  /** The age from which on it is over. */
+  due?: number;
 }
 
-/** A transaction between two accounts on paper. */
+/** The other side of what is issued and destroyed. */
+export const WORLD = "world";
+
+/** A transaction between two accounts on paper, or between one and the world. */
 export interface ModelMove {
   type: string;
   owner: string;
@@ -101,6 +125,8 @@ export interface Ledger {
 }
 
 const STATUS: Readonly<Record<string, number>> = {
+  "address.not_found": 404,
+  "alias.not_found": 404,
   "request.invalid": 400,
   "permission.owner": 403,
   "permission.role": 403,
@@ -169,15 +195,28 @@ export function refusedFor(
   return reasons.includes(code) && seen.status === (STATUS[code] ?? 409);
 }
 
+/** What is said of sides that do not exist, by how they are named. */
+export function lostSides(
+  ledger: Ledger,
+  { source, destination, named }: Pick<Transfer, "source" | "destination" | "named">,
+): string[] {
+  const lost: string[] = [];
+  if (!ledger.accounts.has(source)) lost.push(`${named?.source ?? "account"}.not_found`);
+  if (!ledger.accounts.has(destination)) lost.push(`${named?.destination ?? "account"}.not_found`);
+  return lost;
+}
+
 /** All reasons that stand against a transfer. */
 export function whyNot(ledger: Ledger, by: Person, act: Transfer): string[] {
   const source = ledger.accounts.get(act.source);
   const destination = ledger.accounts.get(act.destination);
+  const lost = lostSides(ledger, act);
+  if (source === undefined) return lost;
   // What one may not see does not exist, whatever else stands against the move.
-  if (source === undefined || (!by.reads && source.owner !== by.id)) return ["account.not_found"];
+  if (!by.reads && source.owner !== by.id) return ["account.not_found", ...lost];
   const reasons: string[] = [];
   if (!by.writes && source.owner !== by.id) reasons.push("permission.owner");
-  if (destination === undefined) return [...reasons, "account.not_found"];
+  if (destination === undefined) return [...reasons, ...lost];
   const amount = unitsOf(act.value);
   if (amount === null || source === destination) reasons.push("request.invalid");
   if (source.asset !== destination.asset) reasons.push("account.asset_mismatch");
@@ -220,14 +259,24 @@ export function move(ledger: Ledger, posting: Posting, by: Person, body: any): L
   return shows(next, posting, by, body) ? next : null;
 }
 
-/** The ledger with an amount moved from one account to the other. */
+/** The ledger with an amount moved from one account to the other, either of which may be the world. */
 export function withMoved(
   ledger: Ledger,
   { source, destination, amount }: Pick<Posting, "source" | "destination" | "amount">,
 ): Ledger {
-  const total = (id: string) => ledger.accounts.get(id)!.total;
-  const less = withAccount(ledger, source, { total: total(source) - amount });
-  return withAccount(less, destination, { total: total(destination) + amount });
+  let next = ledger;
+  for (const [id, change] of [[source, -amount], [destination, amount]] as const) {
+    if (id === WORLD) next = withIssued(next, source === WORLD ? destination : source, -change);
+    else next = withAccount(next, id, { total: next.accounts.get(id)!.total + change });
+  }
+  return next;
+}
+
+/** The ledger with more, or less, of an account's asset in circulation. */
+function withIssued(ledger: Ledger, account: string, change: bigint): Ledger {
+  const { asset } = ledger.accounts.get(account)!;
+  const issued = new Map(ledger.issued);
+  return { ...ledger, issued: issued.set(asset, issued.get(asset)! + change) };
 }
 
 /** The ledger with one of its accounts changed. */
@@ -243,34 +292,49 @@ export function withAccount(
 /** Whether a transaction is shown as it was booked, with the balances that it left. */
 // deno-lint-ignore no-explicit-any
 function shows(ledger: Ledger, posting: Posting, by: Person, body: any): boolean {
-  const source = ledger.accounts.get(posting.source)!;
-  const destination = ledger.accounts.get(posting.destination)!;
-  const sees = (account: ModelAccount) =>
-    by.reads || account.owner === by.id
-      ? { total: textOf(account.total), available: textOf(availableOf(account)) }
-      : null;
+  const { source, destination } = posting;
+  const { asset } = ledger.accounts.get(source === WORLD ? destination : source)!;
+  return showsSide(ledger, source, asset, by, [body.source, body.balances.source]) &&
+    showsSide(ledger, destination, asset, by, [body.destination, body.balances.destination]) &&
+    same([
+      [body.type, posting.type],
+      [body.status, "DONE"],
+      [body.asset, asset],
+      [body.amount, textOf(posting.amount)],
+      [body.reference, posting.reference ?? null],
+      [body.reverts, posting.reverts],
+      [[body.seq, body.hash, body.error], [null, null, null]],
+      [body.owner, by.id],
+      [body.fiat?.value, fiatOf(ledger.rates.get(asset), posting.amount)],
+    ]);
+}
+
+/** Whether a side is shown as it is, with its balance for those who may see it. */
+function showsSide(
+  ledger: Ledger,
+  id: string,
+  asset: string,
+  by: Person,
+  // deno-lint-ignore no-explicit-any
+  [side, balance]: [any, any],
+): boolean {
+  const account = ledger.accounts.get(id);
+  if (account === undefined) { // the world
+    const total = textOf(-ledger.issued.get(asset)!);
+    return side.owner === null && !ledger.accounts.has(side.account) &&
+      same([[fieldsOf(balance), by.reads ? [total, total] : []]]);
+  }
+  const shown = by.reads || account.owner === by.id
+    ? [textOf(account.total), textOf(availableOf(account))]
+    : [];
   return same([
-    [body.type, posting.type],
-    [body.status, "DONE"],
-    [body.asset, source.asset],
-    [body.amount, textOf(posting.amount)],
-    [[body.source.account, body.source.owner], [posting.source, source.owner]],
-    [[body.destination.account, body.destination.owner], [posting.destination, destination.owner]],
-    [[body.balances.source?.total, body.balances.source?.available], fieldsOf(sees(source))],
-    [
-      [body.balances.destination?.total, body.balances.destination?.available],
-      fieldsOf(sees(destination)),
-    ],
-    [body.reference, posting.reference ?? null],
-    [body.reverts, posting.reverts],
-    [[body.seq, body.hash, body.error], [null, null, null]],
-    [body.owner, by.id],
-    [body.fiat?.value, fiatOf(ledger.rates.get(source.asset), posting.amount)],
+    [[side.account, side.owner], [id, account.owner]],
+    [fieldsOf(balance), shown],
   ]);
 }
 
-function fieldsOf(balance: { total: string; available: string } | null) {
-  return [balance?.total, balance?.available];
+function fieldsOf(balance: { total: string; available: string } | null): string[] {
+  return balance === null ? [] : [balance.total, balance.available];
 }
 
 /** Whether the two sides of each pair are equal as JSON. */
