@@ -1,6 +1,9 @@
 /** Statements on coins that orders spend and make. @module */
 import type { Db, Tx } from "./database.ts";
 
+/** Coins that are offered to one plan, however many there are. */
+export const COINS_MAX = 1000;
+
 /** A coin that may be spent; amounts in base units. */
 export interface CoinRow {
   hash: string;
@@ -36,26 +39,29 @@ export async function lockFreeCoins(
           select 1 from order_candidates m where m.hash = o.hash))
         or (height is null and (select count(*) from order_candidates m
           join order_candidates s using (order_id) where m.hash = o.hash) = 1))
-      and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
-        and c.claim = o.hash || ':' || o.index)
-    order by amount desc, hash, index limit ${limit} for update of o`;
+      and ${unclaimed(tx)}
+    order by o.amount desc, hash, index limit ${limit} for update of o`;
 }
 
-/** Adds up the largest free coins of an address, in base units; they stay free. */
+/** Adds up the largest free coins of an address, in base units, and counts them; they stay free. */
 export async function sumFreeCoins(
   db: Db,
   of: { chain: string; network: string; address: string },
   limit: number,
-): Promise<string> {
-  const [row] = await db<{ units: string }[]>`
-    select coalesce(sum(amount), 0)::text as units from (
+): Promise<{ units: string; count: number }> {
+  const [row] = await db<{ units: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as units, count(*)::integer as count from (
       select amount from coins o
       where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
-        and spent_by is null
-        and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
-          and c.claim = o.hash || ':' || o.index)
-      order by amount desc limit ${limit}) as largest`;
-  return row.units;
+        and spent_by is null and ${unclaimed(db)}
+      order by o.amount desc limit ${limit}) as largest`;
+  return row;
+}
+
+/** No order has reserved a coin. Asked of each by its key: a join may be planned the other way about. */
+function unclaimed(db: Db) {
+  return db`(select c.order_id from claims c where c.chain = o.chain and c.network = o.network
+    and c.claim = o.hash || ':' || o.index) is null`;
 }
 
 /** Keeps the change of a transaction of ours, before any block shows it. */
@@ -123,6 +129,6 @@ export async function countCoinsFor(
         rows between unbounded preceding and 1 preceding), 0) as before
       from coins where chain = ${of.chain} and network = ${of.network}
         and address = ${of.address} and spent_by is null
-      order by amount desc, hash, index limit 1000) as sums`;
+      order by amount desc, hash, index limit ${COINS_MAX}) as sums`;
   return Math.max(1, row.count);
 }

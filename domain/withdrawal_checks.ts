@@ -1,6 +1,7 @@
 /** What is checked before value may leave, out of what workers last saw. @module */
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
+import { COINS_MAX, sumFreeCoins } from "../db/coins.ts";
 import { sumInFlight } from "../db/orders.ts";
 import { selectAddressOf } from "../db/ramps.ts";
 import { selectStopped } from "../db/solvency.ts";
@@ -99,8 +100,22 @@ export async function assertOnChain(
   if (await freeOf(db, place, sender, asset.contract ?? "") < needed) {
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
   }
+  if (asset.contract === null) await assertFewCoins(db, place, sender, needed);
   if (price.gas === null) return;
   await assertGas(db, place, sender, { code: price.gas.asset, units: price.units });
+}
+
+/** Refuses what would take more coins than one transaction is offered; account chains have none. */
+async function assertFewCoins(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  needed: bigint,
+): Promise<void> {
+  const { units, count } = await sumFreeCoins(db, { ...place, address: sender }, COINS_MAX);
+  if (count < COINS_MAX || BigInt(units) >= needed) return;
+  const why = `the ramp's ${COINS_MAX} largest coins do not hold enough: consolidate them`;
+  throw new DomainError("ramp.assets_insufficient", why);
 }
 
 /**

@@ -3,7 +3,7 @@
  * all that it will use up, so that nobody else can use it.
  * @module
  */
-import { lockFreeCoins, selectDependants } from "../db/coins.ts";
+import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   insertCandidate,
@@ -29,9 +29,6 @@ import type { Balances } from "./chains/sight.ts";
 import { admitGathering, gather } from "./consolidations.ts";
 import type { OrderWork } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
-
-/** Coins that are offered to one plan. */
-export const COINS_MAX = 1000;
 
 /** What was asked of the node before a plan is made. */
 export interface Survey {
@@ -65,7 +62,7 @@ export async function planOrder(
     const planned = await work.bench.step(async (tx) => {
       const current = await lockOrder(tx, order.id);
       if (current === null || current.state !== "new") return current;
-      const plan = work.chain.plan(survey.draft, await stockFor(work, tx, current, survey));
+      const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
       await assertFunded(tx, current, survey, plan);
       return await keepPlan(work, tx, current, plan, survey.head);
     });
@@ -171,6 +168,20 @@ export async function coinsFor(
       ? { fee: BigInt(coin.parent_fee), vsize: coin.parent_vsize }
       : null,
   }));
+}
+
+/** Says what helps where the largest coins do not suffice, and there may be more. */
+function makePlan({ chain }: OrderWork, draft: Draft, stock: Stock): Plan {
+  try {
+    return chain.plan(draft, stock);
+  } catch (error) {
+    const many = error instanceof ChainError && error.fault === "insufficient" &&
+      stock.coins.length === COINS_MAX;
+    if (!many) throw error;
+    const why =
+      `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;
+    throw new ChainError("insufficient", why);
+  }
 }
 
 /** A sender's orders on their way have spent what its balance still shows. */

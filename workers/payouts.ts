@@ -3,7 +3,7 @@
  * several and that is cheaper. What does not work together is left to each alone.
  * @module
  */
-import { sumFreeCoins } from "../db/coins.ts";
+import { COINS_MAX, sumFreeCoins } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import { lockOrder, selectOrder } from "../db/orders.ts";
 import { joinOrders, lockNewOrders, selectMates } from "../db/payouts.ts";
@@ -11,7 +11,7 @@ import { reading } from "../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "./chains/order.ts";
-import { COINS_MAX, coinsFor, keepPlan, type Survey, surveyFor } from "./order_plans.ts";
+import { coinsFor, keepPlan, type Survey, surveyFor } from "./order_plans.ts";
 import type { OrderWork } from "./order_work.ts";
 
 /** The ledger's gate is held while all that a payout carries is booked, so it is not too many. */
@@ -52,7 +52,7 @@ async function matesOf(
   if (waiting.length === 0) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender };
   const free = await reading(bench.pool, (db) => sumFreeCoins(db, of, COINS_MAX));
-  let left = BigInt(free) - BigInt(order.amount!);
+  let left = BigInt(free.units) - BigInt(order.amount!);
   return waiting.filter(({ amount }) => {
     if (BigInt(amount!) > left) return false;
     left -= BigInt(amount!);

@@ -183,8 +183,12 @@ function choose(
   }
   const held = offers.reduce((sum, { amount }) => sum + amount, 0n);
   const why = `${offers.length} coins hold ${held} base units, ${fixed} and a fee are needed`;
-  const many = held > fixed && offers.length > 1 ? "; the smallest cost too much to spend" : "";
-  throw new ChainError("insufficient", why + many);
+  if (held <= fixed || offers.length === 1) throw new ChainError("insufficient", why);
+  const most = inputsWithin(table, payments.scripts);
+  const many = offers.length > most
+    ? `no more than ${most} fit one transaction: consolidate them`
+    : "the smallest cost too much to spend";
+  throw new ChainError("insufficient", `${why}; ${many}`);
 }
 
 /** Replaces: spends the same coins, and further confirmed ones if the higher fee needs them. */
