@@ -14,7 +14,7 @@ const LOOK_MS_MAX = 10_000;
 const HEAP_MAX = 64 * 2 ** 20;
 
 Deno.test({
-  name: "LTC: a ramp with 10 000 small coins withdraws in bounded time and memory",
+  name: "LTC: of 10 000 small coins the largest are spent, in bounded time and memory",
   ignore,
   fn: async (t) => {
     await using desk = await openCoinDesk(LITECOIN);
