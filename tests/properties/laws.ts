@@ -5,6 +5,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
+import { checkLedger } from "../../domain/checks.ts";
 import type { Event } from "../support/history.ts";
 import { type Ledger, unitsOf } from "../support/model_book.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -113,7 +114,7 @@ export async function assertSame(
   deepEqual([...told.difference(known)], [], "nothing acknowledged is missing");
 }
 
-/** Seals what is left, and lets the service recompute the chain. */
+/** Seals what is left, lets the service recompute the chain, and its checker look at everything. */
 export async function assertChain(stage: Stage): Promise<void> {
   const admin = stage.players[0];
   for (let unsealed = 1; unsealed > 0;) {
@@ -128,4 +129,5 @@ export async function assertChain(stage: Stage): Promise<void> {
   );
   const { body } = await stage.instances[0].send(admin.key, "GET", "/v1/transactions/verify");
   deepEqual([body.valid, body.break, String(body.checked)], [true, null, count], "the chain");
+  deepEqual((await checkLedger(stage.realm.pool)).mismatches, [], "the checker finds nothing");
 }
