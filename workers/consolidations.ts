@@ -1,24 +1,10 @@
-/** Which coins a consolidation is offered, and whether its plan may be. @module */
-import type { CoinRow } from "../db/coins.ts";
-import { lockSmallCoins } from "../db/consolidations.ts";
+/** Whether the plan of a consolidation may be. @module */
 import type { Tx } from "../db/database.ts";
 import { admitPlan } from "../domain/consolidation_settlement.ts";
 import type { OrderRow } from "../domain/orders.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Plan } from "./chains/order.ts";
-import type { OrderWork } from "./order_work.ts";
-
-/** Locks the smallest coins of an address that are worth spending. @param of.cost in base units */
-export async function gather(
-  { bench, place }: OrderWork,
-  tx: Tx,
-  of: { chain: string; network: string; address: string; head: number; cost: bigint },
-  limit: number,
-): Promise<CoinRow[]> {
-  const settled = of.head - bench.chains.depth(place) + 1;
-  return await lockSmallCoins(tx, { ...of, settled, cost: `${of.cost}` }, limit);
-}
 
 /**
  * Notes what a consolidation comes to.

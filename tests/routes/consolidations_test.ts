@@ -1,10 +1,10 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { startBcash } from "../support/bcash.ts";
-import { coinRamp, type CoinRampOptions } from "../support/coin_ramp.ts";
+import { COIN, type Play } from "../support/coin_desk.ts";
+import { coinRamp } from "../support/coin_ramp.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 
-const COIN = 100_000_000n;
-const CASH: CoinRampOptions = {
+const CASH: Play = {
   id: "BITCOIN_CASH",
   asset: "BCH",
   start: startBcash,
@@ -15,7 +15,7 @@ const codeOf = ({ status, body }: Answer) => [status, body.code];
 
 Deno.test("POST /v1/accounts/<id>/consolidate tells what it will gather, and can be followed", async () => {
   await using stage = await coinRamp(CASH);
-  await stage.fund([COIN, 2n * COIN, 3n * COIN]);
+  await stage.fund(COIN, 2n * COIN, 3n * COIN);
   const { send } = stage.realm.admin;
   const tried = await stage.consolidate({ data: { note: "a" } }, "?dry_run=true");
   equal(tried.status, 201, tried.text);
@@ -51,7 +51,7 @@ Deno.test("POST /v1/accounts/<id>/consolidate tells what it will gather, and can
 
 Deno.test("under an idempotency key it happens once; beside an open one it is refused", async () => {
   await using stage = await coinRamp(CASH);
-  await stage.fund([COIN, COIN]);
+  await stage.fund(COIN, COIN);
   const path = `/v1/accounts/${stage.ramp}/consolidate`;
   const { send } = stage.realm.admin;
   const rivals = await Promise.all([1, 2, 3].map(() => stage.consolidate()));
@@ -61,7 +61,7 @@ Deno.test("under an idempotency key it happens once; beside an open one it is re
   }
   const [{ id }] = await rowsOf<{ id: string }>(stage.realm, "select id from consolidations");
   equal((await stage.finish(id)).status, "DONE");
-  await stage.fund([COIN]);
+  await stage.fund(COIN);
   const headers = { "idempotency-key": "once" };
   const first = await send("POST", path, {}, headers);
   const again = await send("POST", path, {}, headers);
@@ -75,9 +75,9 @@ Deno.test("it is refused where it makes no sense, and writes nothing", async () 
   await using stage = await coinRamp(CASH);
   const { send } = stage.realm.admin;
   deepEqual(codeOf(await stage.consolidate()), [409, "ramp.assets_insufficient"]);
-  await stage.fund([COIN]);
+  await stage.fund(COIN);
   deepEqual(codeOf(await stage.consolidate()), [409, "ramp.assets_insufficient"]);
-  await stage.fund([COIN, COIN]);
+  await stage.fund(COIN, COIN);
   for (
     const body of [
       { speed: "warp" },
@@ -109,7 +109,7 @@ Deno.test("it is refused where it makes no sense, and writes nothing", async () 
 
 Deno.test("it is refused on ramps that cannot send, and on stale knowledge", async () => {
   await using stage = await coinRamp(CASH);
-  await stage.fund([COIN, COIN]);
+  await stage.fund(COIN, COIN);
   const spoiled = async (spoil: string, mend: string): Promise<unknown> => {
     await rowsOf(stage.realm, spoil);
     const answer = await stage.consolidate();
@@ -138,7 +138,7 @@ Deno.test("it is refused on ramps that cannot send, and on stale knowledge", asy
 
 Deno.test("whoever may write the ramp's account may gather its coins; others may not, or see nothing", async () => {
   await using stage = await coinRamp(CASH);
-  await stage.fund([COIN, COIN]);
+  await stage.fund(COIN, COIN);
   const { realm, ramp } = stage;
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });

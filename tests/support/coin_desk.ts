@@ -26,6 +26,8 @@ export interface Play {
   readonly id: CoinChainId;
   readonly asset: string;
   readonly start: () => Promise<CoinNode>;
+  /** Further settings. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A realm with a ramp, a virtual account and a deposit account, over a real node. */
@@ -80,13 +82,14 @@ export const PLAYS: readonly Play[] = [
 const ROUNDS = 30;
 
 /** Opens a desk on a chain of its own. */
-export async function openCoinDesk({ id, asset, start }: Play): Promise<CoinDesk> {
+export async function openCoinDesk({ id, asset, start, env }: Play): Promise<CoinDesk> {
   const node = await start();
   const realm = await testRealm({
     env: {
       [`${id}_TESTNET_RPC_URL`]: node.url,
       [`${id}_TESTNET_NETWORK`]: "regtest",
       [`${id}_TESTNET_CONFIRMATIONS`]: "2",
+      ...env,
     },
   });
   const follower = testFollower(realm);

@@ -2,12 +2,12 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { selectOrder } from "../../db/orders.ts";
 import { settleConsolidation } from "../../domain/consolidation_settlement.ts";
 import { type Step, STEPS } from "../../workers/order_work.ts";
-import { books, type CoinRamp, coinRamp, gatheredOnce, LITECOIN } from "../support/coin_ramp.ts";
+import { COIN, LITECOIN } from "../support/coin_desk.ts";
+import { type CoinRamp, coinRamp, feesOf, gatheredOnce } from "../support/coin_ramp.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ignore = !hasLitecoind();
-const COIN = 100_000_000n;
 
 Deno.test({
   name: "a worker that ends anywhere and begins anew gathers once",
@@ -15,7 +15,7 @@ Deno.test({
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
     for (const step of STEPS) {
-      await stage.fund([COIN, COIN]);
+      await stage.fund(COIN, COIN);
       const { body: { id } } = await stage.consolidate();
       const reached = { done: false };
       for (let round = 0; !reached.done && round < 4; round++) {
@@ -46,7 +46,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     for (let round = 0; round < 4; round++) {
       await Promise.all([stage.look(), stage.look(), stage.look()]);
@@ -62,7 +62,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     await stage.mine();
@@ -86,7 +86,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.realm.command((tx) =>
       tx`
@@ -99,7 +99,7 @@ Deno.test({
     deepEqual({ status, fee, chain }, { status: "FAILED", fee: null, chain: undefined });
     deepEqual([error.code, error.status], ["condition.failed", 409]);
     match(error.detail, /no two coins/);
-    equal((await books(stage)).fees, "0");
+    equal(await feesOf(stage), "0");
     await rowsOf(stage.realm, "delete from claims");
     const again = await stage.consolidate();
     equal((await stage.finish(again.body.id)).status, "DONE");
@@ -114,7 +114,7 @@ for (const ceiling of [{ max_fee: "0.000002" }, { max_fee_rate: "0.000009" }]) {
     ignore,
     fn: async () => {
       await using stage = await coinRamp(LITECOIN);
-      await stage.fund([COIN, COIN, COIN]);
+      await stage.fund(COIN, COIN, COIN);
       const refused = await stage.consolidate(ceiling);
       deepEqual([refused.status, refused.body.code], [409, "condition.failed"]);
       // Workers saw a lower price than there is when it is planned.
@@ -126,7 +126,7 @@ for (const ceiling of [{ max_fee: "0.000002" }, { max_fee_rate: "0.000009" }]) {
       deepEqual([status, error.code], ["FAILED", "condition.failed"]);
       match(error.detail, /would cost .* above/);
       deepEqual(await rowsOf(stage.realm, "select hash from order_candidates"), []);
-      equal((await stage.held()).length, 3);
+      equal((await stage.coins()).length, 3);
     },
   });
 }
@@ -136,7 +136,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN]);
+    await stage.fund(COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     await stage.mine();
@@ -147,14 +147,14 @@ Deno.test({
       "select id as order from orders",
     );
     const error = "another transaction took its place";
-    await stage.bench().step(async (tx) => {
+    await stage.bench.step(async (tx) => {
       const row = (await selectOrder(tx, order))!;
-      await settleConsolidation(tx, stage.bench().actor, { ...row, state: "dead", error });
+      await settleConsolidation(tx, stage.bench.actor, { ...row, state: "dead", error });
     }, { gate: true });
     const { status, fee, error: told } = await stage.read(id);
     deepEqual({ status, fee }, { status: "FAILED", fee: null });
     deepEqual([told.code, told.detail], ["upstream.failed", error]);
-    equal((await books(stage)).fees, "0");
+    equal(await feesOf(stage), "0");
   },
 });
 
@@ -163,7 +163,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN]);
+    await stage.fund(COIN, COIN);
     const { status } = await stage.consolidate({ max_fee: "0.00001", max_fee_rate: "0.00002" });
     equal(status, 201);
     const change = (fee: string, size: number) =>

@@ -1,26 +1,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { compare } from "../../domain/money.ts";
 import { startBcash } from "../support/bcash.ts";
-import {
-  agrees,
-  books,
-  type CoinRamp,
-  coinRamp,
-  type CoinRampOptions,
-  gatheredOnce,
-  LITECOIN,
-} from "../support/coin_ramp.ts";
-import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/litecoind.ts";
+import { COIN, LITECOIN, PLAYS } from "../support/coin_desk.ts";
+import { agrees, type CoinRamp, coinRamp, feesOf, gatheredOnce } from "../support/coin_ramp.ts";
+import { hasLitecoind, startLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
 
 const ignore = !hasLitecoind();
-const OTHERS: readonly CoinRampOptions[] = [
-  { id: "BITCOIN", asset: "BTC", start: () => startLitecoind() },
-  { id: "DOGECOIN", asset: "DOGE", start: () => startLitecoind(...LIKE_DOGECOIN) },
-  { id: "BITCOIN_CASH", asset: "BCH", start: startBcash },
-];
-const COIN = 100_000_000n;
 const MANY = 700;
 
 Deno.test({
@@ -28,8 +15,8 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund(Array.from({ length: MANY }, (_, at) => 100_000n + BigInt(at)));
-    equal((await stage.held()).length, MANY);
+    await stage.fund(...Array.from({ length: MANY }, (_, at) => 100_000n + BigInt(at)));
+    equal((await stage.coins()).length, MANY);
     const tried = await stage.consolidate({}, "?dry_run=true");
     equal(tried.status, 201, tried.text);
     const made = await stage.consolidate();
@@ -45,8 +32,7 @@ Deno.test({
     deepEqual([done.status, done.coins, done.amount], ["DONE", MANY, amount]);
     equal(done.chain.confirmations, 2);
     ok(compare(done.fee, estimate) <= 0, `${done.fee} is above ${estimate}`);
-    const { fees } = await books(stage);
-    equal(fees, `-${done.fee}`);
+    equal(await feesOf(stage), `-${done.fee}`);
     await gatheredOnce(stage);
     const mined = await stage.node.rpc<{ vin: unknown[]; vsize: number }>(
       "getrawtransaction",
@@ -59,13 +45,13 @@ Deno.test({
   },
 });
 
-for (const play of OTHERS) {
+for (const play of PLAYS.filter((one) => one !== LITECOIN)) {
   Deno.test({
     name: `${play.asset}: small coins become one; ledger, chain and solvency agree`,
     ignore: ignore && play.start !== startBcash,
     fn: async () => {
       await using stage = await coinRamp(play);
-      await stage.fund([COIN, 2n * COIN, 3n * COIN, 4n * COIN]);
+      await stage.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
       const { body: { id } } = await stage.consolidate();
       const done = await stage.finish(id);
       deepEqual([done.status, done.coins, done.amount], ["DONE", 4, "10"]);
@@ -79,7 +65,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     const to = (await newParty("LITECOIN")).address;
@@ -104,7 +90,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN, 2n * COIN]);
+    await stage.fund(COIN, COIN, COIN, 2n * COIN);
     const to = (await newParty("LITECOIN")).address;
     const { body: { id } } = await stage.consolidate();
     const made = await withdraw(stage, to);
@@ -144,7 +130,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, 2n * COIN]);
+    await stage.fund(COIN, 2n * COIN);
     const young = await stage.node.pay([{ script: stage.script, amount: 3n * COIN }]);
     await stage.mine();
     await bulkOfDust(stage);
@@ -173,7 +159,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     const { chain: first, fee } = await stage.read(id);
@@ -207,7 +193,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     const { chain: first } = await stage.read(id);
@@ -227,7 +213,7 @@ Deno.test({
   fn: async () => {
     const start = () => startLitecoind("-mempoolreplacement=0");
     await using stage = await coinRamp({ ...LITECOIN, start });
-    await stage.fund([COIN, COIN, COIN]);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     const { chain: first, fee } = await stage.read(id);

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { agrees, type CoinRamp, coinRamp, LITECOIN } from "../support/coin_ramp.ts";
+import { LITECOIN } from "../support/coin_desk.ts";
+import { agrees, type CoinRamp, coinRamp } from "../support/coin_ramp.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
@@ -20,7 +21,7 @@ Deno.test({
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
     await fill(stage);
-    equal((await stage.held()).length, MANY);
+    equal((await stage.coins()).length, MANY);
     await stage.quote();
     const before = Deno.memoryUsage().rss;
     const { address } = await newParty("LITECOIN");
@@ -40,7 +41,7 @@ Deno.test({
       });
       const done = await stage.finish(made.id);
       deepEqual([done.status, done.coins], ["DONE", 1000]);
-      const held = await stage.held();
+      const held = await stage.coins();
       ok(held.length <= left + 2 && held.length > left - 500, `${held.length} coins are left`);
     }
     const { body } = await stage.realm.admin.send("GET", `/v1/withdrawals/${id}`);
