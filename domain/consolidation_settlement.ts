@@ -81,8 +81,7 @@ export async function progressConsolidation(
 export async function settleConsolidation(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectConsolidation(tx, order.subject!);
   if (row === null || row.status !== "PROCESSING") return;
-  // What was in a block once and is dead now has cost nothing.
-  if (order.state !== "dead") await bookGas(tx, actor, order);
+  await bookGas(tx, actor, order);
   const { hash, height, confirmations } = order;
   const seen = { hash, height, confirmations };
   if (order.state === "done") {

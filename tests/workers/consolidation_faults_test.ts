@@ -1,11 +1,10 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { selectOrder } from "../../db/orders.ts";
-import { settleConsolidation } from "../../domain/consolidation_settlement.ts";
 import { type Step, STEPS } from "../../workers/order_work.ts";
 import { COIN, LITECOIN } from "../support/coin_desk.ts";
 import { type CoinRamp, coinRamp, feesOf, gatheredOnce } from "../support/coin_ramp.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { newParty } from "./chains/bitcoin/stage.ts";
 
 const ignore = !hasLitecoind();
 
@@ -132,29 +131,31 @@ for (const ceiling of [{ max_fee: "0.000002" }, { max_fee_rate: "0.000009" }]) {
 }
 
 Deno.test({
-  name: "one that was in a block and can never be again has cost nothing",
+  name: "one that was in a block and can never be again has cost nothing, and frees its coins",
   ignore,
   fn: async () => {
     await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN);
+    await stage.fund(COIN, COIN, COIN);
     const { body: { id } } = await stage.consolidate();
     await stage.look();
     await stage.mine();
     await stage.look();
-    equal((await stage.read(id)).chain.confirmations, 1);
-    const [{ order }] = await rowsOf<{ order: string }>(
+    const { chain } = await stage.read(id);
+    equal(chain.confirmations, 1);
+    const [{ claim }] = await rowsOf<{ claim: string }>(
       stage.realm,
-      "select id as order from orders",
+      "select claim from claims order by claim limit 1",
     );
-    const error = "another transaction took its place";
-    await stage.bench.step(async (tx) => {
-      const row = (await selectOrder(tx, order))!;
-      await settleConsolidation(tx, stage.bench.actor, { ...row, state: "dead", error });
-    }, { gate: true });
-    const { status, fee, error: told } = await stage.read(id);
+    await stage.node.rpc("invalidateblock", await stage.node.rpc("getbestblockhash"));
+    await stage.rob((await newParty("LITECOIN")).address, claim);
+    const { status, fee, error, chain: last } = await stage.finish(id);
     deepEqual({ status, fee }, { status: "FAILED", fee: null });
-    deepEqual([told.code, told.detail], ["upstream.failed", error]);
+    equal(error.code, "upstream.failed");
+    match(error.detail, /another transaction took its place/);
+    deepEqual([last.hash, last.block], [chain.hash, null]);
     equal(await feesOf(stage), "0");
+    deepEqual(await rowsOf(stage.realm, "select claim from claims"), []);
+    equal((await stage.coins()).length, 2);
   },
 });
 
