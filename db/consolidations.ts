@@ -175,11 +175,14 @@ export async function lockSmallCoins(tx: Tx, of: SmallCoins, limit: number): Pro
     order by o.amount, o.hash, o.index limit ${limit} for update of o`;
 }
 
-/** Settled coins that nobody has spent or reserved: one that a reorganisation takes would hold all. */
+/**
+ * Settled coins that nobody has spent or reserved: one that a reorganisation takes would hold all.
+ * Claims are asked for by their key, coin by coin; `not exists` would be planned as a join over all.
+ */
 function worthSpending(db: Db, of: SmallCoins) {
   return db`o.chain = ${of.chain} and o.network = ${of.network} and o.address = ${of.address}
     and o.spent_by is null and o.height <= ${of.settled}
     and (o.matures_at is null or o.matures_at <= ${of.head}) and o.amount > ${of.cost}::numeric
-    and not exists (select 1 from claims c where c.chain = o.chain and c.network = o.network
-      and c.claim = o.hash || ':' || o.index)`;
+    and (select c.order_id from claims c where c.chain = o.chain and c.network = o.network
+      and c.claim = o.hash || ':' || o.index) is null`;
 }
