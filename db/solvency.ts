@@ -98,6 +98,10 @@ export async function selectHolders(
     union all
     select d.ramp, d.address from fungible_tokens t join addresses d on d.account = t.account
     where t.symbol = ${of.asset} and t.status = 'registered' and not ${of.testnet}
+    union all
+    select d.ramp, d.address from fungible_tokens t
+      join addresses d on d.ramp = t.account and d.asset = t.symbol
+    where t.symbol = ${of.asset} and t.status = 'registered' and not ${of.testnet}
     order by 2`;
 }
 

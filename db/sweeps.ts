@@ -169,6 +169,8 @@ export interface ForwardRow extends PlaceKey {
   asset: string;
   decimals: number;
   testnet: boolean;
+  /** Contract of a token of the realm's own; null for an asset of the registry. */
+  token: string | null;
   /** Whole units in the ledger that are not blocked. */
   free: string;
   from_address: string;
@@ -179,9 +181,11 @@ export interface ForwardRow extends PlaceKey {
 export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
   const [row] = await db<ForwardRow[]>`
     select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
-      a.total - a.blocked as free, d.address as from_address, r.address as to_address
+      t.contract as token, a.total - a.blocked as free, d.address as from_address,
+      r.address as to_address
     from accounts a join addresses d on d.account = a.id
       join addresses r on r.account = d.ramp
+      left join fungible_tokens t on t.symbol = a.asset and t.status = 'registered'
     where a.id = ${account} and a.type = 'deposit'`;
   return row ?? null;
 }

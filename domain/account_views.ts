@@ -3,7 +3,8 @@ import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db } from "../db/database.ts";
 import { type AddressRow, selectAddressesFor, selectHoldings } from "../db/ramps.ts";
 import { type ChainPart, viewAccount } from "./accounts.ts";
-import { findAsset, nativeAsset } from "./assets.ts";
+import { findAsset } from "./assets.ts";
+import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { fromUnits } from "./money.ts";
 
 /** Shows accounts with what they hold on their chains; with `address`, their addresses too. */
@@ -18,9 +19,14 @@ export async function viewAccounts(
   const addresses = await selectAddressesFor(db, asked.map((row) => row.id));
   const holdings = await selectHoldings(db, onChain.map((row) => row.id));
   const held = new Map(holdings.map((one) => [`${one.account} ${one.contract}`, one.amount]));
+  const assets = new Map<string, ChainAsset>();
+  for (const code of new Set(onChain.map((row) => row.asset))) {
+    assets.set(code, await resolveChainAsset(db, code));
+  }
   return rows.map((row) => {
     const own = addresses.findLast((one) => one.account === row.id || one.serves === row.id);
-    const part = onChain.includes(row) ? partOf(row, own?.address ?? null, held) : undefined;
+    const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
+    const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
     const view = viewAccount(row, part);
     if (!populate.address) return view;
     return { ...view, ...chainOf(own), address: own === undefined ? null : viewAddress(own) };
@@ -64,17 +70,14 @@ export function viewAddress(row: AddressRow): Record<string, unknown> {
 
 function partOf(
   row: AccountRow,
-  address: string | null,
-  held: ReadonlyMap<string, string>,
+  of: { asset: ChainAsset; address: string | null; held: ReadonlyMap<string, string> },
 ): ChainPart {
-  const asset = findAsset(row.asset)!;
-  const assets = fromUnits(
-    BigInt(held.get(`${row.id} ${asset.contract ?? ""}`) ?? 0),
-    row.decimals,
-  );
-  if (asset.gasAsset === null || asset.contract === null) return { address, assets };
-  const gas = BigInt(held.get(`${row.id} `) ?? 0);
-  return { address, assets, gas: fromUnits(gas, nativeAsset(asset.chain).decimals) };
+  const { asset: { contract, gas: coin }, address, held } = of;
+  const units = held.get(`${row.id} ${contract ?? ""}`) ?? 0;
+  const assets = fromUnits(BigInt(units), row.decimals);
+  const paysItself = contract === null || findAsset(row.asset)?.gasAsset === null;
+  if (paysItself) return { address, assets };
+  return { address, assets, gas: fromUnits(BigInt(held.get(`${row.id} `) ?? 0), coin.decimals) };
 }
 
 function chainOf(address: AddressRow | undefined): { chain?: string } {

@@ -94,15 +94,19 @@ function claimOf(
 ): Claim | "early" | null {
   const height = transfer.block?.height ?? null;
   const early = (since: number | null) => since !== null && height !== null && height <= since;
+  const { account, owner, data } = target;
   const asset = findAsset(target.asset);
   if (asset !== null && asset.contract === transfer.contract) {
-    const { account, owner, data } = target;
     if (early(target.since)) return "early";
     return { account, owner, data, asset: asset.code, decimals: asset.decimals };
   }
+  if (token !== undefined && token.symbol === target.asset) {
+    return { account, owner, data, asset: token.symbol, decimals: token.decimals };
+  }
   if (token === undefined || token.address !== transfer.to) return null;
-  const { account, owner, symbol, decimals } = token;
-  return early(token.since) ? "early" : { account, owner, data: {}, asset: symbol, decimals };
+  if (early(token.since)) return "early";
+  const { symbol, decimals } = token;
+  return { account: token.account, owner: token.owner, data: {}, asset: symbol, decimals };
 }
 
 function depositOf(id: string, transfer: SeenTransfer, claim: Claim): SeenDeposit {

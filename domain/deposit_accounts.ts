@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
+import { selectTokenOfCurrency } from "../db/fungible_tokens.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
 import {
   type AddressRow,
@@ -60,9 +61,9 @@ export const AddressView = z.object({
 
 /** What a deposit account is made of. */
 interface Wanted {
-  /** The ramp account. */
+  /** The ramp account below which the address lies. */
   ramp: AccountRow;
-  /** The virtual account that its deposits go on to. */
+  /** The virtual account that its deposits go on to, and that it is of the same asset as. */
   serves: AccountRow | null;
   data: Record<string, unknown>;
   /** What else was asked for; the holder only if the actor chose it. */
@@ -89,7 +90,8 @@ export async function addAddress(
 }
 
 /**
- * Makes a deposit account whose deposits go on to a virtual account; rights were checked.
+ * Makes a deposit account whose deposits go on to a virtual account; rights were checked. A token of
+ * the realm's own has the ramp that it is kept at.
  *
  * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
  */
@@ -99,7 +101,11 @@ export async function serveAccount(
   input: { account: AccountRow; data: Record<string, unknown> },
 ): Promise<AccountRow> {
   const { account } = input;
-  const ramp = account.ramp === null ? null : await selectAccount(tx, account.ramp);
+  const token = findAsset(account.asset) === null
+    ? await selectTokenOfCurrency(tx, account.asset)
+    : null;
+  const wanted = token?.account ?? account.ramp;
+  const ramp = wanted === null ? null : await selectAccount(tx, wanted);
   if (account.type !== "virtual" || ramp === null || ramp.deleted_at !== null) {
     throw new DomainError("account.no_ramp", "the account has no ramp");
   }
@@ -131,8 +137,9 @@ export async function createNamedDepositAccount(
 
 async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promise<AccountRow> {
   const { ramp, serves } = wanted;
-  const asset = findAsset(ramp.asset)!;
-  assertReceivable(asset);
+  const { asset: code, decimals, testnet } = serves ?? ramp;
+  const registered = findAsset(code);
+  if (registered !== null) assertReceivable(registered);
   if (!ramp.enabled) throw new DomainError("account.not_enabled", "the ramp has no address yet");
   if (!ramp.active) throw new DomainError("account.inactive", "the ramp is deactivated");
   const row = await openAccount(tx, actor, {
@@ -141,8 +148,8 @@ async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promi
     data: wanted.data,
     ...wanted.rest,
     type: "deposit",
-    testnet: ramp.testnet,
-    asset: { code: asset.code, decimals: ramp.decimals, registered: asset },
+    testnet,
+    asset: { code, decimals, registered },
     ramp: ramp.id,
     trusted: wanted.rest?.holder === undefined,
     enabled: false,
@@ -172,7 +179,7 @@ async function addAddressRow(
     address,
     derivation_key: taken,
     xpub,
-    asset: of.ramp.asset,
+    asset: of.account.asset,
     data: of.data,
     owner: of.account.owner,
     created_at: actor.at,

@@ -33,6 +33,7 @@ import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits, subtract } from "./money.ts";
 import { createOrder, type OrderRow } from "./orders.ts";
 import type { ChainPlace } from "./places.ts";
+import { bookGas } from "./withdrawal_settlement.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
 
@@ -106,7 +107,7 @@ export async function stepSweep(
   const wish = {
     kind: "pay" as const,
     from: forward.from_address,
-    contract: findAsset(forward.asset)!.contract,
+    contract: contractOf(forward),
     payments: [{ to: forward.to_address, amount: `${step.amount}` }],
     ...(step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
   };
@@ -152,6 +153,7 @@ async function failSweep(tx: Tx, actor: Actor, sweep: SweepRow, why: string): Pr
 
 async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow): Promise<void> {
   if (sweep.gas_order !== order.id || sweep.state !== "topping") return;
+  await bookGas(tx, actor, order);
   const arrived = order.state === "done";
   await updateSweep(tx, sweep.id, { state: arrived ? "topped" : "waiting" });
   const runAt = arrived ? undefined : actor.at + RETRY_MS;
@@ -191,13 +193,11 @@ async function settleDone(
   const amount = compare(sent, free) < 0 ? sent : free;
   const seal = { chain: sweep.chain, network: sweep.network, hash: order.hash, sweep: sweep.id };
   if (compare(amount, "0") > 0) {
-    const { account, ramp, serves } = forward;
-    const move = { type: "forward" as const, amount, seal };
-    await postMove(tx, actor, { ...move, source: account, destination: ramp }, { force: true });
-    await bookLoss(tx, actor, forward, { amount: subtract(sent, arrived), seal });
-    if (serves !== null) {
-      await postMove(tx, actor, { ...move, source: ramp, destination: serves }, { force: true });
+    for (const [source, destination] of wayOf(forward)) {
+      const move = { type: "forward" as const, source, destination, amount, seal };
+      await postMove(tx, actor, move, { force: true });
     }
+    await bookLoss(tx, actor, forward, { amount: subtract(sent, arrived), seal });
   }
   const done = await updateSweep(tx, sweep.id, {
     state: "done",
@@ -215,6 +215,17 @@ async function settleDone(
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
 }
 
+/** The moves from a deposit account on. The ramp of a token of the realm's own is of another asset. */
+function wayOf({ account, ramp, serves, token }: ForwardRow): [string, string][] {
+  if (token !== null) return [[account, serves!]];
+  return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
+}
+
+/** What is swept: a token's contract, or null for the chain's own coin. */
+function contractOf({ asset, token }: ForwardRow): string | null {
+  return token ?? findAsset(asset)!.contract;
+}
+
 /** What a token kept on the way is gone from the ramp; the fees bear it, like what a chain takes. */
 async function bookLoss(
   tx: Tx,
@@ -226,15 +237,13 @@ async function bookLoss(
   const asset = { code: forward.asset, decimals: forward.decimals, testnet: forward.testnet };
   const fees = await counterparty(tx, actor, "fees", asset);
   const world = await counterparty(tx, actor, "world", asset);
-  const move = { type: "fee" as const, ...lost };
-  const { ramp } = forward;
-  await postMove(tx, actor, { ...move, source: fees, destination: ramp }, { force: true });
-  await postMove(tx, actor, { ...move, source: ramp, destination: world }, { force: true });
+  const move = { type: "fee" as const, source: fees, destination: world, ...lost };
+  await postMove(tx, actor, move, { force: true });
 }
 
 /**
- * Books the fee that the chain took, where it was paid in the asset itself; in another coin it was
- * the ramp's gas, which the ledger of this asset does not know.
+ * Books the fee that the chain took: where it was paid in the asset itself, from what is swept. Paid
+ * in another coin it was the ramp's gas, which the ledger knows where the ramp is of that coin.
  *
  * @returns the fee in whole units of what it was paid in
  */
@@ -245,15 +254,15 @@ async function bookFee(
   order: OrderRow,
 ): Promise<string | null> {
   if (order.fee === null || order.hash === null) return null;
-  const asset = findAsset(forward.asset)!;
-  const own = order.fee_contract === asset.contract;
-  const { decimals } = own ? asset : nativeAsset(asset.chain);
+  const own = order.fee_contract === contractOf(forward);
+  const { decimals } = own ? forward : nativeAsset(forward.chain as ChainId);
   const fee = fromUnits(BigInt(order.fee), decimals);
+  if (!own) await bookGas(tx, actor, order);
   if (!own || order.state === "dead" || order.state === "canceled") return fee;
   const charged = compare(fee, forward.free) < 0 ? fee : forward.free;
   if (compare(charged, "0") <= 0) return fee;
   const { testnet } = forward;
-  const world = await counterparty(tx, actor, "world", { code: asset.code, decimals, testnet });
+  const world = await counterparty(tx, actor, "world", { code: forward.asset, decimals, testnet });
   await postMove(tx, actor, {
     type: "fee",
     source: forward.account,

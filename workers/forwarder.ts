@@ -66,9 +66,11 @@ export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Prom
 }
 
 async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
-  const registered = findAsset(forward.asset)!;
-  const { contract } = registered;
-  const fault = registered.state === "suspended"
+  const registered = findAsset(forward.asset);
+  const contract = forward.token ?? registered!.contract;
+  const fault = registered === null
+    ? null
+    : registered.state === "suspended"
     ? registered.reason
     : await tokenFault(bench, chain, registered);
   if (fault !== null) {

@@ -60,7 +60,7 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
     }));
     await keep(bench, sight, rows);
   }
-  await refreshKept(bench, chain, sight);
+  await refreshKept(bench, chain, { sight, targets });
   await writing(bench.pool, (db) => updateSwept(db, place, height));
 }
 
@@ -80,15 +80,23 @@ function holdingsOf({ address, asset }: HoldingTarget): Holding[] {
 }
 
 /**
- * Reads what ramps hold of the realm's own tokens, one by one: strangers wrote some of them, and one
+ * Reads what there is of the realm's own tokens, one by one: strangers wrote some of them, and one
  * that does not answer must not hide the others.
  */
-async function refreshKept(bench: Bench, chain: Chain, sight: Sight): Promise<void> {
+async function refreshKept(
+  bench: Bench,
+  chain: Chain,
+  of: { sight: Sight; targets: readonly HoldingTarget[] },
+): Promise<void> {
+  const { sight, targets } = of;
   const kept = await reading(bench.pool, (db) => selectKeptTokens(db, sight.place));
-  for (const { address, contract, symbol } of kept) {
+  for (const { address: ramp, contract, symbol } of kept) {
+    const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);
+    const holdings = [ramp, ...own].map((address) => ({ address, contract }));
     try {
-      const { amounts: [amount] } = await chain.balances([{ address, contract }], sight.height);
-      await keep(bench, sight, [{ address, contract, amount: `${amount}` }]);
+      const { amounts } = await chain.balances(holdings, sight.height);
+      const rows = holdings.map((one, at) => ({ ...one, amount: `${amounts[at]}` }));
+      await keep(bench, sight, rows);
     } catch (error) {
       if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
       bench.log("warn", "a token does not tell a balance", { ...sight.place, symbol, error });

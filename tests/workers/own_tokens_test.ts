@@ -2,6 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { AbiCoder, getAddress } from "ethers";
 import { refreshFees } from "../../workers/fees.ts";
 import artefact from "../../workers/chains/evm/token/Token.json" with { type: "json" };
+import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
@@ -10,6 +11,7 @@ import { type Answer, rowsOf } from "../support/realm.ts";
 const ETHER = 10n ** 18n;
 const GOLD = 10n ** 6n;
 const DEPLOY = "/v1/fungible/token/deploy";
+const TOTAL_SUPPLY = DETAIL_CALLS.totalSupply;
 const REGISTER = "/v1/fungible/token/register";
 
 /** A registered token and where it is. */
@@ -43,6 +45,13 @@ Deno.test("a token of the realm's own that comes back is credited to its currenc
   await stage.mine(2);
   equal((await stage.realm.balance(gold.account)).total, "975");
   equal((await listed(stage, gold.account)).length, 1, "deployment and change are no deposits");
+  const [{ inside }] = await rowsOf<{ inside: string }>(
+    stage.realm,
+    "select (sum(total) * 1e6)::bigint::text as inside from accounts " +
+      "where asset = 'GOLD_ETH' and type <> 'system'",
+  );
+  const outside = await asked(stage.anvil, gold.contract, balanceCall(rich().address));
+  equal(BigInt(inside) + outside, await asked(stage.anvil, gold.contract, TOTAL_SUPPLY));
   deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
@@ -117,6 +126,82 @@ Deno.test("another's token counts from its registration on; at other addresses i
     ["FOREIGN_ETH", "3", deposit.address],
   ]);
   deepEqual(await driftsOf(stage), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
+});
+
+Deno.test("a virtual account of such a token has addresses: what comes there is swept and goes on to it", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  const gold = await deployed(stage, ramp);
+  await paidOut(stage, gold, "40");
+  const asked = { type: "virtual", asset: "GOLD_ETH" };
+  const made = await stage.realm.admin.send("POST", "/v1/accounts", asked);
+  await stage.realm.drain();
+  const virtual: string = made.body.id;
+  const deposit = await stage.address(virtual, { order: "7" });
+  await pay(stage.anvil, gold.contract, deposit.address, 15n * GOLD);
+  await mineUntil(stage, async () => (await stage.realm.balance(virtual)).total === "15");
+  await stage.mine();
+  const [listing] = await listed(stage, deposit.id);
+  deepEqual([listing.asset, listing.amount, listing.forward.status, listing.address_data], [
+    "GOLD_ETH",
+    "15",
+    "DONE",
+    { order: "7" },
+  ]);
+  const account = await stage.account(deposit.id);
+  deepEqual([account.asset, account.ramp, account.balance.total, account.balance.assets], [
+    "GOLD_ETH",
+    ramp.id,
+    "0",
+    "0",
+  ]);
+  match(account.balance.gas, /^0\.0*\d+$/);
+  equal((await stage.realm.balance(gold.account)).total, "960");
+  const orders = await rowsOf<{ purpose: string; state: string }>(
+    stage.realm,
+    "select purpose, state from orders where purpose in ('gas', 'sweep') order by id",
+  );
+  deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["gas done", "sweep done"]);
+  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
+});
+
+Deno.test("a deposit application takes such a token, and the fees bear what it keeps on the way", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil, realm } = stage;
+  const { send } = realm.admin;
+  const ramp = await stage.ramp();
+  await anvil.pool({ to: ramp.address, value: ETHER });
+  const contract = await foreign(anvil);
+  const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
+  const body = { account: ramp.id, ...wanted, supply: "0" };
+  equal((await working(stage, send("POST", REGISTER, body))).status, 201);
+  const asset = "FOREIGN_ETH";
+  const virtual = (await send("POST", "/v1/accounts", { type: "virtual", asset })).body.id;
+  await realm.drain();
+  const app = await send("POST", "/v1/apps/deposit", { destination: { account: virtual }, asset });
+  equal(app.status, 201, app.text);
+  await realm.drain();
+  const taxed = await anvil.rpc("eth_getCode", await anvil.deploy("Taxed"), "latest");
+  await anvil.rpc("anvil_setCode", contract, taxed);
+  await pay(anvil, contract, app.body.source.deposit_address, 100n * GOLD);
+  const read = async () => (await send("GET", `/v1/apps/deposit/${app.body.id}`)).body;
+  await mineUntil(stage, async () => (await read()).status === "DONE");
+  equal((await realm.balance(virtual)).total, "90");
+  await stage.mine();
+  deepEqual(await driftsOf(stage), [["ETH", "0"], [asset, "0"]]);
+  const [fees] = await rowsOf<{ total: string }>(
+    realm,
+    "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = $1",
+    [asset],
+  );
+  equal(fees.total, "-9");
+});
+
+Deno.test("a currency that is no token has no addresses", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { account } = await stage.realm.currency("5");
+  const refused = await stage.realm.admin.send("POST", `/v1/account/${account}/address`, {});
+  deepEqual([refused.status, refused.body.code], [409, "account.no_ramp"]);
 });
 
 Deno.test("a token that turns bad keeps nothing else waiting, and lies credit nothing", async () => {
@@ -254,6 +339,10 @@ async function paidOut(stage: RampStage, of: Mine, value: string): Promise<void>
 
 async function pay(anvil: Anvil, contract: string, to: string, amount: bigint): Promise<void> {
   await anvil.pool({ to: contract, data: CALLS.encodeFunctionData("transfer", [to, amount]) });
+}
+
+async function asked(anvil: Anvil, contract: string, data: string): Promise<bigint> {
+  return BigInt(await anvil.rpc<string>("eth_call", { to: contract, data }, "latest"));
 }
 
 /** A contract made elsewhere: 6 places, 1000 in all, in the hands of rich account 0. */

@@ -102,7 +102,6 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
     "deposit 7",
     "forward 7",
     "fee 0.7",
-    "fee 0.7",
   ]);
   equal((await stage.account(ramp.id)).balance.total, "7");
 });
