@@ -1,20 +1,23 @@
 /** Overload: bounded queues answer 503 with retry-after, and nothing is lost or left behind. @module */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openLane } from "../../db/lane.ts";
 import type { RealmContext } from "../../domain/realm_context.ts";
 import { newIds } from "../../domain/ids.ts";
 import { createApp } from "../../routes/app.ts";
-import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertLaws } from "./laws.ts";
 
-const WAITING_MAX = 200;
-const ASKED = 2000;
+const WAITING_MAX = 100;
+const ASKED = 400;
+/** Requests of one realm that may wait for the database. */
+const SEATS = 1000;
 
 Deno.test("more moves than may wait are answered 503 with retry-after, and the rest as ever", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("1000000");
   const other = await realm.account({ asset: name });
-  const { send, lane } = await withSmallLane(realm);
+  await using service = await withSmallLane(realm);
+  const { send, lane } = service;
   const move = (value: string, key?: string) =>
     send("/v1/transactions", {
       source: { account },
@@ -40,22 +43,21 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
     atomic: true,
     transactions: [moveBody(account, other), moveBody(account, other)],
   };
-  equal((await send("/v1/transactions/batch", batch)).status, 503);
+  assertOverloaded(await send("/v1/transactions/batch", batch));
+  assertOverloaded(await send("/v1/transactions/batch", { ...batch, atomic: false }));
+  // What does not move value is answered meanwhile.
+  equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).status, 200);
   await gate.open();
 
   const answers = await Promise.all(early);
   equal(lane.depth(), 0);
   const codes = answers.map(({ status }) => status);
   deepEqual([...new Set(codes)].sort(), [201, 503]);
-  for (const { status, headers, body } of answers) {
-    if (status !== 503) continue;
-    equal(body.code, "service.overloaded");
-    ok(Number(headers.get("retry-after")) >= 1);
-  }
+  for (const answer of answers) if (answer.status === 503) assertOverloaded(answer);
   // What was refused was not done and is not kept under its key: asked again, it is done.
-  const again = await Promise.all(codes.slice(0, 300).map((_, i) => move("1", `key-${i}`)));
+  const again = await Promise.all(codes.slice(0, 150).map((_, i) => move("1", `key-${i}`)));
   for (const [i, { status, headers }] of again.entries()) {
-    if (status === 503) continue; // 300 are more than may wait as well
+    if (status === 503) continue; // 150 are more than may wait as well
     equal(status, 201);
     equal(headers.get("idempotency-replayed"), codes[i] === 201 ? "true" : null);
   }
@@ -66,25 +68,32 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   await assertLaws(realm);
 });
 
-Deno.test("commands that all want the gate are answered without 500, and the service recovers", async () => {
+Deno.test("more commands than may wait are answered 503 with retry-after, and the rest as ever", async () => {
   await using realm = await testRealm();
   const { account } = await realm.currency("1000");
   const gate = await holdGate(realm);
-  const blocks = Array.from(
-    { length: 60 },
-    () => realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount: "1" }),
-  );
-  const read = await realm.nobody("GET", "/health/live");
-  equal(read.status, 200);
+  const block = (amount: string) =>
+    realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount });
+  const waiting = Array.from({ length: SEATS }, (_, i) => block(i < 60 ? "1" : "5000"));
+  const late = await Promise.all(Array.from({ length: 20 }, () => block("1")));
+  for (const answer of late) assertOverloaded(answer);
+  equal((await realm.nobody("GET", "/health/live")).status, 200);
   await gate.open();
-  const codes = (await Promise.all(blocks)).map(({ status }) => status);
-  ok(codes.every((status) => status === 201 || status === 503), codes.join());
-  const opened = codes.filter((status) => status === 201).length;
-  deepEqual(await realm.balance(account), { total: "1000", available: String(1000 - opened) });
+  const codes = (await Promise.all(waiting)).map(({ status }) => status);
+  deepEqual(codes, codes.map((_, i) => i < 60 ? 201 : 409));
+  deepEqual(await realm.balance(account), { total: "1000", available: "940" });
   await assertLaws(realm);
 });
 
-/** The app with a lane in which few may wait. */
+/** A refusal that says when to come back. */
+function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): void {
+  equal(answer.status, 503);
+  equal(answer.body.code, "service.overloaded");
+  equal(answer.headers.get("content-type"), "application/problem+json");
+  match(answer.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+}
+
+/** A service with a lane in which few may wait, reached over HTTP. */
 async function withSmallLane(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
   const lane = openLane(realm.database.lane(context.place), {
@@ -95,8 +104,14 @@ async function withSmallLane(realm: TestRealm) {
   const realms = { ...realm.services.realms, find: () => small };
   const log = () => {}; // each refusal is a line, and here are many
   const app = createApp({ ...realm.services, realms, log }, PLATFORM_KEY);
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request) => app(request, "127.0.0.1"),
+  );
+  const client = Deno.createHttpClient({});
   const send = async (path: string, body: unknown, key?: string) => {
-    const request = new Request(`http://purser.test${path}`, {
+    const response = await fetch(`http://127.0.0.1:${server.addr.port}${path}`, {
+      client,
       method: "POST",
       headers: {
         "x-api-key": realm.admin.key,
@@ -105,11 +120,17 @@ async function withSmallLane(realm: TestRealm) {
       },
       body: JSON.stringify(body),
     });
-    const response = await app(request, "127.0.0.1");
     const { status, headers } = response;
     return { status, headers, body: await response.json() };
   };
-  return { send, lane };
+  return {
+    send,
+    lane,
+    async [Symbol.asyncDispose]() {
+      client.close();
+      await server.shutdown();
+    },
+  };
 }
 
 /** Takes the ledger's gate as a long transaction would, until it is opened. */
