@@ -60,7 +60,8 @@ interface Site {
   watch: Pool;
 }
 
-const LOOK_MS = 400;
+/** Pause between two looks for what waits in the realms: what is posted is sealed by the second. */
+export const LOOK_MS = 400;
 const REALM_LIST_MS = 1000;
 const REALMS_PAGE = 500;
 const REALMS_AT_ONCE = 4;
