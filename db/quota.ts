@@ -111,17 +111,23 @@ function enter(state: State, holder: Holder): Promise<() => void> {
 
 function use(state: State, holder: Holder): () => void {
   holder.uses++;
-  state.open.delete(holder); // moved to the young end
-  state.open.add(holder);
+  touch(state, holder);
   let over = false;
   return () => {
     if (over) return;
     over = true;
     holder.uses--;
+    if (holder.uses === 0) touch(state, holder);
     const small = holder.permits < holder.keeper.max && hasPlenty(state, holder);
     if (holder.uses === 0 && (holder.yielding || small)) giveWay(state, holder);
     if (state.queue.length > 0) serve(state);
   };
+}
+
+/** Moves it to the young end. */
+function touch(state: State, holder: Holder): void {
+  state.open.delete(holder);
+  state.open.add(holder);
 }
 
 function queueUp(state: State, holder: Holder): void {

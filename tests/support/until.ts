@@ -1,10 +1,13 @@
 /** Waiting for what comes true by itself. @module */
 
-/** Waits until something holds, for at most half a minute: machines may be busy. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
+/** Waits until something holds, for at most a minute: machines may be busy. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  everyMs = 20,
+): Promise<void> {
+  const end = Date.now() + 60_000;
   while (!await holds()) {
     if (Date.now() > end) throw new Error("it never came true");
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

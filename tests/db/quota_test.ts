@@ -1,0 +1,175 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { openQuota, type Quota } from "../../db/quota.ts";
+import { reading, serializable } from "../../db/transaction.ts";
+import { startRunner } from "../../workers/runner.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { openSigner } from "../../workers/signer.ts";
+import { startTimetable } from "../../workers/timetable.ts";
+import { asSuperuser, superuserUrl, testDatabase } from "../support/database.ts";
+import { type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/until.ts";
+
+/** A pool that notes what it is told. */
+function keeper(quota: Quota, max: number) {
+  const told: string[] = [];
+  const tenure = quota.admit({
+    max,
+    open: (size) => told.push(`open ${size}`),
+    close: () => Promise.resolve(void told.push("close")),
+  });
+  return { told, enter: tenure.enter };
+}
+
+Deno.test("a pool gets what it would like while half of the quota is free, then one", async () => {
+  const quota = openQuota(10);
+  const pools = [1, 2, 3, 4, 5].map(() => keeper(quota, 4));
+  for (const pool of pools) await pool.enter();
+  deepEqual(pools.map(({ told }) => told), [
+    ["open 4"],
+    ["open 1"],
+    ["open 1"],
+    ["open 1"],
+    ["open 1"],
+  ]);
+  equal(quota.taken(), 8);
+});
+
+Deno.test("whoever finds no room gets that of the pool that was unused for longest", async () => {
+  const quota = openQuota(2);
+  const [first, second, third] = [1, 2, 3].map(() => keeper(quota, 1));
+  const [leaveFirst, leaveSecond] = [await first.enter(), await second.enter()];
+  leaveSecond();
+  leaveFirst();
+  await third.enter();
+  deepEqual([first.told, second.told, third.told], [["open 1"], ["open 1", "close"], ["open 1"]]);
+  equal(quota.taken(), 2);
+});
+
+Deno.test("where all pools are in use, the one that was open for longest ends what it does", async () => {
+  const quota = openQuota(1);
+  const [busy, waiting] = [keeper(quota, 1), keeper(quota, 1)];
+  const leaves = [await busy.enter()];
+  let entered = 0;
+  const turn = waiting.enter().then((leave) => {
+    entered++;
+    leave();
+  });
+  // It is never idle, and yet the other gets its turn, and it gets its own back.
+  for (let i = 0; i < 200 && entered === 0; i++) {
+    const next = busy.enter().then((leave) => leaves.push(leave));
+    leaves.shift()!();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    if (leaves.length === 0) await next;
+  }
+  await turn;
+  equal(entered, 1);
+  deepEqual(waiting.told[0], "open 1");
+  (await busy.enter())();
+  deepEqual(busy.told.slice(0, 3), ["open 1", "close", "open 1"]);
+});
+
+Deno.test("a closed quota sends those away who wait", async () => {
+  const quota = openQuota(1);
+  await keeper(quota, 1).enter();
+  const waiting = keeper(quota, 1).enter();
+  quota.close();
+  await rejects(waiting, { name: "Contention" });
+});
+
+Deno.test("60 realms at once work over 40 connections: reads, changes, moves, jobs, sealing", async () => {
+  await using own = await testDatabase();
+  const env = { DATABASE_URL: own.url };
+  await using first = await testRealm({ env });
+  const realms = [first];
+  while (realms.length < 60) {
+    realms.push(...await Promise.all([1, 2, 3, 4].map(() => first.neighbour())));
+  }
+  const name = new URL(own.url).pathname.slice(1);
+  // One more than the process may have: whoever builds a realm has a connection of its own.
+  await asSuperuser(`alter database ${name} connection limit 41`);
+  const most = watchConnections(name);
+  const failures: unknown[] = [];
+  const options = {
+    database: first.database,
+    log: (level: string, message: string, details?: unknown) => {
+      if (level === "warn" || level === "error") failures.push([message, details]);
+    },
+    chains: openChains(first.services.config.chains),
+    signer: openSigner(first.services.config.masterKey!, Date.now),
+    now: Date.now,
+  };
+  const runner = startRunner({ ...options, pollMs: 500 });
+  const timetable = startTimetable({ ...options, rates: null });
+  try {
+    const ends = await Promise.allSettled(realms.map((realm) => workIn(realm)));
+    deepEqual(ends.filter(({ status }) => status === "rejected"), []);
+  } finally {
+    await Promise.all([runner.stop(), timetable.stop()]);
+    options.chains.close();
+    for (const realm of realms) realm.leave();
+  }
+  deepEqual(failures, []);
+  ok(await most.end() <= 40, `${await most.end()} connections`);
+});
+
+/** What a realm does all day; two requests at a time. */
+async function workIn(realm: TestRealm): Promise<void> {
+  const { send } = realm.admin;
+  const { name, account } = await realm.currency("10");
+  const made = await Promise.all(
+    [1, 2].map(() => send("POST", "/v1/accounts", { type: "virtual", asset: name })),
+  );
+  const [to] = made.map(({ body }) => body.id);
+  await until(async () => (await send("GET", `/v1/accounts/${to}`)).body.enabled, 500);
+  const move = { source: { account }, destination: { account: to }, value: "1" };
+  const moved = await Promise.all([1, 2, 3].map(() => send("POST", "/v1/transactions", move)));
+  deepEqual(moved.map(({ status }) => status), [201, 201, 201]);
+  equal((await realm.balance(to)).total, "3");
+  await until(async () => (await send("GET", "/v1/transactions/head")).body.seq >= 4, 500);
+}
+
+/** Notes how many connections a database has at most. */
+function watchConnections(name: string) {
+  let most = 0;
+  const ending = new AbortController();
+  const watching = (async () => {
+    const { openDatabase } = await import("../../db/database.ts");
+    const database = openDatabase({ url: superuserUrl(), prepare: true, parseJson: JSON.parse });
+    while (!ending.signal.aborted) {
+      const [{ n }] = await database.platform.sql`
+        select count(*)::integer as n from pg_stat_activity
+        where datname = ${name} and backend_type = 'client backend'`;
+      most = Math.max(most, n);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await database.close();
+  })();
+  return {
+    async end() {
+      ending.abort();
+      await watching;
+      return most;
+    },
+  };
+}
+
+Deno.test("a process over its quota waits instead of failing, and nothing in use is cut off", async () => {
+  await using own = await testDatabase();
+  await using first = await testRealm({
+    env: { DATABASE_URL: own.url, DATABASE_CONNECTIONS: "10" },
+  });
+  const realms = [first];
+  while (realms.length < 6) realms.push(await first.neighbour());
+  // Two connections for six realms, each with a transaction that takes its time.
+  const slept = await Promise.all(realms.map((realm) =>
+    serializable(realm.pool, async (tx) => {
+      await tx`select pg_sleep(0.2)`;
+      const [{ schema }] = await tx`select current_schema() as schema`;
+      return schema;
+    })
+  ));
+  deepEqual(slept, realms.map((realm) => realm.made.realm.schema_name));
+  ok(first.database.taken() <= 2);
+  await reading(first.pool, (db) => db`select 1`);
+  for (const realm of realms) realm.leave();
+});
