@@ -1,6 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { applyAssets } from "../../domain/asset_settings.ts";
-import { OUTSIDE } from "../support/desk.ts";
+import { refreshFees } from "../../workers/fees.ts";
+import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/tokens.ts";
@@ -78,6 +79,30 @@ Deno.test("a contract that was set later is looked at before anything is credite
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "5");
   const [credited] = await stage.deposits();
   deepEqual([credited.status, credited.credited, credited.error], ["CONFIRMED", "5", null]);
+});
+
+Deno.test("a contract that was set later is looked at before the first withdrawal is sent", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil } = stage;
+  const token = await installToken(anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  await anvil.pool({ to: ramp.address, value: ETHER });
+  await token.pay(ramp.address, 5n * USDC);
+  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "5");
+  const bench = await benchOf(stage.realm);
+  await refreshFees(bench);
+  bench.chains.close();
+  await stage.realm.command((tx) => tx`delete from token_proofs`);
+  await token.become("Silent");
+  const made = await withdraw(stage, ramp.id);
+  equal(made.status, 201, made.text);
+  const path = `/v1/withdrawals/${made.body.id}`;
+  const read = async () => (await stage.realm.admin.send("GET", path)).body;
+  await mineUntil(stage, async () => (await read()).status !== "PROCESSING");
+  const failed = await read();
+  equal(failed.status, "FAILED");
+  match(failed.error.detail, /symbol\(\) answers "SIL"/);
+  equal((await stage.account(ramp.id)).balance.available, "5");
 });
 
 Deno.test("what is booked of a suspended asset is not swept", async () => {
