@@ -73,11 +73,12 @@ async function joinTogether(
     await work.crossing("drafted");
     const joined = await work.bench.step(async (tx): Promise<Joined | null> => {
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
-      if (members.every(({ id }) => id !== order.id)) {
-        return { order: await selectOrder(tx, order.id) };
+      const taken = members.every(({ id }) => id !== order.id);
+      if (!taken) {
+        if (members.length < drafted.length) return null;
+        if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
-      if (members.length < drafted.length) return null;
-      return await createPayout(work, tx, { members, wish, survey });
+      return { order: await selectOrder(tx, order.id) };
     });
     await work.crossing("planned");
     return joined;
@@ -88,17 +89,18 @@ async function joinTogether(
   }
 }
 
+/** Gives false where they cost less in a transaction each. */
 async function createPayout(
   work: OrderWork,
   tx: Tx,
   of: { members: readonly OrderRow[]; wish: Wish & { kind: "pay" }; survey: Survey },
-): Promise<Joined | null> {
+): Promise<boolean> {
   const { members, wish, survey } = of;
   const { place: { chain }, bench } = work;
   const [first] = members;
   const coins = await coinsFor(work, tx, first, survey);
   const plan = work.chain.plan(survey.draft, { nonce: null, coins });
-  if (plan.fee >= feeApart(survey.draft, plan)) return null;
+  if (plan.fee >= feeApart(survey.draft, plan)) return false;
   const id = await createOrder(tx, bench.actor, {
     place: { chain, network: work.chain.network },
     ramp: first.ramp,
@@ -109,7 +111,7 @@ async function createPayout(
   });
   await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
   await joinOrders(tx, members.map((member) => member.id), id);
-  return { order: await selectOrder(tx, first.id) };
+  return true;
 }
 
 /** The least that the payments cost in a transaction each, which spend no fewer coins together. */
