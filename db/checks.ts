@@ -229,6 +229,31 @@ export const CHECKS = {
       where serves is not null) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
       is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
+  /** A withdrawal and the order that sends it name each other, and ended the same way. */
+  "withdrawal.order": `
+    select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,
+      concat_ws(' ', o.purpose, o.subject, o.state) as found
+    from withdrawals w left join orders o on o.id = w.order_id
+    where (o.purpose, o.subject) is distinct from ('withdrawal', w.id)
+      or not case w.status when 'DONE' then o.state = 'done' and o.hash = w.hash
+        when 'CANCELED' then o.state = 'canceled'
+        when 'FAILED' then o.state in ('failed', 'dead', 'canceled') else true end
+    union all select o.id, 'a withdrawal', null from orders o where o.purpose = 'withdrawal'
+      and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
+  /** A payout pays what it carries, and all of that ends as it does and bears its fee. */
+  "order.payout": `
+    select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee) as expected,
+      concat_ws(' ', m.count, m.states, m.amount, m.fee) as found
+    from orders p left join (select carrier, count(*), sum(amount) as amount, sum(fee) as fee,
+        array_agg(distinct state) as states
+      from orders where carrier is not null group by carrier) m on m.carrier = p.id
+    where p.purpose = 'payout' and not case
+      when p.state = 'canceled' then m.count is null
+      when p.state in ('done', 'failed', 'dead') then m.count > 0 and m.amount = p.amount
+        and m.fee is not distinct from p.fee and m.states = array[p.state]
+      else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
+    union all select m.id, 'a payout', p.purpose from orders m join orders p on p.id = m.carrier
+      where p.purpose <> 'payout'`,
   /** Every transaction is sealed, or waits to be, and only once. */
   "seal.missing": `
     select t.id as subject, 1 as expected, count(q.id) as found

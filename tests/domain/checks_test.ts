@@ -61,6 +61,15 @@ const WITHDRAWAL = (transaction: string, charged: string) => `
     (select id from blocks where status = 'OPEN'), ${transaction}, now()
   from transactions where id = ${AT(2)}`;
 
+/** An order as it ended, or not; a payout, or carried by one. */
+const ORDER = (of: { purpose?: string; state?: string; amount?: string; carrier?: string }) => `
+  insert into orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, carrier, hash,
+    height, created_at)
+  values (gen_random_uuid(), 'BITCOIN', 'testnet', gen_random_uuid(),
+    '${of.purpose ?? "payout"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1,
+    ${of.carrier ?? "null"}, 'h', 1, now())`;
+const PAYOUT = "(select id from orders where purpose = 'payout')";
+
 /** How to break each thing that is stored twice, and what must be said of it. */
 const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
@@ -165,6 +174,36 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     WITHDRAWAL(AT(2), "20"),
     "update blocks set serves = w.id, account = w.ramp, amount = 21 from withdrawals w " +
     "where blocks.id = w.block",
+  ],
+  ["withdrawal.order", WITHDRAWAL(AT(2), "10.5")],
+  ["withdrawal.order", ORDER({ purpose: "withdrawal", state: "new" })],
+  [
+    "withdrawal.order",
+    WITHDRAWAL(AT(2), "10.5"),
+    ORDER({ purpose: "withdrawal", state: "sent" }),
+    "update orders set subject = w.id from withdrawals w",
+    "update withdrawals set order_id = o.id, status = 'DONE', hash = 'h' from orders o",
+  ],
+  ["order.payout", ORDER({})],
+  [
+    "order.payout",
+    ORDER({}),
+    ORDER({ purpose: "withdrawal", amount: "4", carrier: PAYOUT }),
+  ],
+  [
+    "order.payout",
+    ORDER({}),
+    ORDER({ purpose: "withdrawal", state: "joined", carrier: PAYOUT }),
+  ],
+  [
+    "order.payout",
+    ORDER({ state: "canceled" }),
+    ORDER({ purpose: "withdrawal", state: "joined", carrier: PAYOUT }),
+  ],
+  [
+    "order.payout",
+    ORDER({ purpose: "sweep" }),
+    ORDER({ purpose: "withdrawal", carrier: "(select id from orders)" }),
   ],
   ["seal.missing", "delete from ledger_commits"],
   [
