@@ -30,6 +30,8 @@ export interface DeskOptions {
   total?: string;
   /** Depth at which a payment is final. */
   depth?: number;
+  /** Further settings. */
+  env?: Record<string, string>;
 }
 
 /** A realm with a funded ramp. */
@@ -65,7 +67,11 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
   await anvil.mine();
   const asset = options.asset ?? "ETH";
   const url = options.front?.(anvil.url) ?? anvil.url;
-  const env = { ETHEREUM_RPC_URL: url, ETHEREUM_CONFIRMATIONS: `${options.depth ?? 2}` };
+  const env = {
+    ETHEREUM_RPC_URL: url,
+    ETHEREUM_CONFIRMATIONS: `${options.depth ?? 2}`,
+    ...options.env,
+  };
   const realm = await testRealm({ env });
   const bench = await benchOf(realm);
   const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
