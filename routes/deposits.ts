@@ -34,7 +34,7 @@ export const depositRoutes: readonly AnyRoute[] = [
     tag: "Deposits",
     summary: "List what came to an address in an asset that it is not for",
     description: "For operators. A stray is no deposit: it is never booked and never swept. One " +
-      "whose token is registered later becomes a deposit when its transaction is rescanned.",
+      "of a contract that is set for the address's asset later becomes a deposit when rescanned.",
     access: "user",
     query: StrayQuery,
     status: 200,

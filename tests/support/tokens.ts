@@ -3,7 +3,7 @@
  * and its code can be exchanged for one that misbehaves while balances stay.
  * @module
  */
-import { AbiCoder, getCreateAddress, keccak256, toBeHex } from "ethers";
+import { AbiCoder, getAddress, keccak256, toBeHex } from "ethers";
 import token from "../../workers/chains/evm/token/Token.json" with { type: "json" };
 import { findAsset } from "../../domain/assets.ts";
 import { type Anvil, CALLS, rich } from "./anvil.ts";
@@ -21,6 +21,19 @@ export interface TestToken {
 /** Slots of the honest token: balances, allowances, supply, name, symbol, and a few to spare. */
 const SLOTS = 8;
 
+/** Deploys an honest token, the whole supply in the hands of rich account 0; mined. */
+export async function deployToken(
+  anvil: Anvil,
+  says: { name?: string; symbol: string; decimals: number; supply?: bigint },
+): Promise<string> {
+  const types = ["string", "string", "uint8", "uint256"];
+  const { symbol, decimals, name = symbol, supply = 10n ** 30n } = says;
+  const values = AbiCoder.defaultAbiCoder().encode(types, [name, symbol, decimals, supply]);
+  const hash = await anvil.send({ data: token.bytecode.Token + values.slice(2) });
+  const receipt: { contractAddress: string } = await anvil.rpc("eth_getTransactionReceipt", hash);
+  return getAddress(receipt.contractAddress);
+}
+
 /** Puts a token of the registry on the node, the whole supply in the hands of rich account 0. */
 export async function installToken(
   anvil: Anvil,
@@ -30,16 +43,11 @@ export async function installToken(
   const asset = findAsset(code)!;
   const contract = asset.contract!;
   const { address: from } = rich(0);
-  const types = ["string", "string", "uint8", "uint256"];
-  const values = AbiCoder.defaultAbiCoder().encode(types, [
-    code,
-    says.symbol ?? asset.symbols[0],
-    says.decimals ?? asset.decimals,
-    10n ** 30n,
-  ]);
-  const nonce = BigInt(await anvil.rpc<string>("eth_getTransactionCount", from, "latest"));
-  await anvil.send({ data: token.bytecode.Token + values.slice(2) });
-  const made = getCreateAddress({ from, nonce });
+  const made = await deployToken(anvil, {
+    name: code,
+    symbol: says.symbol ?? asset.symbols[0],
+    decimals: says.decimals ?? asset.decimals,
+  });
   const slots = Array.from({ length: SLOTS }, (_, slot) => toBeHex(slot, 32));
   const balance = keccak256(AbiCoder.defaultAbiCoder().encode(["address", "uint256"], [from, 0]));
   for (const slot of [...slots, balance]) {

@@ -1,12 +1,11 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { AbiCoder, getAddress } from "ethers";
 import { refreshFees } from "../../workers/fees.ts";
-import artefact from "../../workers/chains/evm/token/Token.json" with { type: "json" };
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { deployToken } from "../support/tokens.ts";
 
 const ETHER = 10n ** 18n;
 const GOLD = 10n ** 6n;
@@ -347,12 +346,7 @@ async function asked(anvil: Anvil, contract: string, data: string): Promise<bigi
 
 /** A contract made elsewhere: 6 places, 1000 in all, in the hands of rich account 0. */
 async function foreign(anvil: Anvil): Promise<string> {
-  const types = ["string", "string", "uint8", "uint256"];
-  const values = ["Foreign", "FOREIGN", 6, 1000n * GOLD];
-  const data = artefact.bytecode.Token + AbiCoder.defaultAbiCoder().encode(types, values).slice(2);
-  const hash = await anvil.send({ data });
-  const receipt: { contractAddress: string } = await anvil.rpc("eth_getTransactionReceipt", hash);
-  return getAddress(receipt.contractAddress);
+  return await deployToken(anvil, { symbol: "FOREIGN", decimals: 6, supply: 1000n * GOLD });
 }
 
 /** Lets the workers work while an answer is waited for. */

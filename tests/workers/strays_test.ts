@@ -2,7 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { CALLS } from "../support/anvil.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
-import { installToken } from "../support/tokens.ts";
+import { deployToken, installToken } from "../support/tokens.ts";
+import { applyAssets } from "../../domain/asset_settings.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
@@ -117,6 +118,28 @@ Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages"
   equal((await admin.send("GET", `${LIST}?after=x`)).body.code, "query.invalid");
   const user = await stage.realm.user({ role: "admin", scope: "own" });
   equal((await user.send("GET", LIST)).body.code, "permission.scope");
+});
+
+// The last one here: what is set of assets holds for the rest of the file.
+Deno.test("a stray of the contract that an operator names later is a deposit once it is rescanned", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const { anvil, realm } = stage;
+  await installToken(anvil, "USDC");
+  const contract = await deployToken(anvil, { symbol: "USDC.e", decimals: 6 });
+  const ramp = await stage.ramp("USDC");
+  const data = CALLS.encodeFunctionData("transfer", [ramp.address, 4n * USDC]);
+  const hash = await anvil.pool({ to: contract, data });
+  await stage.mine(3);
+  deepEqual((await straysOf(stage)).map((one) => [one.asset, one.hash]), [[null, hash]]);
+  deepEqual(await applyAssets({ USDC: { contract, symbol: "USDC.e" } }), []);
+  await stage.mine();
+  deepEqual(await stage.deposits(), []);
+  const wanted = { chain: "ETHEREUM", testnet: false, hash };
+  equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
+  await realm.drain();
+  deepEqual(await straysOf(stage), []);
+  await stage.mine();
+  equal((await stage.account(ramp.id)).balance.total, "4");
 });
 
 // deno-lint-ignore no-explicit-any
