@@ -17,7 +17,6 @@ import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
-import { RpcError } from "./chains/rpc.ts";
 import { type Head, settledHeight, type Transfer, type Watch } from "./chains/sight.ts";
 import { tokenFault } from "./token_facts.ts";
 
@@ -65,12 +64,7 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
   for (const code of codes) {
     const asset = findAsset(code);
     if (asset === null) continue;
-    const fault = takesDeposits(asset)
-      ? await tokenFault(bench, chain, asset).catch((error) => {
-        assertChains(error);
-        return `its contract could not be asked: ${error.message.slice(0, 200)}`;
-      })
-      : asset.reason!;
+    const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
     const error = (why: string) => trouble(SUSPENDED, why);
     if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
     else if (asset.contract !== null) {
@@ -85,7 +79,7 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
 
 /**
  * Reads transfers again before they count; those that moved or vanished wait for the next pass, and
- * so do those of a token that cannot be asked: it must not keep all others waiting.
+ * so do those of a token that answers nothing: it must not keep all others waiting.
  */
 async function prove(bench: Bench, chain: Chain, ripe: readonly PendingRow[]): Promise<Proof[]> {
   const proofs: Proof[] = [];
@@ -95,19 +89,15 @@ async function prove(bench: Bench, chain: Chain, ripe: readonly PendingRow[]): P
     for (const [at, check] of checks.entries()) {
       const { id: deposit, asset, block_hash } = some[at];
       if (check.status === "rejected") {
-        assertChains(check.reason);
-        bench.log("warn", "a deposit waits", { deposit, asset, error: check.reason });
+        const { reason } = check;
+        if (!(reason instanceof ChainError) || reason.fault !== "refused") throw reason;
+        bench.log("warn", "a deposit waits", { deposit, asset, error: reason });
       } else if (check.value?.transfer.block?.hash === block_hash) {
         proofs.push({ deposit: some[at], received: check.value.received });
       }
     }
   }
   return proofs;
-}
-
-/** Lets only pass what a node or a contract is to blame for. */
-function assertChains(error: unknown): asserts error is ChainError | RpcError {
-  if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
 }
 
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */

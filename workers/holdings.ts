@@ -17,7 +17,6 @@ import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers, WINDOW } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
-import { RpcError } from "./chains/rpc.ts";
 import type { Holding, Watch } from "./chains/sight.ts";
 
 /** Where balances are read. */
@@ -98,7 +97,7 @@ async function refreshKept(
       const rows = holdings.map((one, at) => ({ ...one, amount: `${amounts[at]}` }));
       await keep(bench, sight, rows);
     } catch (error) {
-      if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
+      if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
       bench.log("warn", "a token does not tell a balance", { ...sight.place, symbol, error });
     }
   }

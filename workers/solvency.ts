@@ -14,7 +14,6 @@ import { type ChainId, findAsset } from "../domain/assets.ts";
 import { concludeSolvency } from "../domain/solvency.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
-import { RpcError } from "./chains/rpc.ts";
 
 /** Balances asked for at once. */
 const AT_ONCE = 200;
@@ -25,7 +24,7 @@ export async function checkSolvency(bench: Bench): Promise<void> {
     try {
       await checkAsset(bench, ramped);
     } catch (error) {
-      if (!(error instanceof ChainError) && !(error instanceof RpcError)) throw error;
+      if (!(error instanceof ChainError)) throw error;
       bench.log("warn", "not compared", { asset: ramped.asset, error });
     }
   }

@@ -3,6 +3,7 @@ import { checkSolvency } from "../../workers/solvency.ts";
 import { rich } from "../support/anvil.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { deployToken } from "../support/tokens.ts";
 
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";
@@ -100,7 +101,11 @@ Deno.test("what cannot be deployed is refused", async () => {
 
 Deno.test("a token of another's making is registered only if its contract agrees", async () => {
   await using desk = await openDesk();
-  const contract = await foreignToken(desk);
+  const contract = await deployToken(desk.anvil, {
+    symbol: "FOREIGN",
+    decimals: 6,
+    supply: 1_000_000_000n,
+  });
   const wanted = {
     account: desk.ramp,
     symbol: "FOREIGN",
@@ -148,23 +153,6 @@ async function working(desk: Desk, answer: Promise<Answer>): Promise<Answer> {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return await done;
-}
-
-/** A contract made elsewhere: 6 places, 1000 in all. */
-async function foreignToken(desk: Desk): Promise<string> {
-  const { default: artefact } = await import("../../workers/chains/evm/token/Token.json", {
-    with: { type: "json" },
-  });
-  const { AbiCoder, getAddress } = await import("ethers");
-  const values = ["Foreign", "FOREIGN", 6, 1_000_000_000n];
-  const types = ["string", "string", "uint8", "uint256"];
-  const data = artefact.bytecode.Token + AbiCoder.defaultAbiCoder().encode(types, values).slice(2);
-  const hash = await desk.anvil.send({ data });
-  const receipt = await desk.anvil.rpc<{ contractAddress: string }>(
-    "eth_getTransactionReceipt",
-    hash,
-  );
-  return getAddress(receipt.contractAddress);
 }
 
 async function balanceOf(desk: Desk, contract: string, address: string): Promise<bigint> {

@@ -135,6 +135,11 @@ export function isMissingMethod({ code, message }: { code: number; message: stri
     /method.*(not|un)\s?(found|supported|available|exist)|does not exist/i.test(message);
 }
 
+/** Tells that a contract would not answer a call, as any node would say. */
+export function isRefusal({ code, message }: RpcError): boolean {
+  return code === 3 || /revert|invalid|out of gas|outofgas|stack/i.test(message);
+}
+
 /** Tells that a node no longer has the state of an old block. */
 export function isMissingState(error: RpcError): boolean {
   return NODE_FAULTS[1].test(error.message) || NODE_FAULTS[2].test(error.message);

@@ -13,6 +13,7 @@ import {
   big,
   bytes,
   isMissingState,
+  isRefusal,
   list,
   number,
   readLog,
@@ -100,8 +101,10 @@ export async function balancesAt(
     const at = height ?? number(await peer.call("eth_blockNumber", []), "a height");
     const answers = await peer.batch(holdings.map((one) => balanceQuestion(one, toHex(at))));
     const amounts = answers.map((answer, place) => {
-      if (answer instanceof RpcError) throw answer;
       const { contract } = holdings[place];
+      if (answer instanceof RpcError) {
+        throw contract !== null && isRefusal(answer) ? mute(contract) : answer;
+      }
       return contract === null ? big(answer, "a balance") : readNumber(bytes(answer)) ?? 0n;
     });
     return { height: at, amounts };
@@ -130,7 +133,7 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
     // Only old balances can be gone for good; then the log is all there is.
     const gone = answer === after || answer === before;
     if (gone && isMissingState(answer)) return { transfer, received: amount, proven: false };
-    throw answer;
+    throw gone && isRefusal(answer) ? mute(contract) : answer;
   }
   const [income, spent] = [sumOf(into), sumOf(out)];
   const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
@@ -139,6 +142,11 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
   // Several payments of a block share what is missing, each by its size.
   const left = income > short ? (amount * (income - short)) / income : 0n;
   return { transfer, received: left, proven: true };
+}
+
+/** No node is to blame, and none would answer otherwise. */
+function mute(contract: string | null): ChainError {
+  return new ChainError("refused", `the contract ${contract} does not tell balances`);
 }
 
 function logQuestion(block: Block, contract: string | null, topics: (string | null)[]): Call {

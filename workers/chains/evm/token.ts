@@ -8,7 +8,7 @@ import { RpcError } from "../rpc.ts";
 import type { TokenDetails } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { DETAIL_CALLS, readNumber, readText } from "./erc20.ts";
-import { bytes } from "./node.ts";
+import { bytes, isRefusal } from "./node.ts";
 
 /** What ERC-20 can state; more is nonsense. */
 const DECIMALS_MAX = 255n;
@@ -38,8 +38,6 @@ export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDet
 /** A contract may lack a call or revert; a node that fails is another matter. */
 function said(answer: unknown): string | null {
   if (!(answer instanceof RpcError)) return bytes(answer);
-  if (answer.code === 3 || /revert|invalid|out of gas|outofgas|stack/i.test(answer.message)) {
-    return null;
-  }
+  if (isRefusal(answer)) return null;
   throw new ChainError("unavailable", answer.message);
 }
