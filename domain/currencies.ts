@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type CurrencyRow, insertCurrency, insertIssue, type IssueRow } from "../db/currencies.ts";
 import type { Tx } from "../db/database.ts";
 import { brokenConstraint } from "../db/errors.ts";
+import { selectTokenBySymbol } from "../db/fungible_tokens.ts";
 import { openAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { findAsset } from "./assets.ts";
@@ -84,6 +85,7 @@ export async function createCurrency(
   if (findAsset(input.name) !== null || CURRENCIES.has(input.name) || RESERVED.has(input.name)) {
     throw new DomainError("currency.taken", "this name is the code of an asset or a currency");
   }
+  if (input.decimals === undefined) await assertNotDeployed(tx, input.name);
   const asset = { code: input.name, decimals, registered: null };
   const account = await openAccount(tx, actor, {
     type: "virtual",
@@ -113,6 +115,13 @@ export async function createCurrency(
   if (input.supply === "0") return { ...row, issues: [] };
   const issue = await issueInto(tx, actor, row, account.id, input.supply);
   return { ...row, issues: [issue] };
+}
+
+/** Whoever has deployed a token has paid for its name, and registers it when it is final. */
+async function assertNotDeployed(tx: Tx, name: string): Promise<void> {
+  const token = await selectTokenBySymbol(tx, name);
+  if (token === null || token.external) return;
+  throw new DomainError("currency.taken", "a token of this name has been deployed");
 }
 
 /** Puts new value of a currency into an account, against the world. */

@@ -310,6 +310,8 @@ async function deployed(
   const path = `/v1/fungible/token/${answer.body.id}`;
   const status = async () => (await admin.send("GET", path)).body.status;
   await mineUntil(stage, async () => await status() === "deployed");
+  const rival = await admin.send("POST", "/v1/currencies", { name: "GOLD_ETH" });
+  deepEqual([rival.status, rival.body.code], [409, "currency.taken"], "its name is paid for");
   const made = await admin.send("POST", REGISTER, { account: ramp.id, symbol: "GOLD" });
   equal(made.status, 201, made.text);
   await stage.mine();
