@@ -284,10 +284,26 @@ function readAssets(read: Reader): Readonly<Record<string, AssetSetting>> {
     read.faults.push('ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}');
     return {};
   }
+  for (const key of repeatedKeys(text)) read.faults.push(`ASSETS: ${key} is named twice`);
   for (const [code, setting] of Object.entries(given)) {
     for (const fault of faultsOfAsset(setting)) read.faults.push(`ASSETS: ${code}${fault}`);
   }
   return given as Record<string, AssetSetting>;
+}
+
+/** Lists the keys that an object of a JSON text has more than once; parsing keeps the last. */
+function repeatedKeys(text: string): string[] {
+  const open: Set<string>[] = [];
+  const repeated: string[] = [];
+  let last = "";
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
+    if (token === "{" || token === "[") open.push(new Set());
+    else if (token === "}" || token === "]") open.pop();
+    else if (token !== ":") last = JSON.parse(token);
+    else if (open.at(-1)!.has(last)) repeated.push(last);
+    else open.at(-1)!.add(last);
+  }
+  return repeated;
 }
 
 function faultsOfAsset(setting: unknown): string[] {

@@ -109,6 +109,13 @@ Deno.test("readConfig() names every fault of what is set of assets", () => {
       'ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}',
     ]);
   }
+  const twice =
+    '{"USDC": {"reason": "a: {\\"USDC\\": 1}", "state": "active", "state": "suspended"}, ' +
+    '"USDT": {"state": "active"}, "\\u0055SDC": {"state": "suspended"}}';
+  deepEqual(faultsOf({ ASSETS: twice }), [
+    "ASSETS: state is named twice",
+    "ASSETS: USDC is named twice",
+  ]);
   const set = {
     USDC: { state: "off", decimals: 6, reason: "" },
     USDT: "suspended",
