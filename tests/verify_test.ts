@@ -52,9 +52,10 @@ Deno.test("an auditor recomputes the chain from the API alone, and sees what was
       code: 0,
       text: `ok: 7 transactions recomputed\nhead 7:${head.hash}`,
     });
+    equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
     const third = (await realm.admin.send("GET", "/v1/transactions/chain?after=2&limit=1")).body[0];
     const part = await verify(...known, "--from", `3:${third.hash}`, "--expect", `7:${head.hash}`);
-    match(part.text, /^ok: 4 transactions recomputed/);
+    match(part.text, /^ok: 4 transactions recomputed\n1 more wait to be sealed\nhead 7:/);
     const other_ = await verify(...known, "--expect", `7:${"ab".repeat(32)}`);
     deepEqual(other_, { code: 1, text: "BROKEN at 7: not the head that was kept" });
     const late = await verify(...known, "--expect", `9:${head.hash}`);
