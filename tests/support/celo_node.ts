@@ -151,8 +151,7 @@ async function answer(state: State, question: Question): Promise<unknown> {
     error?: { code: number; message: string };
   };
   if (passed.error) throw new RogueError(passed.error.code, passed.error.message);
-  const result = translate(state, passed.result);
-  return result === null ? Response.json({ jsonrpc: "2.0", id: question.id, result }) : result;
+  return translate(state, passed.result);
 }
 
 /** Checks a transaction, and gives anvil the call and the fee. */

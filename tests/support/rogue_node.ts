@@ -122,6 +122,7 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
 export async function passOn(behind: string | null, question: Question): Promise<unknown> {
   if (behind === null) throw new RogueError(-32601, "Method not found");
   const headers = { "content-type": "application/json" };
-  const response = await fetch(behind, { method: "POST", headers, body: JSON.stringify(question) });
+  const body = JSON.stringify({ jsonrpc: "2.0", ...question });
+  const response = await fetch(behind, { method: "POST", headers, body });
   return await response.json();
 }
