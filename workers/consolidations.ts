@@ -1,10 +1,18 @@
-/** Whether the plan of a consolidation may be. @module */
+/** Which coins a consolidation is offered, and whether its plan may be. @module */
+import type { CoinRow } from "../db/coins.ts";
+import { lockSmallCoins, selectConsolidation, type SmallCoins } from "../db/consolidations.ts";
 import type { Tx } from "../db/database.ts";
 import { admitPlan } from "../domain/consolidation_settlement.ts";
 import type { OrderRow } from "../domain/orders.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Plan } from "./chains/order.ts";
+
+/** Locks the coins of a consolidation: no more than were told when it was asked for. */
+export async function lockGathered(tx: Tx, order: OrderRow, of: SmallCoins): Promise<CoinRow[]> {
+  const row = await selectConsolidation(tx, order.subject!);
+  return await lockSmallCoins(tx, of, row?.coins ?? 0);
+}
 
 /**
  * Notes what a consolidation comes to.

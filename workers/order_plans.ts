@@ -4,7 +4,6 @@
  * @module
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
-import { lockSmallCoins } from "../db/consolidations.ts";
 import type { Tx } from "../db/database.ts";
 import {
   insertCandidate,
@@ -27,7 +26,7 @@ import {
   writePlan,
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
-import { admitGathering } from "./consolidations.ts";
+import { admitGathering, lockGathered } from "./consolidations.ts";
 import type { OrderWork } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
 
@@ -157,7 +156,7 @@ export async function coinsFor(
   const settled = head - work.bench.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
   const rows = order.purpose === "consolidation"
-    ? await lockSmallCoins(tx, { ...of, cost: `${draft.fee.perInput}` }, COINS_MAX)
+    ? await lockGathered(tx, order, { ...of, cost: `${draft.fee.perInput}` })
     : await lockFreeCoins(tx, of, COINS_MAX);
   return rows.map((coin) => ({
     hash: coin.hash,

@@ -143,6 +143,24 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "no more coins are taken than were told, and so it costs no more",
+  ignore,
+  fn: async () => {
+    await using stage = await coinRamp(LITECOIN);
+    await stage.fund(COIN, COIN, COIN);
+    const { body: { estimate } } = await stage.consolidate({}, "?dry_run=true");
+    const made = await stage.consolidate({ max_fee: estimate });
+    equal(made.body.coins, 3);
+    const late = [COIN / 2n, COIN / 2n].map((amount) => ({ script: stage.script, amount }));
+    await stage.node.pay(late);
+    await stage.mine(3);
+    const done = await stage.finish(made.body.id);
+    deepEqual([done.status, done.coins, done.amount], ["DONE", 3, "2"]);
+    equal((await stage.coins()).length, 3);
+  },
+});
+
 /** Ten thousand coins of the ramp that are worth less than they cost; no node would pass them on. */
 async function bulkOfDust(stage: CoinRamp): Promise<void> {
   await stage.realm.command((tx) =>
