@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { COIN, type CoinDesk, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
+import { cancel, crashAt, pay, speedUp } from "../support/queue.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
 
@@ -15,7 +16,7 @@ Deno.test({
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
     const first = await pay(desk, one.address, "1", { fee: { speed: "slow" } });
     await desk.look();
-    equal((await hasten(desk, first)).status, 200);
+    equal((await speedUp(desk, first)).status, 200);
     await desk.look();
     equal((await unmade(desk)).length, 2, "change of either may come to be");
     const second = await pay(desk, other.address, "1");
@@ -44,7 +45,7 @@ Deno.test({
     const second = await pay(desk, other.address, "1");
     await desk.look();
     equal((await desk.node.rpc<string[]>("getrawmempool")).length, 2);
-    equal((await hasten(desk, first)).status, 200);
+    equal((await speedUp(desk, first)).status, 200);
     await desk.look();
     const [kept] = await ordersOf(desk, first);
     equal(kept.made, 1);
@@ -65,7 +66,7 @@ Deno.test({
       const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
       const first = await pay(desk, one.address, "1", { fee: { speed: "slow" } });
       await desk.look();
-      equal((await hasten(desk, first)).status, 200);
+      equal((await speedUp(desk, first)).status, 200);
       const second = await pay(desk, other.address, "0.5");
       await Promise.all([desk.look(), desk.look()]);
       const rows = await desk.ended([first, second]);
@@ -116,12 +117,12 @@ Deno.test({
     await using desk = await openCoinDesk(LITECOIN);
     await desk.fund(5n * COIN);
     const stopped = await pay(desk, (await newParty("LITECOIN")).address, "1");
-    await endAt(desk, "stored");
+    ok((await crashAt(desk, "stored")).done);
     equal((await unmade(desk)).length, 1);
     equal((await cancel(desk, stopped)).body.status, "CANCELED");
     deepEqual(await unmade(desk), []);
     const first = await pay(desk, (await newParty("LITECOIN")).address, "1");
-    await endAt(desk, "stored");
+    ok((await crashAt(desk, "stored")).done);
     const second = await pay(desk, (await newParty("LITECOIN")).address, "1");
     const [, { look, order }] = await rowsOf<{ order: string; look: number }>(
       desk.realm,
@@ -151,38 +152,6 @@ Deno.test({
     ok((await desk.withdrawal(id)).chain.hash);
   },
 });
-
-async function pay(
-  desk: CoinDesk,
-  to: string,
-  value: string,
-  more: Record<string, unknown> = {},
-): Promise<string> {
-  return await desk.withdraw(to, value, { source: { account: desk.ramp }, ...more });
-}
-
-async function hasten(desk: CoinDesk, id: string) {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
-}
-
-async function cancel(desk: CoinDesk, id: string) {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
-}
-
-/** Ends a worker at a step. */
-async function endAt(desk: CoinDesk, step: string): Promise<void> {
-  let reached = false;
-  try {
-    await desk.look((passed) => {
-      if (passed !== step) return;
-      reached = true;
-      throw new Error("the worker has ended");
-    });
-  } catch (error) {
-    if (!reached) throw error;
-  }
-  ok(reached);
-}
 
 /** Change that no block has shown. */
 async function unmade(desk: CoinDesk): Promise<unknown[]> {
