@@ -65,8 +65,9 @@ export async function sortArrivals(
     (await selectOwnTransactions(tx, place, transfers.map((one) => one.hash)))
       .map((sent) => [sent.hash, sent]),
   );
+  const tokens = transfers.some((one) => one.contract !== null);
   const kept = new Map(
-    (await selectKeptTokens(tx, place)).map((token) => [token.contract, token]),
+    (tokens ? await selectKeptTokens(tx, place) : []).map((token) => [token.contract, token]),
   );
   const { ids, at } = newIds(given.at, transfers.length);
   const deposits: SeenDeposit[] = [];
