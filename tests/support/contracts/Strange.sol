@@ -65,6 +65,28 @@ contract Taxed is Base {
     }
 }
 
+/// Re-enters itself before it has written down what it moved: one payment, and two logs of it.
+contract Reentrant is Base {
+    string public constant symbol = "USDC";
+    uint8 public constant decimals = 6;
+
+    function transfer(address to, uint256 value) external returns (bool) {
+        uint256 had = balanceOf[to];
+        uint256 held = balanceOf[msg.sender];
+        this.again(msg.sender, to, value);
+        balanceOf[msg.sender] = held - value;
+        balanceOf[to] = had + value;
+        emit Transfer(msg.sender, to, value);
+        return true;
+    }
+
+    function again(address from, address to, uint256 value) external {
+        require(msg.sender == address(this), "not you");
+        move(from, to, value, 0);
+        emit Transfer(from, to, value);
+    }
+}
+
 /// Old style: the name is bytes32, and there are 77 decimals.
 contract Old is Base {
     bytes32 public constant symbol = "MKR";
