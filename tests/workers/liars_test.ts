@@ -1,0 +1,89 @@
+/** Nodes that lag behind, are of another chain, or take their time, while something is withdrawn. */
+import { deepEqual, equal, match } from "node:assert/strict";
+import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { rowsOf } from "../support/realm.ts";
+import { type Rogue, startRogue } from "../support/rogue_node.ts";
+
+const ETHER = 10n ** 18n;
+const SEND = "eth_sendRawTransaction";
+
+async function rogueDesk(): Promise<{ desk: Desk; rogue: Rogue }> {
+  const made: Rogue[] = [];
+  const desk = await openDesk({
+    front: (url) => {
+      made.push(startRogue(url));
+      return made[0].url;
+    },
+  });
+  return { desk, rogue: made[0] };
+}
+
+Deno.test("a node that lags behind tells old nonces: none is taken twice, each is paid once", async () => {
+  const { desk, rogue } = await rogueDesk();
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const old = await desk.anvil.rpc("eth_getBlockByNumber", "latest", false);
+  equal((await desk.finish((await desk.withdraw("1")).body.id)).status, "DONE");
+  const { body: { id } } = await desk.withdraw("2");
+  rogue.trick = ({ method, params }) => {
+    if (method === "eth_getTransactionCount") return "0x0";
+    if (method === "eth_getTransactionReceipt") return null;
+    if (method === "eth_blockNumber") return (old as { number: string }).number;
+    if (method === "eth_getBlockByNumber" && params[0] === "latest") return old;
+  };
+  for (let round = 0; round < 3; round++) {
+    await desk.look();
+    await desk.anvil.mine();
+  }
+  equal((await desk.read(id)).status, "PROCESSING");
+  rogue.trick = () => undefined;
+  const done = await desk.finish(id);
+  deepEqual([done.status, done.chain.nonce], ["DONE", 1]);
+  await paid(desk, 3n, 2n);
+});
+
+Deno.test("a node that turns out to be of another chain is given nothing to send", async () => {
+  const { desk, rogue } = await rogueDesk();
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const { body: { id } } = await desk.withdraw("1");
+  // What stands behind its name was exchanged; it has answered nothing else since.
+  rogue.trick = ({ method }) => {
+    if (method === "eth_chainId") return "0x5";
+    return new Response("gone", { status: 502 });
+  };
+  await desk.look();
+  await desk.look();
+  equal((await desk.read(id)).status, "PROCESSING");
+  equal(rogue.asked.includes(SEND), false);
+  const [{ error }] = await rowsOf<{ error: string }>(desk.realm, "select error from orders");
+  match(error, /of chain 5, for ETHEREUM main it must be 1/);
+  rogue.trick = () => undefined;
+  equal((await desk.finish(id)).status, "DONE");
+  await paid(desk, 1n, 1n);
+});
+
+Deno.test("a node that is slow delays a withdrawal, and it is paid exactly once", async () => {
+  const { desk, rogue } = await rogueDesk();
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const { body: { id } } = await desk.withdraw("1");
+  rogue.trick = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    return undefined;
+  };
+  // Others look meanwhile, as processes do whose patience differs.
+  await Promise.all([desk.look(), desk.look(), desk.look()]);
+  equal((await desk.finish(id)).status, "DONE");
+  await paid(desk, 1n, 1n);
+});
+
+/** So many coins arrived outside, by so many transactions. */
+async function paid(desk: Desk, coins: bigint, transactions: bigint): Promise<void> {
+  const read = async (method: string, of: string) =>
+    BigInt(await desk.anvil.rpc<string>(method, of, "latest"));
+  deepEqual(
+    [await read("eth_getBalance", OUTSIDE), await read("eth_getTransactionCount", desk.address)],
+    [coins * ETHER, transactions],
+  );
+}
