@@ -70,9 +70,15 @@ Deno.test({
     }
     const more = await queue(desk, LITECOIN, 6);
     await Promise.all([desk.realm.drain(), desk.realm.drain()]);
-    await desk.ended([...queued.ids, ...more.ids]);
-    await paidOnce(desk, queued);
-    await paidOnce(desk, more);
+    const [late] = await Promise.all([
+      queue(desk, LITECOIN, 12),
+      ...Array.from({ length: 4 }, () => desk.look()),
+      desk.realm.drain(),
+    ]);
+    for (const one of [queued, more, late]) {
+      await desk.ended(one.ids);
+      await paidOnce(desk, one);
+    }
     await desk.agree();
   },
 });
