@@ -131,10 +131,3 @@ export async function selectSealed(db: Db, first: bigint, limit: number): Promis
     { prepare: true },
   );
 }
-
-/** Reads the ids of sealed transactions, from a number on. */
-export async function selectSealedIds(db: Db, first: bigint, limit: number): Promise<string[]> {
-  const rows = await db<{ transaction: string }[]>`
-    select transaction from seals where seq >= ${`${first}`} order by seq limit ${limit}`;
-  return rows.map((row) => row.transaction);
-}

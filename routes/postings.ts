@@ -13,6 +13,7 @@ import {
   TransactionChange,
 } from "../domain/postings.ts";
 import {
+  ChainLinkView,
   ChainPage,
   HeadView,
   readChain,
@@ -65,7 +66,7 @@ export const postingRoutes: readonly AnyRoute[] = [
     access: "user",
     query: ChainPage,
     status: 200,
-    answer: z.array(TransactionView),
+    answer: z.array(ChainLinkView),
     errors: ["permission.scope"],
     handle: (call) => query(call, (db) => readChain(db, call.actor, call.query)),
   }),
