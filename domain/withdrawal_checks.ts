@@ -1,7 +1,7 @@
 /** What is checked before value may leave, out of what workers last saw. @module */
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
-import type { Db, Tx } from "../db/database.ts";
 import { COINS_MAX, sumFreeCoins } from "../db/coins.ts";
+import type { Db, Tx } from "../db/database.ts";
 import { sumInFlight } from "../db/orders.ts";
 import { selectAddressOf } from "../db/ramps.ts";
 import { selectStopped } from "../db/solvency.ts";

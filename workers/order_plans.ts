@@ -176,7 +176,7 @@ function makePlan({ chain }: OrderWork, draft: Draft, stock: Stock): Plan {
     return chain.plan(draft, stock);
   } catch (error) {
     const many = error instanceof ChainError && error.fault === "insufficient" &&
-      stock.coins.length === COINS_MAX;
+      stock.coins.length === COINS_MAX && !error.message.includes("consolidate");
     if (!many) throw error;
     const why =
       `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;

@@ -60,7 +60,7 @@ async function matesOf(
   });
 }
 
-/** Gives null if they cannot be paid together, or one of them is not new any more. */
+/** Gives null if they cannot be paid together, or one of them is not what it was any more. */
 async function joinTogether(
   work: OrderWork,
   order: OrderRow,
@@ -75,7 +75,8 @@ async function joinTogether(
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
       const taken = members.every(({ id }) => id !== order.id);
       if (!taken) {
-        if (members.length < drafted.length) return null;
+        const asPriced = members.filter(({ speed }) => speed === order.speed);
+        if (asPriced.length < drafted.length) return null;
         if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
       return { order: await selectOrder(tx, order.id) };

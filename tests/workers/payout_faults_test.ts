@@ -120,6 +120,21 @@ Deno.test({
       const sizes = [[sizeOf(0)], [], [sizeOf(2)]];
       for (const [at, address] of to.entries()) deepEqual(await desk.held(address), sizes[at]);
     });
+    await t.step("hastened after the node priced them together", async () => {
+      const queued = await queue(desk, LITECOIN, 3, { fee: { speed: "slow" } });
+      let answer: Answer | null = null;
+      await desk.look(async (step) => {
+        if (step === "drafted") answer ??= await speedUp(desk, queued.ids[1]);
+      });
+      equal(answer!.status, 200);
+      const [{ carrier, speed }] = await rowsOf<{ carrier: string | null; speed: string }>(
+        desk.realm,
+        `select carrier, speed from orders where subject = '${queued.ids[1]}'`,
+      );
+      deepEqual([carrier, speed], [null, "fast"], "it does not leave at the slow rate");
+      await desk.ended(queued.ids);
+      await paidOnce(desk, queued);
+    });
     await t.step("too late once bytes may have left", async () => {
       const queued = await queue(desk, LITECOIN, 3);
       await desk.look();

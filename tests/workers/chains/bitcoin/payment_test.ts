@@ -255,3 +255,15 @@ Deno.test("10 000 small coins: a payment, and as many at once as fit a transacti
   failsAs("insufficient", () => plan("BITCOIN", draftOf("BITCOIN", [50_000_000n], 1_000n), coins));
   ok(performance.now() - start < 5_000, "it took too long");
 });
+
+Deno.test("what takes more coins than fit one transaction says so, and what helps", () => {
+  const coins = Array.from({ length: 700 }, (_, at) => coin(at, 100_000_000n));
+  throws(
+    () => plan("DOGECOIN", draftOf("DOGECOIN", [68_000_000_000n]), coins),
+    /no more than 641 fit one transaction: consolidate them/,
+  );
+  throws(
+    () => plan("DOGECOIN", draftOf("DOGECOIN", [80_000_000_000n]), coins),
+    /700 coins hold 70000000000 base units, 80000000000 and a fee are needed$/,
+  );
+});
