@@ -45,6 +45,7 @@ interface Holder {
   /** Nobody is let in any more: it makes room as soon as nobody uses it. */
   yielding: boolean;
   openedAt: number;
+  leftAt: number;
 }
 
 interface Waiter {
@@ -55,6 +56,7 @@ interface Waiter {
 
 interface State {
   total: number;
+  idleMs: number;
   free: number;
   /** Connections that are being given back. */
   coming: number;
@@ -67,10 +69,14 @@ interface State {
 /** So long a busy pool is left its connections while others wait. */
 const TENURE_MS = 250;
 const PATIENCE_MS = 20_000;
+/** What nobody has used for so long is given back unasked. */
+const IDLE_MS = 60_000;
+/** A pool takes at most this part of what is free. */
+const SHARE = 8;
 
 /** Makes a quota of so many connections. */
-export function openQuota(total: number): Quota {
-  const state: State = { total, free: total, coming: 0, open: new Set(), queue: [] };
+export function openQuota(total: number, idleMs = IDLE_MS): Quota {
+  const state: State = { total, idleMs, free: total, coming: 0, open: new Set(), queue: [] };
   return {
     admit(keeper) {
       const holder: Holder = {
@@ -80,6 +86,7 @@ export function openQuota(total: number): Quota {
         waiting: [],
         yielding: false,
         openedAt: 0,
+        leftAt: 0,
       };
       return { enter: () => enter(state, holder) };
     },
@@ -96,6 +103,7 @@ export function openQuota(total: number): Quota {
 }
 
 function enter(state: State, holder: Holder): Promise<() => void> {
+  retireIdle(state, holder);
   if (holder.permits > 0 && !holder.yielding) return Promise.resolve(use(state, holder));
   const { promise, resolve, reject } = Promise.withResolvers<() => void>();
   const waiter: Waiter = { resolve, reject, timer: setTimeout(giveUp, PATIENCE_MS) };
@@ -118,8 +126,9 @@ function use(state: State, holder: Holder): () => void {
     over = true;
     holder.uses--;
     if (holder.uses === 0) touch(state, holder);
-    const small = holder.permits < holder.keeper.max && hasPlenty(state, holder);
-    if (holder.uses === 0 && (holder.yielding || small)) giveWay(state, holder);
+    holder.leftAt = performance.now();
+    const cramped = sizeFor(state, holder) >= 2 * holder.permits;
+    if (holder.uses === 0 && (holder.yielding || cramped)) giveWay(state, holder);
     if (state.queue.length > 0) serve(state);
   };
 }
@@ -134,16 +143,16 @@ function queueUp(state: State, holder: Holder): void {
   if (holder.permits === 0 && !state.queue.includes(holder)) state.queue.push(holder);
 }
 
-/** Whether a pool may have all that it would like and half of the quota is still free. */
-function hasPlenty(state: State, { keeper, permits }: Holder): boolean {
-  return state.free + permits - keeper.max >= state.total / 2;
+/** What a pool may have: all that it would like while most is free, at last a single one. */
+function sizeFor(state: State, { keeper, permits }: Holder): number {
+  return Math.max(1, Math.min(keeper.max, Math.floor((state.free + permits) / SHARE)));
 }
 
 function serve(state: State): void {
   while (state.queue.length > 0 && state.free > 0) {
     const holder = state.queue.shift()!;
     if (holder.waiting.length === 0) continue;
-    const size = hasPlenty(state, holder) ? holder.keeper.max : 1;
+    const size = sizeFor(state, holder);
     state.free -= size;
     holder.permits = size;
     holder.openedAt = performance.now();
@@ -168,6 +177,15 @@ function makeRoom(state: State): void {
     if (holder.yielding) continue;
     holder.yielding = true;
     state.coming += holder.permits;
+  }
+}
+
+/** Has pools give back what nobody has used for long, but not the one that is about to be used. */
+function retireIdle(state: State, coming: Holder): void {
+  const since = performance.now() - state.idleMs;
+  for (const holder of state.open) {
+    if (holder.uses > 0 || holder.leftAt > since) return; // so are all that follow, or nearly
+    if (holder !== coming) giveWay(state, holder);
   }
 }
 

@@ -41,6 +41,8 @@ Deno.test("readConfig() names every fault at once and shows no secret", () => {
     MASTER_KEY: "hunter2",
     PORT: "99999",
     WORKERS: "perhaps",
+    DATABASE_CONNECTIONS: "9",
+    ETHEREUM_TIMEOUT_MS: "0",
     LOG_LEVEL: "loud",
     TOKEN_TTL_SECONDS: "0",
     ETHEREUM_RPC_URL: "ftp://user:hunter2@node",
@@ -49,8 +51,10 @@ Deno.test("readConfig() names every fault at once and shows no secret", () => {
   const named = faults.map((fault) => fault.split(" ")[0]).sort();
   deepEqual(named, [
     "BITCOIN_TESTNET_NETWORK",
+    "DATABASE_CONNECTIONS",
     "DATABASE_URL",
     "ETHEREUM_RPC_URL",
+    "ETHEREUM_TIMEOUT_MS",
     "LOG_LEVEL",
     "MASTER_KEY",
     "PLATFORM_KEY",

@@ -20,18 +20,26 @@ function keeper(quota: Quota, max: number) {
   return { told, enter: tenure.enter };
 }
 
-Deno.test("a pool gets what it would like while half of the quota is free, then one", async () => {
-  const quota = openQuota(10);
-  const pools = [1, 2, 3, 4, 5].map(() => keeper(quota, 4));
-  for (const pool of pools) await pool.enter();
-  deepEqual(pools.map(({ told }) => told), [
-    ["open 4"],
-    ["open 1"],
-    ["open 1"],
-    ["open 1"],
-    ["open 1"],
-  ]);
-  equal(quota.taken(), 8);
+Deno.test("a pool gets what it would like while most is free, at last a single connection", async () => {
+  const quota = openQuota(32);
+  const pools = Array.from({ length: 21 }, () => keeper(quota, 4));
+  const leaves = [];
+  for (const pool of pools) leaves.push(await pool.enter());
+  const sizes = pools.map(({ told }) => told.join());
+  deepEqual(sizes.slice(0, 8).map((size) => Number(size.slice(5))), [4, 3, 3, 2, 2, 2, 2, 1]);
+  deepEqual(sizes.slice(8), Array(13).fill("open 1"));
+  equal(quota.taken(), 32);
+});
+
+Deno.test("what nobody uses for long is given back", async () => {
+  const quota = openQuota(8, 0);
+  const pools = Array.from({ length: 7 }, () => keeper(quota, 4));
+  for (const pool of pools) (await pool.enter())();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const leave = await keeper(quota, 1).enter();
+  ok(pools.every(({ told }) => told.at(-1) === "close"), "all are closed");
+  equal(quota.taken(), 1);
+  leave();
 });
 
 Deno.test("whoever finds no room gets that of the pool that was unused for longest", async () => {

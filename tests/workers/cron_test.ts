@@ -1,5 +1,13 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { openChains } from "../../workers/chains/registry.ts";
 import { scheduleTicks } from "../../workers/cron.ts";
+import { startFollower } from "../../workers/follower.ts";
+import { startRunner } from "../../workers/runner.ts";
+import { openSigner } from "../../workers/signer.ts";
+import { startTimetable } from "../../workers/timetable.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
+
+const CRON = new URL("../../workers/cron.ts", import.meta.url);
 
 Deno.test("scheduleTicks() has the platform's cron drain, every minute, within its budget", async () => {
   const cron = Object.getOwnPropertyDescriptor(Deno, "cron");
@@ -23,4 +31,45 @@ Deno.test("scheduleTicks() has the platform's cron drain, every minute, within i
     if (cron === undefined) Reflect.deleteProperty(Deno, "cron");
     else Object.defineProperty(Deno, "cron", cron);
   }
+});
+
+Deno.test("the runtime's own cron takes the tick as it is asked for", async () => {
+  const code = `import { scheduleTicks } from ${JSON.stringify(CRON.href)};
+    console.log(scheduleTicks(() => Promise.resolve()));
+    setTimeout(() => Deno.exit(0), 200);`;
+  for (const [flags, answer] of [[["--unstable-cron"], "true"], [[], "false"]] as const) {
+    const { code: exit, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["eval", "--no-config", ...flags, "--ext=ts", code],
+      env: { NO_COLOR: "1" },
+    }).output();
+    const said = new TextDecoder();
+    deepEqual([exit, said.decode(stderr), said.decode(stdout).trim()], [0, "", answer]);
+  }
+});
+
+Deno.test("ticks that overlap do each thing once, and all come back", async () => {
+  await using realm = await testRealm();
+  const { config, log } = realm.services;
+  const { name } = await realm.currency("10");
+  for (let i = 0; i < 40; i++) {
+    await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name });
+  }
+  const chains = openChains(config.chains);
+  const signer = openSigner(config.masterKey!, Date.now);
+  const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 1000 };
+  const how = { loop: false, only: realm.id };
+  const workers = [
+    startTimetable({ ...options, rates: null }, how),
+    startFollower({ ...options, wake: () => {} }, how),
+    startRunner(options, how),
+  ];
+  const tick = () => Promise.all(workers.map((worker) => worker.drain(20_000)));
+  await Promise.all([tick(), tick(), tick()]);
+  const jobs = await rowsOf<{ state: string; attempts: number; n: number }>(
+    realm,
+    "select state, attempts, count(*)::integer as n from jobs group by state, attempts",
+  );
+  deepEqual(jobs.map((row) => ({ ...row })), [{ state: "done", attempts: 1, n: 40 }]);
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).body.seq, 1);
+  await Promise.all(workers.map((worker) => worker.stop()));
 });
