@@ -222,16 +222,7 @@ async function furnish(
     admin,
     operator: send(PLATFORM_KEY),
     nobody: send(null),
-    async neighbour() {
-      const { site, config } = services;
-      const other = await furnish(
-        services,
-        database,
-        await makeRealm(database, site.ladders, config, "unlimited"),
-      );
-      // What they share ends with the first.
-      return { ...other, [Symbol.asyncDispose]: () => Promise.resolve(other.leave()) };
-    },
+    neighbour: () => makeNeighbour(services, database),
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
     command: (work, gate = false) => serializable(pool, work, { gate }),
     async user(of = {}) {
@@ -274,6 +265,14 @@ async function furnish(
       await database.close();
     },
   };
+}
+
+/** Makes another realm in the process; what they share ends with the first. */
+async function makeNeighbour(services: Services, database: Database): Promise<TestRealm> {
+  const { site, config } = services;
+  const made = await makeRealm(database, site.ladders, config, "unlimited");
+  const realm = await furnish(services, database, made);
+  return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
 
 function anotherProcess(
