@@ -40,6 +40,8 @@ const REALMS_PAGE = 200;
 /** Longest that looks at some realms keep the next ones waiting. */
 const PATIENCE_MS = 3000;
 const HOUSEKEEPING_MS = 60_000;
+/** After a look that failed a realm is left alone for so long. */
+const REST_MS = 10_000;
 
 /** What the runner keeps in mind. */
 interface Floor {
@@ -56,6 +58,8 @@ interface Floor {
   /** What runs: visits, looks and attempts, by their names. */
   running: Map<string, Promise<void>>;
   housekeptAt: number;
+  /** Until when realms are left alone whose database is away. */
+  awayUntil: Map<string, number>;
   /** What ends the rests of those who wait for something to do. */
   resting: Set<() => void>;
 }
@@ -76,6 +80,7 @@ export function startRunner(
     reserved: 0,
     running: new Map(),
     housekeptAt: -Infinity,
+    awayUntil: new Map(),
     resting: new Set(),
   };
   async function loop(): Promise<void> {
@@ -177,12 +182,17 @@ async function lookAround(floor: Floor): Promise<void> {
 }
 
 async function look(floor: Floor, realm: RealmRow, housekeep: boolean): Promise<void> {
-  const watch = floor.shop.database.watch(placeOf(realm));
+  const { database, now } = floor.shop;
+  if (now() < (floor.awayUntil.get(realm.id) ?? 0)) return;
+  floor.awayUntil.set(realm.id, now() + REST_MS);
+  const watch = database.watch(placeOf(realm));
   if (housekeep) {
     await writing(watch, reapJobs);
     await writing(watch, deleteOldJobs);
   }
-  if (!await selectDue(watch)) return;
+  const due = await selectDue(watch);
+  floor.awayUntil.delete(realm.id);
+  if (!due) return;
   floor.realms.set(realm.id, realm);
   floor.woken.add(realm.id);
 }

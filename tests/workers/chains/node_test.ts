@@ -57,6 +57,23 @@ Deno.test("a node that is not there is unavailable, without saying its path or p
   });
 });
 
+Deno.test("of those who ask a silent node one waits for it, the others hear at once why it rests", async () => {
+  const node = startRogue(null);
+  const stall = node.stall();
+  const nodes = open([node], { timeoutMs: 300 });
+  await failsAs("unavailable", nodes.ask(ASK));
+  const kept = stall.kept.length;
+  const probe = failsAs("unavailable", nodes.ask(ASK));
+  const started = performance.now();
+  for (let i = 0; i < 20; i++) {
+    await rejects(nodes.ask(ASK), /gave no answer in 300 ms/);
+  }
+  ok(performance.now() - started < 300, "somebody waited");
+  await probe;
+  equal(stall.kept.length, kept + 1);
+  await node.abort();
+});
+
 Deno.test("user and password travel as basic authentication, not in the address", () => {
   const endpoint = endpointOf("http://me:p%40ss@node.test:8332/wallet");
   deepEqual(endpoint, {
