@@ -50,13 +50,14 @@ interface Holder {
 
 interface Waiter {
   resolve: (leave: () => void) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
   timer: ReturnType<typeof setTimeout>;
 }
 
 interface State {
   total: number;
   idleMs: number;
+  closed: boolean;
   free: number;
   /** Connections that are being given back. */
   coming: number;
@@ -76,7 +77,15 @@ const SHARE = 8;
 
 /** Makes a quota of so many connections. */
 export function openQuota(total: number, idleMs = IDLE_MS): Quota {
-  const state: State = { total, idleMs, free: total, coming: 0, open: new Set(), queue: [] };
+  const state: State = {
+    total,
+    idleMs,
+    closed: false,
+    free: total,
+    coming: 0,
+    open: new Set(),
+    queue: [],
+  };
   return {
     admit(keeper) {
       const holder: Holder = {
@@ -92,14 +101,20 @@ export function openQuota(total: number, idleMs = IDLE_MS): Quota {
     },
     taken: () => state.total - state.free,
     close() {
-      for (const { waiting } of state.queue.splice(0)) {
-        for (const { reject, timer } of waiting.splice(0)) {
-          clearTimeout(timer);
-          reject(new Contention("the pools are being closed"));
-        }
-      }
+      state.closed = true;
+      dismiss(state);
     },
   };
+}
+
+/** Sends those away who wait in line. */
+function dismiss(state: State): void {
+  for (const { waiting } of state.queue.splice(0)) {
+    for (const { reject, timer } of waiting.splice(0)) {
+      clearTimeout(timer);
+      reject(new Contention("the pools are closed"));
+    }
+  }
 }
 
 function enter(state: State, holder: Holder): Promise<() => void> {
@@ -149,20 +164,28 @@ function sizeFor(state: State, { keeper, permits }: Holder): number {
 }
 
 function serve(state: State): void {
+  if (state.closed) return dismiss(state);
   while (state.queue.length > 0 && state.free > 0) {
     const holder = state.queue.shift()!;
     if (holder.waiting.length === 0) continue;
-    const size = sizeFor(state, holder);
-    state.free -= size;
-    holder.permits = size;
-    holder.openedAt = performance.now();
-    holder.keeper.open(size);
-    for (const { resolve, timer } of holder.waiting.splice(0)) {
-      clearTimeout(timer);
-      resolve(use(state, holder));
+    const waiting = holder.waiting.splice(0);
+    for (const { timer } of waiting) clearTimeout(timer);
+    try {
+      open(state, holder);
+      for (const { resolve } of waiting) resolve(use(state, holder));
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
     }
   }
   if (state.queue.length > 0) makeRoom(state);
+}
+
+function open(state: State, holder: Holder): void {
+  const size = sizeFor(state, holder);
+  holder.keeper.open(size); // throws where nobody knows how to reach the database
+  state.free -= size;
+  holder.permits = size;
+  holder.openedAt = performance.now();
 }
 
 function makeRoom(state: State): void {

@@ -76,6 +76,20 @@ Deno.test("where all pools are in use, the one that was open for longest ends wh
   deepEqual(busy.told.slice(0, 3), ["open 1", "close", "open 1"]);
 });
 
+Deno.test("a pool that cannot be opened says why, and takes nothing", async () => {
+  const quota = openQuota(1);
+  const broken = quota.admit({
+    max: 1,
+    open: () => {
+      throw new TypeError("sealed under another key");
+    },
+    close: () => Promise.resolve(),
+  });
+  await rejects(broken.enter(), /another key/);
+  equal(quota.taken(), 0);
+  await keeper(quota, 1).enter();
+});
+
 Deno.test("a closed quota sends those away who wait", async () => {
   const quota = openQuota(1);
   await keeper(quota, 1).enter();
