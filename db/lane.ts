@@ -8,7 +8,6 @@
  * ids, or under a request's own key.
  * @module
  */
-import { setImmediate } from "node:timers";
 import type { Pool } from "./database.ts";
 import { codeOf, Contention, isContention, isDisconnect, isTimeout } from "./errors.ts";
 import { selectPosted } from "./ledger.ts";
@@ -109,7 +108,7 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
   function arm(): void {
     if (armed || flying) return;
     armed = true;
-    setImmediate(() => { // whatever this turn of the event loop brings rides along
+    queueMicrotask(() => { // what is posted in one go rides along; the rest while this one flies
       armed = false;
       void depart();
     });
