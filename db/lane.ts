@@ -22,11 +22,12 @@ import {
   LANE_STATEMENT,
   laneParameters,
   type Outcome,
+  outcomeOf,
   outcomesOf,
-  type Positions,
   positionsOf,
   SINGLE_CALL,
   singleParameters,
+  type SingleRow,
 } from "./moves.ts";
 import { gatedBegin, reading, using } from "./transaction.ts";
 
@@ -272,25 +273,18 @@ function isHopeless(error: unknown): boolean {
 async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {
   const moves = batch.map((item) => item.move);
   const at = batch[0].at;
+  const inOneMessage = pool.settings === "";
+  const single = inOneMessage ? singleParameters(moves, at) : null;
+  if (single !== null) {
+    const [row] = await pool.sql.unsafe<SingleRow[]>(SINGLE_CALL, single, PREPARED);
+    return [outcomeOf(moves[0], at, row)];
+  }
   const positions = positionsOf(moves);
-  const row = pool.settings === ""
-    ? await called(pool, moves, positions, at)
-    : await gated(pool, LANE_STATEMENT, laneParameters(moves, at, positions));
+  const parameters = laneParameters(moves, at, positions);
+  const row = inOneMessage
+    ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, PREPARED))[0]
+    : await gated(pool, LANE_STATEMENT, parameters);
   return outcomesOf(moves, positions, at, row);
-}
-
-/** Posts in one message. */
-async function called(
-  { sql }: Pool,
-  moves: readonly KeyedMove[],
-  positions: Positions,
-  at: number,
-): Promise<ApplyRow> {
-  const single = singleParameters(moves, at);
-  const [row] = single === null
-    ? await sql.unsafe<ApplyRow[]>(LANE_CALL, laneParameters(moves, at, positions), PREPARED)
-    : await sql.unsafe<ApplyRow[]>(SINGLE_CALL, single, PREPARED);
-  return row;
 }
 
 async function sendBulk(pool: Pool, bulk: Bulk, at: number): Promise<BulkOutcome> {

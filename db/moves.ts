@@ -119,8 +119,15 @@ export const LANE_CALL = `call ledger_lane_now(
 /** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
 export const SINGLE_CALL = `call ledger_single_now(
   $1::uuid, $2::uuid, $3::timestamptz, $4::uuid, $5::uuid, $6::uuid, $7::numeric, $8::uuid,
-  $9::text::boolean, $10::inet, $11::text::jsonb, $12::text::jsonb,
-  null, null, null, null, null, null, null)`;
+  $9::text::boolean, $10::inet, $11::text::jsonb, $12::text::jsonb, null, null, null)`;
+
+/** What {@link SINGLE_CALL} returns. */
+export interface SingleRow {
+  /** Totals and blocked amounts of source and destination, rate and value; "NULL" for none. */
+  posted: string[];
+  refused: string | null;
+  replay: Replay | null;
+}
 
 /**
  * The statement that posts a batch of one request. Through text, because the driver would write a
@@ -264,6 +271,26 @@ export function bulkParameters(
     ...placesOf(bulk.moves, positions),
     ...extrasOf(bulk.moves),
   ];
+}
+
+/** Reads how the only move of a batch ended. */
+export function outcomeOf(move: Move, at: number, row: SingleRow): Outcome {
+  if (row.replay !== null) return { replay: row.replay };
+  if (row.refused !== null) return { refused: row.refused };
+  const [sourceTotal, destinationTotal, sourceBlocked, destinationBlocked, rate, value] =
+    row.posted;
+  return {
+    posted: {
+      id: move.id,
+      at,
+      sourceTotal,
+      sourceBlocked: orNull(sourceBlocked),
+      destinationTotal,
+      destinationBlocked: orNull(destinationBlocked),
+      fiatRate: orNull(rate),
+      fiatValue: orNull(value),
+    },
+  };
 }
 
 /** Reads how each move of a batch ended. */

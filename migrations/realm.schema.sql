@@ -1296,24 +1296,24 @@ begin
   commit;
 end $procedure$;
 
-CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_at timestamp with time zone, IN p_id uuid, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_at timestamp with time zone, IN p_id uuid, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 declare
   plain boolean; s_total numeric; s_blocked numeric; s_seq bigint; d_total numeric; d_blocked numeric; d_seq bigint;
-  v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric;
+  v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
 begin
   commit;
   set transaction isolation level serializable;
   lock table ledger_gate in exclusive mode;
-  select s.total - p_amount, s.blocked, s.seq + 1, d.total + p_amount, case when not d.frozen then d.blocked end, d.seq + 1,
-      s.asset, s.testnet, s.currency, s.currency_places,
-      s.type <> 'system' and d.type <> 'system' and s.deleted_at is null and d.deleted_at is null
-        and s.enabled and d.enabled and s.active and d.active and not s.frozen and s.total - s.blocked >= p_amount
-        and s.asset = d.asset and s.testnet = d.testnet and scale(p_amount) <= s.decimals
-        and (p_any or s.owner = p_actor)
+  select x.total - p_amount, x.blocked, x.seq + 1, y.total + p_amount, case when not y.frozen then y.blocked end, y.seq + 1,
+      x.asset, x.testnet, x.currency, x.currency_places,
+      x.type <> 'system' and y.type <> 'system' and x.deleted_at is null and y.deleted_at is null
+        and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked >= p_amount
+        and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
+        and (p_any or x.owner = p_actor)
     into s_total, s_blocked, s_seq, d_total, d_blocked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
-    from accounts s, accounts d where s.id = p_source and d.id = p_destination and p_source <> p_destination;
+    from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain and p_key is not null then
     insert into idempotency (key, fingerprint, transaction, created_at) values (p_key, p_fingerprint, p_id, p_at)
       on conflict do nothing;
@@ -1334,22 +1334,16 @@ begin
       insert into transaction_data (transaction, data) values (p_id, p_data);
     end if;
     insert into ledger_commits (transactions) values (array[p_id]);
-    source_total := array[s_total]::text;
-    destination_total := array[d_total]::text;
-    blocked := (case when p_source < p_destination then array[s_blocked, d_blocked] else array[d_blocked, s_blocked] end)::text;
-    if rate is not null then
-      fiat_rate := array[rate]::text;
-      fiat_value := array[value]::text;
-    end if;
+    posted := array[s_total, d_total, s_blocked, d_blocked, rate, value]::text[];
   else
-    select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-        l.fiat_rate::text, l.fiat_value::text, l.replays
-      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
+    s := case when p_source <= p_destination then 1 else 2 end;
+    d := case when p_destination <= p_source then 1 else 2 end;
+    select array[l.source_total[1], l.destination_total[1], l.blocked[s], l.blocked[d], l.fiat_rate[1], l.fiat_value[1]]::text[],
+        l.refusals[1], l.replays -> '1'
+      into posted, refused, replay
       from ledger_lane(array[p_key], array[p_fingerprint], p_at,
-        case when p_source = p_destination then array[p_source]
-          else array[least(p_source, p_destination), greatest(p_source, p_destination)] end,
-        array[p_id], array[case when p_source <= p_destination then 1 else 2 end],
-        array[case when p_destination <= p_source then 1 else 2 end], array[p_amount],
+        case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
+        array[p_id], array[s], array[d], array[p_amount],
         array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
