@@ -27,6 +27,8 @@ interface Welcome {
   password: string;
 }
 
+const TRIES_MAX = 10;
+
 /** Starts the service with a few settings: where the node is, say. */
 export async function startInstallation(settings: Record<string, string>): Promise<Installation> {
   const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
@@ -87,14 +89,18 @@ async function call(
   body: Json | undefined,
   key: string,
 ): Promise<Answer> {
-  const response = await fetch(url, {
-    method,
-    headers: { "x-api-key": key, "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`${method} ${url}: ${JSON.stringify(answer)}`);
-  return answer;
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  for (let tries = 1;; tries++) {
+    const response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
+    const answer = await response.json();
+    if (response.ok) return answer;
+    const waitS = parseInt(response.headers.get("retry-after") ?? "", 10);
+    // Prices, say, that no worker has seen yet: the service tells when to ask again.
+    if (response.status !== 503 || !(waitS > 0) || tries === TRIES_MAX) {
+      throw new Error(`${method} ${url}: ${JSON.stringify(answer)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, waitS * 1000));
+  }
 }
 
 /** Waits for a text in an output, and keeps emptying it. */
