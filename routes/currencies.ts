@@ -1,6 +1,7 @@
 /** HTTP face of virtual currencies. @module */
 import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies.ts";
 import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currency_collection.ts";
+import { DryRun } from "../domain/entity.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
@@ -14,6 +15,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
     summary: "Create a virtual currency",
     description: "Makes an account that holds the initial supply, owned by the caller.",
     access: "user",
+    query: DryRun,
     body: NewCurrency,
     status: 201,
     answer: CurrencyView,
@@ -22,7 +24,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewCurrency(await createCurrency(tx, call.actor, call.body)),
-        { gate: true },
+        { gate: true, dryRun: call.query.dry_run },
       ),
   }),
   ...collectionRoutes({

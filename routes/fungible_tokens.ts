@@ -45,6 +45,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     description: "The answer has the transaction's hash if it was sent within 10 s; else it is " +
       "empty and shown later.",
     access: "user",
+    cost: "chain",
     body: NewToken,
     status: 201,
     answer: DeployedView,

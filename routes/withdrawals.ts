@@ -1,6 +1,6 @@
 /** HTTP face of withdrawals. @module */
 import { z } from "zod";
-import { FreeForm, Id, text } from "../domain/entity.ts";
+import { DryRun, FreeForm, Id, text } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { Estimate, estimateFee, Speed } from "../domain/fees.ts";
 import {
@@ -80,6 +80,8 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     description: "Value and fee leave the account at once; a worker sends them. " +
       "`status` tells how it ended, and if it failed both are given back.",
     access: "user",
+    cost: "chain",
+    query: DryRun,
     body: NewWithdrawal,
     status: 201,
     answer: WithdrawalView,
@@ -104,7 +106,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       return command(
         call,
         async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, input)),
-        { gate: true },
+        { gate: true, dryRun: call.query.dry_run },
       );
     },
   }),
@@ -140,6 +142,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     summary: "Have a withdrawal mined sooner",
     description: "Replaces what was sent: the same nonce, or the same coins, at a higher price.",
     access: "user",
+    cost: "chain",
     params: ById,
     body: z.strictObject({ speed: Speed }),
     status: 200,
@@ -165,6 +168,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     summary: "Cancel a withdrawal that was not sent yet",
     access: "user",
     params: ById,
+    query: DryRun,
     status: 200,
     answer: WithdrawalView,
     errors: [
@@ -177,7 +181,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewWithdrawal(await cancelWithdrawal(tx, call.actor, call.params.id)),
-        { gate: true },
+        { gate: true, dryRun: call.query.dry_run },
       ),
   }),
 ];
