@@ -51,8 +51,10 @@ export async function readBody(request: Request, max: number): Promise<string> {
   // Looking at the body's stream costs more than reading a body whose length is known.
   if (declared === "0" || (declared === null && request.body === null)) return "";
   const type = request.headers.get("content-type");
+  // A request that says nothing of a body may have one, or an empty stream in its place.
+  if (type === null && declared === null && await isEmpty(request.body!)) return "";
   if (type === null || !JSON_TYPE.test(type)) {
-    await request.body?.cancel();
+    if (!request.bodyUsed) await request.body?.cancel();
     throw new DomainError("request.media_type", "send JSON with content-type: application/json");
   }
   if (!/^(identity)?$/i.test(request.headers.get("content-encoding") ?? "")) {
@@ -65,6 +67,13 @@ export async function readBody(request: Request, max: number): Promise<string> {
   } catch {
     throw new DomainError("request.malformed", "the body is not UTF-8");
   }
+}
+
+async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
+  for await (const chunk of body) { // leaving the loop cancels the rest
+    if (chunk.byteLength > 0) return false;
+  }
+  return true;
 }
 
 async function readStream(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array> {
