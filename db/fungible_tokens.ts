@@ -122,13 +122,6 @@ export async function selectTokenOfCurrency(db: Db, name: string): Promise<Token
   return row ?? null;
 }
 
-/** Reads the token of an order that deploys. */
-export async function selectTokenOfOrder(db: Db, order: string): Promise<TokenRow | null> {
-  const [row] = await db<TokenRow[]>`
-    select ${columns(db)} from fungible_tokens where order_id = ${order}`;
-  return row ?? null;
-}
-
 /** Changes a token. */
 export async function updateToken(
   tx: Tx,

@@ -68,17 +68,6 @@ export async function selectRamp(db: Db, account: string): Promise<RampRow | nul
   return row ?? null;
 }
 
-/** Reads the ramps of a place that have no address yet. */
-export async function selectUnopenedRamps(
-  db: Db,
-  place: { chain: string; network: string },
-): Promise<RampRow[]> {
-  return await db<RampRow[]>`
-    select ${db(RAMP)} from ramps r
-    where chain = ${place.chain} and network = ${place.network} and next_index = 0
-    order by number`;
-}
-
 /** Lists the chains and networks that the realm has ramps or watched addresses on. */
 export async function selectPlaces(db: Db): Promise<{ chain: string; network: string }[]> {
   return await db<{ chain: string; network: string }[]>`

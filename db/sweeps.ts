@@ -108,16 +108,16 @@ export async function selectForgotten(
   of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ account: string }[]>`
-    select s.account from sweeps s
-    where s.chain = ${place.chain} and s.network = ${place.network}
-      and s.state in ('new', 'waiting', 'topped')
-      and coalesce(s.updated_at, s.created_at) < now() - make_interval(secs => ${of.seconds})
-    union
-    select d.account from deposits d join accounts a on a.id = d.account
-    where d.status = 'CONFIRMED' and d.sweep is null and d.chain = ${place.chain}
-      and d.network = ${place.network} and a.type = 'deposit' and a.total > 0
-      and d.updated_at < now() - make_interval(secs => ${of.seconds})
-    limit ${of.limit}`;
+    select w.account from (
+      select s.account, coalesce(s.updated_at, s.created_at) as since from sweeps s
+      where s.chain = ${place.chain} and s.network = ${place.network}
+        and s.state in ('new', 'waiting', 'topped')
+      union all
+      select d.account, d.updated_at from deposits d join accounts a on a.id = d.account
+      where d.status = 'CONFIRMED' and d.sweep is null and d.chain = ${place.chain}
+        and d.network = ${place.network} and a.type = 'deposit' and a.total > 0) w
+    where w.since < now() - make_interval(secs => ${of.seconds})
+    group by w.account order by min(w.since) limit ${of.limit}`;
   return rows.map((row) => row.account);
 }
 
@@ -154,11 +154,15 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
   return row ?? null;
 }
 
-/** Puts off the next look at sweeps that wait. */
+/** Puts off the next look at what waits, so that those behind it have their turn. */
 export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
+  const ids = `{${accounts.join(",")}}`;
   await tx`
-    update sweeps set updated_at = now() where state in ('new', 'waiting', 'topped')
-      and account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
+    update sweeps set updated_at = now()
+    where state in ('new', 'waiting', 'topped') and account = any (${ids}::text::uuid[])`;
+  await tx`
+    update deposits set updated_at = now()
+    where status = 'CONFIRMED' and sweep is null and account = any (${ids}::text::uuid[])`;
 }
 
 /** What there is to forward of a deposit account: in the ledger, and between which addresses. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { type AccountRow, selectAccounts } from "../db/accounts.ts";
-import type { Db, Tx } from "../db/database.ts";
+import type { Tx } from "../db/database.ts";
 import { selectAppAccounts } from "../db/deposit_apps.ts";
 import {
   type DepositRow,
@@ -13,17 +13,15 @@ import {
   markConfirmed,
   markDepositError,
   markOrphaned,
-  selectDeposit,
 } from "../db/deposits.ts";
 import { applyMoves } from "../db/ledger.ts";
 import type { Move } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
-import { isId, newIds } from "./ids.ts";
+import { newIds } from "./ids.ts";
 import { counterparty, refusal } from "./ledger.ts";
 import { fromUnits } from "./money.ts";
-import { assertMay, notFound } from "./permissions.ts";
 import { forwardLater } from "./sweeps.ts";
 
 export { type DepositRow } from "../db/deposits.ts";
@@ -171,16 +169,4 @@ async function giveUp(
   const error = why === null ? null : trouble("deposit.not_found", why);
   const orphaned = await markOrphaned(tx, row.id, { error, at: actor.at });
   await tellDeposit(tx, actor, "deposit.orphaned", orphaned);
-}
-
-/**
- * Finds a deposit that the actor may see.
- *
- * @throws {DomainError} deposit.not_found
- */
-export async function findDeposit(db: Db, actor: Actor, id: string): Promise<DepositRow> {
-  const row = isId(id) ? await selectDeposit(db, id) : null;
-  if (row === null) throw notFound("deposit.not_found");
-  assertMay(actor, "read", { owner: row.owner, what: "deposit.not_found" });
-  return row;
 }

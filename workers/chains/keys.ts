@@ -16,17 +16,6 @@ export interface AddressKey {
   readonly key: Uint8Array<ArrayBuffer>;
 }
 
-/** Makes a new BIP-39 phrase of 24 English words. */
-export async function newPhrase(): Promise<string> {
-  const { Mnemonic } = await import("ethers/wallet");
-  const entropy = crypto.getRandomValues(new Uint8Array(32));
-  try {
-    return Mnemonic.fromEntropy(entropy).phrase;
-  } finally {
-    wipe(entropy);
-  }
-}
-
 /**
  * Stretches a BIP-39 phrase into its 64-byte seed.
  *
