@@ -6,6 +6,8 @@ export interface AccountRow {
   id: string;
   total: string;
   blocked: string;
+  /** What came to addresses of others that are watched for it: part of the total, never available. */
+  linked: string;
   type: "virtual" | "ramp" | "deposit" | "system";
   asset: string;
   testnet: boolean;
@@ -33,6 +35,7 @@ const COLUMNS = [
   "id",
   "total",
   "blocked",
+  "linked",
   "type",
   "asset",
   "testnet",
@@ -59,7 +62,7 @@ const COLUMNS = [
 /** What a new account consists of; it starts empty. */
 export type NewAccountRow = Omit<
   AccountRow,
-  "total" | "blocked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system"
+  "total" | "blocked" | "linked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system"
 >;
 
 /** Adds an account. */

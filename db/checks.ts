@@ -74,8 +74,14 @@ export const CHECKS = {
     where a.blocked <> coalesce(b.sum, 0)`,
   /** No account but a system account is below what is blocked in it, or below zero. */
   "account.covered": `
-    select id as subject, blocked as expected, total as found from accounts
-    where (total < blocked and type <> 'system') or blocked < 0`,
+    select id as subject, blocked + linked as expected, total as found from accounts
+    where (total < blocked + linked and type <> 'system') or blocked < 0 or linked < 0`,
+  /** Linked is the sum of what was credited to a virtual account from a chain, and no other has any. */
+  "account.linked": `
+    select a.id as subject, coalesce(d.sum, 0) as expected, a.linked as found
+    from accounts a left join (select account, sum(credited) from deposits
+      where status = 'CONFIRMED' group by account) d on d.account = a.id and a.type = 'virtual'
+    where a.linked <> coalesce(d.sum, 0)`,
   /** The history of blocks and freezing ends with what is so now. */
   "account.state": `
     select a.id as subject, concat_ws(' ', a.blocked, a.frozen) as expected,
@@ -130,6 +136,23 @@ export const CHECKS = {
     union all select e.account || ' ' || e.seq, '0', coalesce(e.blocked::text, 'frozen')
       from entries e where e.blocked is distinct from 0
         and not exists (select 1 from account_states s where s.account = e.account)`,
+  /** What an entry says was linked is the sum of the deposits up to it. */
+  "entry.linked": `
+    select account || ' ' || seq as subject, expected, linked as found
+    from (select e.account, e.seq, e.linked, nullif(sum(case when t.type = 'deposit'
+          and t.destination = e.account then t.amount else 0 end)
+        over (partition by e.account order by e.seq), 0) as expected
+      from entries e join transactions t on t.id = e.transaction
+      join accounts a on a.id = e.account where a.linked <> 0) q
+    where expected is distinct from linked
+    union all select e.account || ' ' || e.seq, null, e.linked
+      from entries e join accounts a on a.id = e.account
+      where e.linked is not null and a.linked = 0`,
+  /** A deposit at an address of ours is not credited to an account that it would be linked to. */
+  "deposit.address": `
+    select d.id as subject, o.account as expected, d.account as found
+    from deposits d join addresses o using (chain, network, address)
+    join accounts a on a.id = d.account where a.type = 'virtual'`,
   /** Balances of all accounts of an asset sum to zero. */
   "asset.sum": `
     select asset || case when testnet then ' (testnet)' else '' end as subject, 0 as expected,

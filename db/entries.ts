@@ -10,7 +10,7 @@ export interface EntryRow {
   amount: string;
   /** The account's total after it. */
   balance: string;
-  /** What was blocked then; null while the account was frozen. */
+  /** What was held back then, blocked or linked; null while the account was frozen. */
   blocked: string | null;
   counterparty: string;
   reference: string | null;
@@ -23,6 +23,7 @@ export interface PastBalanceRow {
   seq: string;
   total: string;
   blocked: string;
+  linked: string;
   frozen: boolean;
 }
 
@@ -33,7 +34,8 @@ export async function selectEntries(
   part: { first: bigint; last: bigint; descending: boolean; limit: number },
 ): Promise<EntryRow[]> {
   return await db<EntryRow[]>`
-    select e.seq, e.transaction, t.type, e.amount, e.balance, e.blocked, t.reference, t.created_at,
+    select e.seq, e.transaction, t.type, e.amount, e.balance,
+      e.blocked + coalesce(e.linked, 0) as blocked, t.reference, t.created_at,
       case when t.source = e.account then t.destination else t.source end as counterparty
     from entries e join transactions t on t.id = e.transaction
     where e.account = ${account} and e.seq between ${`${part.first}`} and ${`${part.last}`}
@@ -52,6 +54,7 @@ export async function selectPastBalance(
 ): Promise<PastBalanceRow> {
   const [row] = await db<PastBalanceRow[]>`
     select b.seq, coalesce(e.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
+      coalesce(e.linked, 0) as linked,
       coalesce(s.frozen, false) as frozen
     from entry_before(${account}, ${at.bound}) b(seq)
     left join entries e on e.account = ${account} and e.seq = b.seq

@@ -63,6 +63,7 @@ export interface TransactionRow {
   address_data: Record<string, unknown> | null;
   reverts: string | null;
   source_total: string;
+  /** Held back: open blocks and linked value; null while the account was frozen. */
   source_blocked: string | null;
   destination_total: string;
   destination_blocked: string | null;
@@ -83,14 +84,14 @@ export async function selectTransactions(db: Db, ids: string[]): Promise<Transac
       t.address_data, t.reverts, t.owner, t.created_at, d.data, d.updated_at,
       s.owner as source_owner,
       s.holder as source_holder, e.owner as destination_owner, e.holder as destination_holder,
-      se.balance as source_total, se.blocked as source_blocked,
-      de.balance as destination_total, de.blocked as destination_blocked
+      se.balance as source_total, se.held as source_blocked,
+      de.balance as destination_total, de.held as destination_blocked
     from transactions t
     join accounts s on s.id = t.source
     join accounts e on e.id = t.destination
-    cross join lateral (select x.balance, x.blocked from entries x
+    cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
       where x.account = t.source and x.seq = t.source_seq offset 0) se
-    cross join lateral (select x.balance, x.blocked from entries x
+    cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
       where x.account = t.destination and x.seq = t.destination_seq offset 0) de
     left join transaction_data d on d.transaction = t.id
     left join seals q on q.transaction = t.id

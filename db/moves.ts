@@ -64,7 +64,10 @@ export type Outcome =
   | { refused: string }
   | { replay: Replay };
 
-/** A posted move's figures. Balances are after the move; blocked is null for a frozen account. */
+/**
+ * A posted move's figures. Balances are after the move; blocked is what is held back, open blocks and
+ * linked value, and null for a frozen account.
+ */
 export interface Posted {
   id: string;
   at: number;
@@ -123,7 +126,7 @@ export const SINGLE_CALL = `call ledger_single_now(
 
 /** What {@link SINGLE_CALL} returns. */
 export interface SingleRow {
-  /** Totals and blocked amounts of source and destination, rate and value; "NULL" for none. */
+  /** Totals and held back amounts of source and destination, rate and value; "NULL" for none. */
   posted: string[];
   refused: string | null;
   replay: Replay | null;

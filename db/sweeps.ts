@@ -185,7 +185,7 @@ export interface ForwardRow extends PlaceKey {
 export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
   const [row] = await db<ForwardRow[]>`
     select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
-      t.contract as token, a.total - a.blocked as free, d.address as from_address,
+      t.contract as token, a.total - a.blocked - a.linked as free, d.address as from_address,
       r.address as to_address
     from accounts a join addresses d on d.account = a.id
       join addresses r on r.account = d.ramp

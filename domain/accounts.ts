@@ -20,7 +20,7 @@ import { emit } from "./events.ts";
 import { AccountingCurrency } from "./identities.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
-import { DecimalText, subtract, trim } from "./money.ts";
+import { add, compare, DecimalText, subtract, trim } from "./money.ts";
 import { assertMay, assertMayAssign, notFound } from "./permissions.ts";
 import { type ChainSettings, placeFor } from "./places.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
@@ -59,6 +59,9 @@ export const AccountView = z.object({
   balance: z.object({
     total: DecimalText,
     available: DecimalText,
+    linked: DecimalText.optional().meta({
+      description: "The part that came to linked external addresses: never available; unless 0.",
+    }),
     assets: DecimalText.optional(),
     gas: DecimalText.optional(),
   }),
@@ -201,9 +204,17 @@ export function assertAccount(
   assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
 }
 
-/** What may leave an account: nothing while it is frozen. */
-export function availableOf(account: Pick<AccountRow, "total" | "blocked" | "frozen">): string {
-  return account.frozen ? "0" : subtract(account.total, account.blocked);
+/** What may leave an account: nothing while it is frozen, and linked value never. */
+export function availableOf(
+  account: Pick<AccountRow, "total" | "blocked" | "linked" | "frozen">,
+): string {
+  if (account.frozen) return "0";
+  return subtract(account.total, add(account.blocked, account.linked));
+}
+
+/** Shows linked value where there is some. */
+export function viewLinked({ linked }: Pick<AccountRow, "linked">): { linked?: string } {
+  return compare(linked, "0") === 0 ? {} : { linked: trim(linked) };
 }
 
 /** What an account shows of the chain: its address, and what it holds there in whole units. */
@@ -233,6 +244,7 @@ export function viewAccount(
     balance: {
       total: trim(row.total),
       available: availableOf(row),
+      ...viewLinked(row),
       ...(chain === undefined ? {} : { assets: chain.assets }),
       ...(chain?.gas === undefined ? {} : { gas: chain.gas }),
     },

@@ -12,13 +12,13 @@ import {
   selectEntries,
   selectPastBalance,
 } from "../db/entries.ts";
-import { availableOf, findAccount } from "./accounts.ts";
+import { availableOf, findAccount, viewLinked } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { Timestamp } from "./entity.ts";
 import { invalidQuery } from "./filter.ts";
 import { idBound } from "./ids.ts";
 import { type Page, pageOf, parsePage } from "./listing.ts";
-import { compare, DecimalText, subtract, trim } from "./money.ts";
+import { add, compare, DecimalText, subtract, trim } from "./money.ts";
 
 /** An entry as shown. */
 export const EntryView = z.object({
@@ -54,6 +54,7 @@ export const BalanceAtView = z.object({
   at: z.number().int(),
   total: DecimalText,
   available: DecimalText,
+  linked: DecimalText.optional(),
 }).meta({ id: "BalanceAt" });
 
 /** Which part of an account's history a statement tells, and how. */
@@ -65,7 +66,11 @@ export const StatementOf = z.strictObject({
 /** Which part of an account's history a statement tells, and how. */
 export type StatementOf = z.infer<typeof StatementOf>;
 
-const Balance = z.object({ total: DecimalText, available: DecimalText });
+const Balance = z.object({
+  total: DecimalText,
+  available: DecimalText,
+  linked: DecimalText.optional(),
+});
 /** A statement as JSON. */
 export const StatementView = z.object({
   account: z.string(),
@@ -145,7 +150,8 @@ export async function balanceAt(
   const { id, asset } = account;
   if (input.at === undefined) {
     const total = trim(account.total);
-    return { account: id, asset, at: actor.at, total, available: availableOf(account) };
+    const balance = { total, available: availableOf(account), ...viewLinked(account) };
+    return { account: id, asset, at: actor.at, ...balance };
   }
   return { account: id, asset, at: input.at, ...viewPast(await pastOf(db, id, input.at)) };
 }
@@ -233,10 +239,10 @@ async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceR
   return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
 }
 
-function viewPast(row: PastBalanceRow): { total: string; available: string } {
-  const free = subtract(row.total, row.blocked);
+function viewPast(row: PastBalanceRow): { total: string; available: string; linked?: string } {
+  const free = subtract(row.total, add(row.blocked, row.linked));
   const none = row.frozen || compare(free, "0") < 0;
-  return { total: trim(row.total), available: none ? "0" : free };
+  return { total: trim(row.total), available: none ? "0" : free, ...viewLinked(row) };
 }
 
 function viewEntry(row: EntryRow): Record<string, unknown> {

@@ -8,6 +8,7 @@ create table accounts (
   id uuid primary key,
   total numeric not null default 0,
   blocked numeric not null default 0,
+  linked numeric not null default 0,
   seq bigint not null default 0,
   type text not null check (type in ('virtual', 'ramp', 'deposit', 'system')),
   asset text not null,
@@ -31,7 +32,8 @@ create table accounts (
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint accounts_blocked check (blocked >= 0),
-  constraint accounts_covered check (total >= blocked or type = 'system'),
+  constraint accounts_linked check (linked = 0 or (linked > 0 and type = 'virtual')),
+  constraint accounts_covered check (total >= blocked + linked or type = 'system'),
   constraint accounts_scale check (scale(trim_scale(total)) <= decimals),
   constraint accounts_system check ((type = 'system') = (system is not null)),
   constraint accounts_held check (type = 'system' or (holder is not null and owner is not null))
@@ -43,8 +45,18 @@ create unique index accounts_default on accounts (holder, asset, testnet)
 create unique index accounts_counterparty on accounts (asset, testnet, system)
   where type = 'system';
 comment on column accounts.total is 'Balance in whole units of the asset; changed by ledger_apply alone.';
-comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked.';
+comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked and linked.';
+comment on column accounts.linked is
+  'What arrived at addresses of others that are watched for the account: shown, never available, and it only grows.';
 comment on column accounts.seq is 'Number of the account''s last entry.';
+
+-- The ledger's own updates name this column only for deposits at linked addresses.
+create function keep_linked() returns trigger language plpgsql as $$
+begin
+  raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+end $$;
+create trigger accounts_linked_stays before update of linked on accounts
+  for each row when (new.linked < old.linked) execute function keep_linked();
 
 create table aliases (
   id uuid primary key,

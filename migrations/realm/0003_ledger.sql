@@ -48,10 +48,12 @@ create table entries (
   amount numeric not null check (amount <> 0),
   balance numeric not null,
   blocked numeric check (blocked >= 0),
+  linked numeric check (linked > 0),
   primary key (account, seq)
 );
 comment on column entries.balance is 'The account''s total after this entry.';
 comment on column entries.blocked is 'The sum of the account''s open blocks at this entry; null while it was frozen: nothing was available.';
+comment on column entries.linked is 'The part of the balance that came to linked addresses, which is never available; null for none.';
 
 create table ledger_commits (
   id bigint generated always as identity primary key,
@@ -101,7 +103,9 @@ $$;
 -- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in.
 -- p_atomic: one refusal refuses all, and nothing is written.
 -- p_more holds what few moves have: conditions, reverts, address_data.
--- refusals is null where all went well, else per move null or why not.
+-- A deposit in a virtual account came to an address that is linked to it, and counts as linked.
+-- refusals is null where all went well, else per move null or why not. blocked: per account what is
+-- held back, open blocks and linked value, after all moves; null while it is frozen.
 create function ledger_apply(
   p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamptz, p_go boolean[],
   p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
@@ -114,6 +118,7 @@ declare
   n integer := cardinality(p_amount);
   go boolean[] := coalesce(p_go, array_fill(true, array[n]));
   v_total numeric[]; v_free numeric[]; v_number bigint[]; v_before bigint[]; v_state integer[];
+  v_linked numeric[]; v_blocked numeric[]; v_watches boolean[]; entry_linked numeric[];
   v_asset text[]; v_testnet boolean[]; v_owner uuid[]; v_bound boolean[]; v_places integer[];
   v_currency text[]; v_money_places integer[];
   source_seq bigint[] := array_fill(null::bigint, array[n]);
@@ -126,20 +131,26 @@ begin
   end if;
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
-  select array_agg(x.total), array_agg(x.total - x.blocked),
-      array_agg(case when not x.frozen then x.blocked end), array_agg(x.seq),
+  select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
+      array_agg(case when not x.frozen then x.blocked end),
+      array_agg(case when not x.frozen then x.blocked + x.linked end), array_agg(x.seq),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
       array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
       array_agg(case when x.id is null or x.deleted_at is not null then 4
         when x.type = 'system' then case when p_system then 0 else 5 end
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
-    into v_total, v_free, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
     from (select y.* from unnest(p_ids) with ordinality u(id, ord)
-      left join lateral (select i.id, i.total, i.blocked, i.seq, i.asset, i.testnet, i.owner, i.type,
+      left join lateral (select i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
           i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
         from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
   v_before := v_number;
+  if p_type = 'deposit' then
+    v_watches := array(select a.type = 'virtual' from unnest(p_ids) with ordinality u(id, ord)
+      left join accounts a on a.id = u.id order by u.ord);
+    entry_linked := array_fill(null::numeric, array[2 * n]);
+  end if;
   if array_remove(p_reference, null) <> '{}' then
     known := array(select t.reference from transactions t where t.reference = any (p_reference));
   end if;
@@ -180,6 +191,10 @@ begin
     v_free[d] := v_free[d] + a; v_total[d] := v_total[d] + a; v_number[d] := v_number[d] + 1;
     source_total[k] := v_total[s]; destination_total[k] := v_total[d];
     source_seq[k] := v_number[s]; destination_seq[k] := v_number[d];
+    if v_watches[d] then
+      v_free[d] := v_free[d] - a; v_linked[d] := coalesce(v_linked[d], 0) + a; blocked[d] := blocked[d] + a;
+      entry_linked[n + k] := v_linked[d];
+    end if;
     if p_reference[k] is not null then known := known || p_reference[k]; end if;
     if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
       rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
@@ -196,6 +211,10 @@ begin
   update accounts x set total = q.total, seq = q.seq
     from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
     where x.id = q.id and q.seq <> q.before;
+  if true = any (v_watches) then
+    update accounts x set linked = q.linked from unnest(p_ids, v_linked) q(id, linked)
+      where x.id = q.id and q.linked <> x.linked;
+  end if;
   insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
       asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
@@ -205,8 +224,9 @@ begin
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
       q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
     where q.go;
-  insert into entries (account, seq, transaction, amount, balance, blocked)
-    select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, blocked[q.a]
+  insert into entries (account, seq, transaction, amount, balance, blocked, linked)
+    select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
+      coalesce(entry_linked[q.ord], v_linked[q.a])
     from unnest(p_id || p_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
       source_total || destination_total, go || go) with ordinality q(id, a, seq, amount, total, go, ord)
     where q.go;
@@ -290,19 +310,21 @@ create procedure ledger_single_now(
   inout posted text[], inout refused text, inout replay jsonb
 ) language plpgsql as $$
 declare
-  plain boolean; s_total numeric; s_blocked numeric; s_seq bigint; d_total numeric; d_blocked numeric; d_seq bigint;
+  plain boolean; s_total numeric; s_blocked numeric; s_linked numeric; s_seq bigint;
+  d_total numeric; d_blocked numeric; d_linked numeric; d_seq bigint;
   v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
 begin
   commit;
   set transaction isolation level serializable;
   lock table ledger_gate in exclusive mode;
-  select x.total - p_amount, x.blocked, x.seq + 1, y.total + p_amount, case when not y.frozen then y.blocked end, y.seq + 1,
+  select x.total - p_amount, x.blocked, nullif(x.linked, 0), x.seq + 1,
+      y.total + p_amount, case when not y.frozen then y.blocked end, nullif(y.linked, 0), y.seq + 1,
       x.asset, x.testnet, x.currency, x.currency_places,
       x.type <> 'system' and y.type <> 'system' and x.deleted_at is null and y.deleted_at is null
-        and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked >= p_amount
+        and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)
-    into s_total, s_blocked, s_seq, d_total, d_blocked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
+    into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain and p_key is not null then
     insert into idempotency (key, fingerprint, transaction, created_at) values (p_key, p_fingerprint, p_id, p_at)
@@ -318,13 +340,15 @@ begin
         asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
       values (p_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
         v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal, p_at);
-    insert into entries (account, seq, transaction, amount, balance, blocked)
-      values (p_source, s_seq, p_id, -p_amount, s_total, s_blocked), (p_destination, d_seq, p_id, p_amount, d_total, d_blocked);
+    insert into entries (account, seq, transaction, amount, balance, blocked, linked)
+      values (p_source, s_seq, p_id, -p_amount, s_total, s_blocked, s_linked),
+        (p_destination, d_seq, p_id, p_amount, d_total, d_blocked, d_linked);
     if p_data is not null then
       insert into transaction_data (transaction, data) values (p_id, p_data);
     end if;
     insert into ledger_commits (transactions) values (array[p_id]);
-    posted := array[s_total, d_total, s_blocked, d_blocked, rate, value]::text[];
+    posted := array[s_total, d_total, s_blocked + coalesce(s_linked, 0), d_blocked + coalesce(d_linked, 0),
+      rate, value]::text[];
   else
     s := case when p_source <= p_destination then 1 else 2 end;
     d := case when p_destination <= p_source then 1 else 2 end;

@@ -52,6 +52,13 @@ const DEPOSIT = (transaction: string, credited: string) => `
     credited, transaction, created_at)
   select gen_random_uuid(), 'ETHEREUM', 'testnet', gen_random_uuid(), 0, destination, '0x', asset, 10.5,
     'CONFIRMED', ${credited}, ${transaction}, now() from transactions where id = ${AT(2)}`;
+/** The address of that deposit as one of our own. */
+const RAMP = `insert into ramps (account, chain, network, number, created_at)
+  select id, 'ETHEREUM', 'testnet', 0, now() from accounts limit 1`;
+const ADDRESS =
+  `insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
+    created_at)
+  select gen_random_uuid(), account, account, chain, network, '0x', 0, 'ETH', now() from ramps`;
 /** A withdrawal under way that says it took an amount along transaction 2. */
 const WITHDRAWAL = (transaction: string, charged: string) => `
   insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, value, amount,
@@ -91,6 +98,15 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "alter table accounts drop constraint accounts_covered",
     `update accounts set blocked = total + 1 where id = ${GOLD}`,
   ],
+  ["account.linked", `update accounts set linked = 1 where id = ${GOLD}`],
+  ["account.linked", DEPOSIT("gen_random_uuid()", "10.5")],
+  ["entry.linked", `update entries set linked = 1 where account = ${GOLD} and seq = 2`],
+  [
+    "entry.linked",
+    `update accounts set linked = 1 where id = ${GOLD}`,
+    `update entries set linked = 1 where account = ${GOLD}`,
+  ],
+  ["deposit.address", DEPOSIT("gen_random_uuid()", "10.5"), RAMP, ADDRESS],
   ["account.state", `delete from account_states where account = ${GOLD}`],
   ["account.state", `update accounts set frozen = true where id = ${GOLD}`],
   [

@@ -40,7 +40,8 @@ export const LAWS: Readonly<Record<string, string>> = {
     where balance <> before + amount or seq <> last + 1`,
   "nothing but a system account is ever below zero": `
     select e.account, e.seq from entries e join accounts a on a.id = e.account
-    where a.type <> 'system' and (e.balance < 0 or e.blocked > e.balance)`,
+    where a.type <> 'system' and (e.balance < 0
+      or e.blocked + coalesce(e.linked, 0) > e.balance)`,
   "blocked is the sum of the open blocks": `
     select a.id from accounts a
     left join blocks b on b.account = a.id and b.status = 'OPEN'
@@ -49,7 +50,8 @@ export const LAWS: Readonly<Record<string, string>> = {
     select id from blocks where status = 'EXPIRED'
       and (expires_at is null or closed_at < expires_at)`,
   "available is never below zero": `
-    select id from accounts where type <> 'system' and (blocked < 0 or total < blocked)`,
+    select id from accounts where type <> 'system' and (blocked < 0
+      or total < blocked + linked)`,
   "what is captured went where its transaction says": `
     select b.id from blocks b left join transactions t on t.id = b.transaction
     where b.status = 'CAPTURED' and (t.id is null or t.type <> 'capture'

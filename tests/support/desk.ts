@@ -192,6 +192,8 @@ export async function credit(realm: TestRealm, account: string, amount: string):
   await serializable(realm.pool, async (tx) => {
     const asset = { code: row.asset, decimals, testnet };
     const source = await counterparty(tx, actor, "world", asset);
-    await postMove(tx, actor, { type: "deposit", source, destination: account, amount });
+    // From the chain to a virtual account comes linked value alone.
+    const type = row.type === "virtual" ? "forward" : "deposit";
+    await postMove(tx, actor, { type, source, destination: account, amount });
   }, { gate: true });
 }
