@@ -17,6 +17,8 @@ export const EVENT_TYPES = [
   "message.updated",
   "persons.sync.finished",
   "solvency.drift",
+  "stop.set",
+  "stop.lifted",
 ] as const;
 
 /** The type of an event. */

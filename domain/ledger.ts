@@ -163,6 +163,8 @@ export function refusal(why: string, visible: boolean): DomainError {
         "balance.insufficient",
         "the available balance does not cover the amount",
       );
+    case "stopped":
+      return new DomainError("stop.active", "a stop is in force: nothing of this kind moves now");
     case "reference":
       return new DomainError("reference.taken", "another transaction carries this reference");
     default:

@@ -804,6 +804,36 @@ constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
 granted: delete, insert, select, update
 
+table stops (
+  id uuid not null
+  what text not null
+  asset text
+  chain text
+  chain_assets text[]
+  account uuid
+  user_id uuid
+  destination text
+  destinations text[]
+  reason text not null
+  owner uuid
+  lifted_by uuid
+  lifted_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint stops_asset_check CHECK (((length(asset) >= 1) AND (length(asset) <= 40)))
+constraint stops_chain CHECK (((chain IS NULL) = (chain_assets IS NULL)))
+constraint stops_destination CHECK (((destination IS NULL) = (destinations IS NULL)))
+constraint stops_destination_check CHECK (((length(destination) >= 1) AND (length(destination) <= 200)))
+constraint stops_lifted CHECK (((lifted_by IS NULL) OR (lifted_at IS NOT NULL)))
+constraint stops_pkey PRIMARY KEY (id)
+constraint stops_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+constraint stops_what_check CHECK ((what = ANY (ARRAY['moves'::text, 'signing'::text])))
+CREATE INDEX stops_active ON stops USING btree (what) WHERE (lifted_at IS NULL)
+CREATE INDEX stops_owner ON stops USING btree (owner, id)
+CREATE TRIGGER stops_keep BEFORE UPDATE ON stops FOR EACH ROW EXECUTE FUNCTION keep_stop()
+CREATE TRIGGER stops_stay BEFORE DELETE OR TRUNCATE ON stops FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select, update
+
 table strays (
   id uuid not null
   chain text not null
@@ -1114,6 +1144,18 @@ begin
   raise exception 'linked value does not become available' using errcode = 'restrict_violation';
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_stop()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.lifted_at is not null or (to_jsonb(new) - 'lifted_at' - 'lifted_by')
+    is distinct from (to_jsonb(old) - 'lifted_at' - 'lifted_by') then
+    raise exception 'a stop is lifted once and otherwise stays as it is' using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamp with time zone, p_go boolean[], p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[])
  RETURNS record
  LANGUAGE plpgsql
@@ -1128,7 +1170,7 @@ declare
   v_currency text[]; v_money_places integer[];
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
-  known text[]; m jsonb; s integer; d integer; a numeric; why text;
+  known text[]; stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
 begin
   if current_setting('transaction_isolation') <> 'serializable' then
@@ -1156,6 +1198,9 @@ begin
       left join accounts a on a.id = u.id order by u.ord);
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
+  if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then
+    stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
+  end if;
   if array_remove(p_reference, null) <> '{}' then
     known := array(select t.reference from transactions t where t.reference = any (p_reference));
   end if;
@@ -1166,7 +1211,7 @@ begin
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
-      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) then
+      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
       why := null;
     else
       why := case
@@ -1174,6 +1219,7 @@ begin
         when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
         when v_state[d] >= 4 then 'destination.not_found'
         when s = d then 'same_account'
+        when stopped[k] then 'stopped'
         when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
         when scale(a) > v_places[s] and scale(trim_scale(a)) > v_places[s] then 'scale'
         when v_state[s] = 3 then 'source.not_enabled' when v_state[d] = 3 then 'destination.not_enabled'
@@ -1343,6 +1389,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)
+        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain and p_key is not null then
@@ -1436,6 +1483,25 @@ begin
   if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
   return r;
 end $function$;
+
+CREATE OR REPLACE FUNCTION stopped_moves(p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
+ RETURNS boolean[]
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select array_agg(exists (select from stops z where z.what = 'moves' and z.lifted_at is null
+      and (z.asset is null or z.asset = s.asset)
+      and (z.chain is null or s.asset = any (z.chain_assets) or exists (select from fungible_tokens t
+        join currencies c on c.id = t.currency where t.chain = z.chain and c.name = s.asset))
+      and (z.account is null or z.account in (s.id, d.id))
+      and (z.user_id is null or z.user_id in (q.actor, s.owner))
+      and (z.destination is null or d.id::text = any (z.destinations)
+        or exists (select from addresses x where x.account = d.id and x.address = any (z.destinations))
+        or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
+          and x.address = any (z.destinations)))) order by q.ord)
+  from unnest(p_source, p_destination, p_actor) with ordinality q(source, destination, actor, ord)
+    left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
+$function$;
 
 CREATE OR REPLACE FUNCTION tally_change()
  RETURNS trigger

@@ -3,6 +3,6 @@
 grant usage on schema :schema to :role;
 grant select, insert, update, delete on all tables in schema :schema to :role;
 revoke update, delete, truncate on transactions, entries, audit, currency_issues, account_states, seals from :role;
-revoke delete, truncate on blocks from :role;
+revoke delete, truncate on blocks, stops from :role;
 revoke insert, update, delete on migrations from :role;
 grant execute on all functions in schema :schema to :role;

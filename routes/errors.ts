@@ -120,6 +120,7 @@ export const PROBLEMS = {
   "person.not_found": kind(404, "Person not found", "There is no such person."),
   "company.not_found": kind(404, "Company not found", "There is no such company."),
   "rate.not_found": kind(404, "Rate not found", "No such rate is known."),
+  "stop.not_found": kind(404, "Stop not found", "There is no such stop."),
   "problem.not_found": kind(404, "Problem not found", "There is no problem of this code."),
   "route.not_found": kind(404, "Route not found", "No route has this path. See /docs."),
   "method.not_allowed": kind(
@@ -247,6 +248,11 @@ export const PROBLEMS = {
   ),
   "entity.deleted": kind(409, "Deleted", "It was deleted; undelete it first."),
   "version.conflict": kind(409, "Version conflict", "It was changed meanwhile; read it again."),
+  "stop.active": kind(
+    409,
+    "Stopped",
+    "An emergency stop is in force for this. It passes when a realm administrator lifts it.",
+  ),
   "idempotency.key_reused": kind(
     422,
     "Idempotency key reused",

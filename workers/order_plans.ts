@@ -15,6 +15,7 @@ import {
   takeNonce,
   updateOrder,
 } from "../db/orders.ts";
+import { reading } from "../db/transaction.ts";
 import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
@@ -27,7 +28,8 @@ import {
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
-import type { OrderWork } from "./order_work.ts";
+import { noteHold, signingHold } from "../domain/signing_holds.ts";
+import { assertMaySign, type OrderWork } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
 
 /** What was asked of the node before a plan is made. */
@@ -62,6 +64,7 @@ export async function planOrder(
     const planned = await work.bench.step(async (tx) => {
       const current = await lockOrder(tx, order.id);
       if (current === null || current.state !== "new") return current;
+      await assertMaySign(tx, current);
       const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
       await assertFunded(tx, current, survey, plan);
       return await keepPlan(work, tx, current, plan, survey.head);
@@ -71,15 +74,20 @@ export async function planOrder(
   } catch (error) {
     // Coins are gathered while that is cheap and makes sense, or not at all.
     const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
-      error.fault === "unavailable";
+      error.fault === "unavailable" || error.fault === "held";
     if (waits) throw error;
     return { refused: error.message };
   }
 }
 
-/** Plans a replacement of what was sent last. What cannot be replaced stays as it is. */
+/**
+ * Plans a replacement of what was sent last. What cannot be replaced stays as it is; a replacement is
+ * signed anew, so that it waits where nothing may be signed.
+ */
 export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
   const { bench, chain, crossing } = work;
+  const held = await reading(bench.pool, (db) => signingHold(db, order));
+  if (held !== null) return await bench.step((tx) => noteHold(tx, bench.actor, order.id, held));
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
     const survey = await surveyFor(work, order);

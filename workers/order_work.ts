@@ -1,5 +1,6 @@
 /** What the sender works with, and how what is planned gets its signature. @module */
 import { insertChange } from "../db/coins.ts";
+import type { Db } from "../db/database.ts";
 import {
   lockOrder,
   markSigned,
@@ -10,9 +11,10 @@ import {
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
-import { type CandidateRow, isOpen, type OrderRow } from "../domain/orders.ts";
+import { type CandidateRow, isOpen, type OrderRow, undoPayout } from "../domain/orders.ts";
+import { noteHold, signingHold } from "../domain/signing_holds.ts";
 import type { Bench } from "./bench.ts";
-import type { Chain } from "./chains/chain.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "./chains/order.ts";
 import type { ChainPlace } from "./chains/registry.ts";
 
@@ -43,21 +45,38 @@ export interface OrderWork {
 }
 
 /**
- * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins.
+ * Refuses to go on with an order that may not be signed now.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertMaySign(db: Db, order: OrderRow): Promise<void> {
+  const held = await signingHold(db, order);
+  if (held !== null) throw new ChainError("held", held);
+}
+
+/**
+ * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins. What
+ * holds the order is asked before, and again behind the ledger's gate when the bytes are stored, so
+ * that nothing is signed once a stop or a freeze was answered.
  *
  * @returns the order as it is then; null if it has ended meanwhile
+ * @throws {ChainError} `held`
  */
 export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
   const { bench, crossing } = work;
   const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
   if (pending === undefined) return order;
+  const held = await reading(bench.pool, (db) => signingHold(db, order));
+  if (held !== null) return await holdBack(work, order, held);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await crossing("signed");
   const stored = await bench.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return null;
+    const stopped = await signingHold(tx, current);
+    if (stopped !== null) return stopped;
     const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
       hash: signed.hash,
       raw: signed.raw,
@@ -80,9 +99,28 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
     }
     if (current.state !== "planned") return current;
     return await updateOrder(tx, order.id, { state: "signed", hash: signed.hash });
-  });
+  }, { gate: true });
+  if (typeof stored === "string") return await holdBack(work, order, stored);
   await crossing("stored");
   return stored ?? await reading(bench.pool, (db) => selectOrder(db, order.id));
+}
+
+/**
+ * Leaves an order unsigned. A payout is undone, so that it holds up only those whose payment may not
+ * leave; a replacement waits beside what was sent, which goes on being followed.
+ */
+async function holdBack(
+  { bench }: OrderWork,
+  order: OrderRow,
+  reason: string,
+): Promise<OrderRow | null> {
+  if (order.state !== "planned") {
+    return await bench.step((tx) => noteHold(tx, bench.actor, order.id, reason));
+  }
+  const undone = order.purpose === "payout" &&
+    await bench.step((tx) => undoPayout(tx, bench.actor, order.id));
+  if (undone) return null;
+  throw new ChainError("held", reason);
 }
 
 async function sign({ bench, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {

@@ -9,6 +9,7 @@ import { lockOrder, selectOrder } from "../db/orders.ts";
 import { joinOrders, lockNewOrders, selectMates } from "../db/payouts.ts";
 import { reading } from "../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
+import { signingHolds } from "../domain/signing_holds.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "./chains/order.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./order_plans.ts";
@@ -48,7 +49,11 @@ async function matesOf(
   order: OrderRow,
   most: number,
 ): Promise<OrderRow[]> {
-  const waiting = await reading(bench.pool, (db) => selectMates(db, order, most));
+  const waiting = await reading(bench.pool, async (db) => {
+    const mates = await selectMates(db, order, most);
+    const held = await signingHolds(db, mates);
+    return mates.filter(({ id }) => !held.has(id));
+  });
   if (waiting.length === 0) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender };
   const free = await reading(bench.pool, (db) => sumFreeCoins(db, of, COINS_MAX));
@@ -77,6 +82,7 @@ async function joinTogether(
       if (!taken) {
         const asPriced = members.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
+        if ((await signingHolds(tx, members)).size > 0) return null;
         if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
       return { order: await selectOrder(tx, order.id) };

@@ -27,13 +27,20 @@ import {
   renewOrder,
   reviveOrders,
 } from "../domain/orders.ts";
+import { noteHold } from "../domain/signing_holds.ts";
 import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
 import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
-import { type Crossing, type OrderWork, signedOf, signPending } from "./order_work.ts";
+import {
+  assertMaySign,
+  type Crossing,
+  type OrderWork,
+  signedOf,
+  signPending,
+} from "./order_work.ts";
 import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
@@ -80,7 +87,11 @@ async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<
     return await carryOn({ bench, chain, place, crossing }, order);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    await bench.step((tx) => updateOrder(tx, order.id, { error: error.message.slice(0, 500) }));
+    await bench.step((tx) =>
+      error.fault === "held"
+        ? noteHold(tx, bench.actor, order.id, error.message)
+        : updateOrder(tx, order.id, { error: error.message.slice(0, 500) })
+    );
     bench.log("warn", "order waits", { order: order.id, fault: error.fault, error });
     return WAIT_MS;
   }
@@ -89,6 +100,7 @@ async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<
 async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
   let order: OrderRow | null = given;
   if (order.state === "new") {
+    await reading(work.bench.pool, (db) => assertMaySign(db, given));
     const planned = await planPayout(work, order) ?? await planOrder(work, order);
     if ("refused" in planned) {
       return await finish(work, order, "failed", { error: planned.refused });

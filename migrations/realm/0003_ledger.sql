@@ -123,7 +123,7 @@ declare
   v_currency text[]; v_money_places integer[];
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
-  known text[]; m jsonb; s integer; d integer; a numeric; why text;
+  known text[]; stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
 begin
   if current_setting('transaction_isolation') <> 'serializable' then
@@ -151,6 +151,9 @@ begin
       left join accounts a on a.id = u.id order by u.ord);
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
+  if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then
+    stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
+  end if;
   if array_remove(p_reference, null) <> '{}' then
     known := array(select t.reference from transactions t where t.reference = any (p_reference));
   end if;
@@ -161,7 +164,7 @@ begin
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
-      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) then
+      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
       why := null;
     else
       why := case
@@ -169,6 +172,7 @@ begin
         when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
         when v_state[d] >= 4 then 'destination.not_found'
         when s = d then 'same_account'
+        when stopped[k] then 'stopped'
         when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
         when scale(a) > v_places[s] and scale(trim_scale(a)) > v_places[s] then 'scale'
         when v_state[s] = 3 then 'source.not_enabled' when v_state[d] = 3 then 'destination.not_enabled'
@@ -324,6 +328,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)
+        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain and p_key is not null then

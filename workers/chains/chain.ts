@@ -125,6 +125,7 @@ export type ChainFault =
   | "wrong_chain" // the node is of another chain or network
   | "refused" // the order cannot work as it stands
   | "insufficient" // too little is there
+  | "held" // a stop, a freeze or the like keeps it from being signed
   | "unsupported"; // this chain has no such thing
 
 /** A failure with a fault that the code above can act on. Messages hold no keys and no credentials. */

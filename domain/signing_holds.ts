@@ -1,0 +1,70 @@
+/**
+ * What keeps a worker from signing an order: stops, frozen accounts, suspended assets, insolvency. It
+ * is asked when an order is planned and again when its bytes are stored; an order that is held waits,
+ * and goes on when nothing holds it any more, or is canceled. What is signed goes on being sent.
+ * @module
+ */
+import type { Db, Tx } from "../db/database.ts";
+import { lockOrder, updateOrder } from "../db/orders.ts";
+import { selectCarried } from "../db/payouts.ts";
+import { selectSigning, type SigningRow } from "../db/stops.ts";
+import { selectWithdrawal, updateWithdrawal } from "../db/withdrawals.ts";
+import type { Actor } from "./actor.ts";
+import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
+import { isOpen, type OrderRow } from "./orders.ts";
+import { announce } from "./withdrawal_settlement.ts";
+
+/**
+ * Says why an order may not be signed now; null if it may. A payout is held where one of the
+ * withdrawals that it pays is.
+ */
+export async function signingHold(db: Db, order: OrderRow): Promise<string | null> {
+  const orders = order.purpose === "payout" ? await selectCarried(db, order.id) : [order];
+  const [held] = (await signingHolds(db, orders)).values();
+  return held ?? null;
+}
+
+/** Says which of some orders may not be signed now, and why: by their ids. */
+export async function signingHolds(
+  db: Db,
+  orders: readonly OrderRow[],
+): Promise<Map<string, string>> {
+  if (orders.length === 0) return new Map();
+  const named = orders.map(({ id, chain }) => ({ id, coin: nativeAsset(chain as ChainId).code }));
+  const rows = await selectSigning(db, named);
+  return new Map(rows.flatMap((row) => {
+    const reason = reasonOf(row);
+    return reason === null ? [] : [[row.id, reason] as const];
+  }));
+}
+
+function reasonOf(row: SigningRow): string | null {
+  if (row.stop !== null) return `stop ${row.stop} is in force: nothing is signed`;
+  if (row.frozen !== null) return `the ${row.frozen} is frozen`;
+  const asset = row.asset === null ? null : findAsset(row.asset);
+  const suspended = asset !== null &&
+    (row.purpose === "withdrawal" ? !takesWithdrawals(asset) : asset.state === "suspended");
+  if (suspended) return `${asset.code} is suspended: ${asset.reason ?? "by the operator"}`;
+  if (!row.insolvent) return null;
+  return `less of ${row.asset} is on the chain than is owed: withdrawals wait for the operator`;
+}
+
+/** Writes down why an order waits, and tells its withdrawal's user. Gives the order as it is now. */
+export async function noteHold(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  reason: string,
+): Promise<OrderRow | null> {
+  const order = await lockOrder(tx, id);
+  if (order === null || !isOpen(order)) return order;
+  const noted = await updateOrder(tx, order.id, { error: reason.slice(0, 500) });
+  if (order.purpose !== "withdrawal" || order.subject === null) return noted;
+  const row = await selectWithdrawal(tx, order.subject);
+  if (row === null || row.status !== "PROCESSING") return noted;
+  const last = row.history.at(-1);
+  if (last?.event === "waiting" && last.reason === reason) return noted;
+  const entry = { at: actor.at, event: "waiting", reason };
+  await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
+  return noted;
+}
