@@ -164,6 +164,15 @@ export async function markActive(tx: Tx, id: string, active: boolean, now: numbe
     update accounts set active = ${active}, updated_at = ${now} where id = ${id} and active <> ${active}`;
 }
 
+/** What keeps an account from being deleted. */
+export type AccountTie = "balance" | "withdrawal" | "sweep" | "deposit" | "forward";
+
+/** Tells what keeps an account from being deleted; null where nothing does. */
+export async function selectAccountTie(db: Db, id: string): Promise<AccountTie | null> {
+  const [row] = await db<{ tie: AccountTie | null }[]>`select account_ties(${id}) as tie`;
+  return row.tie;
+}
+
 /** Reads the balance of an asset's counterparty; 0 where it has none yet. */
 export async function selectSystemTotal(
   db: Db,

@@ -112,7 +112,8 @@ export const CHECKS = {
   "entry.blocked": `
     with recursive walk as (
       select a.account, e.seq, e.blocked, s.at, s.id
-      from (select distinct account from account_states) a
+      from (select distinct s.account from account_states s join accounts x
+        on x.id = s.account and x.type <> 'deposit') a
       cross join lateral (select x.seq, x.blocked from entries x
         where x.account = a.account order by x.seq limit 1) e
       left join lateral (
@@ -134,8 +135,19 @@ export const CHECKS = {
     select account || ' ' || seq as subject, null as expected, coalesce(blocked::text, 'frozen')
       as found from walk where id is null
     union all select e.account || ' ' || e.seq, '0', coalesce(e.blocked::text, 'frozen')
-      from entries e where e.blocked is distinct from 0
-        and not exists (select 1 from account_states s where s.account = e.account)`,
+      from entries e join accounts x on x.id = e.account and x.type <> 'deposit'
+      where e.blocked is distinct from 0
+        and not exists (select 1 from account_states s where s.account = e.account)
+    union all select e.account || ' ' || e.seq, 'nothing available', e.blocked::text
+      from entries e join accounts x on x.id = e.account
+      where x.type = 'deposit' and e.blocked is not null`,
+  /** Only the service moves value through a deposit account: in by a deposit, out by a sweep. */
+  "transaction.deposit_account": `
+    select t.id as subject, case when s.type = 'deposit' then 'forward or fee' else 'deposit' end
+      as expected, t.type as found
+    from transactions t join accounts s on s.id = t.source join accounts d on d.id = t.destination
+    where (s.type = 'deposit' and t.type not in ('forward', 'fee'))
+      or (d.type = 'deposit' and t.type <> 'deposit')`,
   /** What an entry says was linked is the sum of the deposits up to it. */
   "entry.linked": `
     select account || ' ' || seq as subject, expected, linked as found

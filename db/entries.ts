@@ -10,7 +10,7 @@ export interface EntryRow {
   amount: string;
   /** The account's total after it. */
   balance: string;
-  /** What was held back then, blocked or linked; null while the account was frozen. */
+  /** What was held back then, blocked or linked; null where nothing was available: frozen, or deposit account. */
   blocked: string | null;
   counterparty: string;
   reference: string | null;

@@ -56,7 +56,10 @@ export async function deleteExternalAddress(
   return rows.length > 0;
 }
 
-/** Finds the accounts that addresses belong to: assigned ones, and those that serve an account. */
+/**
+ * Finds the accounts that value sent to addresses reaches: assigned ones, those served, and else the
+ * ramp, since a deposit account keeps nothing.
+ */
 export async function selectAssigned(
   db: Db,
   addresses: readonly string[],
@@ -66,6 +69,6 @@ export async function selectAssigned(
     select address, account from external_addresses
     where deleted_at is null and address in (select jsonb_array_elements_text(${given}::text::jsonb))
     union all
-    select address, coalesce(serves, account) from addresses
+    select address, coalesce(serves, ramp) from addresses
     where address in (select jsonb_array_elements_text(${given}::text::jsonb))`;
 }

@@ -51,6 +51,6 @@ export async function selectDefaultAccount(
   const [row] = await db<{ id: string }[]>`
     select id from accounts
     where holder = ${of.holder} and asset = ${of.asset} and testnet = ${of.testnet}
-      and is_default and deleted_at is null`;
+      and is_default and type = 'virtual' and deleted_at is null`;
   return row?.id ?? null;
 }

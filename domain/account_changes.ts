@@ -2,17 +2,20 @@
 import { z } from "zod";
 import {
   type AccountRow,
+  type AccountTie,
   clearDefault,
   markActive,
   markFrozen,
   selectAccount,
   selectAccounts,
+  selectAccountTie,
   updateAccount,
 } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
-import { selectIdentities } from "../db/identities.ts";
+import { selectIdentities, selectIdentityOfUser } from "../db/identities.ts";
 import { selectUsers } from "../db/users.ts";
 import { viewAccounts } from "./account_views.ts";
+import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "./actor.ts";
 import { addAlias, aliasesOf, mayRead } from "./aliases.ts";
 import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
@@ -20,7 +23,7 @@ import { Flag, FreeForm, Id } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { viewIdentity } from "./identities.ts";
 import { compare } from "./money.ts";
-import { notFound } from "./permissions.ts";
+import { assertMayAssign, notFound } from "./permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 import { viewUser } from "./users.ts";
 
@@ -30,6 +33,15 @@ export const AccountChange = z.strictObject({
   default: Flag.optional(),
   ramp: Id.nullable().optional(),
 }).meta({ id: "AccountChange" });
+
+/** Why an account cannot be deleted yet. */
+const TIES: Readonly<Record<AccountTie, string>> = {
+  balance: "total and available balance must both be 0",
+  withdrawal: "a withdrawal of this account is still on its way",
+  sweep: "value is being carried from this account's address to its ramp",
+  deposit: "a deposit to this account has been seen and is not credited yet",
+  forward: "value that arrived at a deposit account below is still to be forwarded",
+};
 
 /** The collection of accounts. */
 export const ACCOUNTS: Collection<AccountRow> = {
@@ -104,7 +116,8 @@ export async function nameAccount(
 /**
  * Changes an account. The default mark moves from the account that had it.
  *
- * @throws {DomainError} account.not_found, permission.owner, ramp.not_found, account.asset_mismatch
+ * @throws {DomainError} account.not_found, permission.owner, permission.role, permission.scope,
+ *   ramp.not_found, account.asset_mismatch, request.invalid
  */
 export async function changeAccount(
   tx: Tx,
@@ -120,8 +133,8 @@ export async function changeAccount(
   if (typeof input.ramp === "string") {
     await resolveRamp(tx, actor, input.ramp, { asset: row.asset, testnet: row.testnet });
   }
-  if (input.default && !row.is_default && row.holder !== null) {
-    await clearDefault(tx, { holder: row.holder, asset: row.asset, testnet: row.testnet });
+  if (input.default !== undefined && input.default !== row.is_default) {
+    await moveDefault(tx, actor, row, input.default);
   }
   await updateAccount(tx, row.id, {
     data: input.data ?? row.data,
@@ -153,17 +166,32 @@ export async function setState(
   return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
 }
 
-/** Deletes an empty account. @throws {DomainError} account.not_found, permission.*, account.not_empty */
+/** Payments to an identity go to its default account: its own user decides which, or a manager. */
+async function moveDefault(tx: Tx, actor: Actor, row: AccountRow, to: boolean): Promise<void> {
+  if (to) assertVirtual(row.type);
+  const own = await selectIdentityOfUser(tx, actor.user);
+  if (own === null || own.id !== row.holder) assertMayAssign(actor);
+  if (!to) return;
+  await clearDefault(tx, { holder: row.holder!, asset: row.asset, testnet: row.testnet });
+}
+
+/**
+ * Deletes an account that holds nothing, and that nothing is on its way to.
+ *
+ * @throws {DomainError} account.not_found, permission.*, account.not_empty
+ */
 export async function removeAccount(
   tx: Tx,
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {
-  assertEmpty(await accountFor(tx, actor, id, "delete"));
+  const row = await accountFor(tx, actor, id, "delete");
+  const tie = await selectAccountTie(tx, row.id);
+  if (tie !== null) throw new DomainError("account.not_empty", TIES[tie]);
   return await setDeleted(tx, actor, ACCOUNTS, id, true);
 }
 
-/** Restores an account; another may be the holder's default meanwhile. */
+/** Restores an account. It comes back without the default mark: another may carry it meanwhile. */
 export async function restoreAccount(
   tx: Tx,
   actor: Actor,

@@ -24,7 +24,7 @@ export async function viewAccounts(
     assets.set(code, await resolveChainAsset(db, code));
   }
   return rows.map((row) => {
-    const own = addresses.findLast((one) => one.account === row.id || one.serves === row.id);
+    const own = addresses.find((one) => one.account === row.id || one.serves === row.id);
     const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
     const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
     const view = viewAccount(row, part);

@@ -114,15 +114,19 @@ export async function openAccount(
   input: Omit<NewAccount, "asset"> & {
     asset: LedgerAsset;
     enabled: boolean;
-    /** The holder comes from another account, and was not chosen by the actor. */
-    trusted?: boolean;
+    /** An account whose holder and owner it takes, unless the actor chose others. */
+    belongsTo?: AccountRow;
   },
 ): Promise<AccountRow> {
-  const holder = input.trusted
-    ? (await selectIdentity(tx, input.holder!))!
+  const { belongsTo } = input;
+  const holder = belongsTo !== undefined && input.holder === undefined
+    ? (await selectIdentity(tx, belongsTo.holder!))!
     : await resolveHolder(tx, actor, input.holder);
-  const owner = await resolveOwner(tx, actor, input.owner);
+  const owner = belongsTo !== undefined && input.owner === undefined
+    ? belongsTo.owner!
+    : await resolveOwner(tx, actor, input.owner);
   if (input.default) {
+    assertVirtual(input.type);
     const of = { holder: holder.id, asset: input.asset.code, testnet: input.testnet };
     await clearDefault(tx, of);
   }
@@ -170,6 +174,18 @@ export async function resolveAsset(
   return { code, decimals: currency.decimals, registered: null };
 }
 
+/**
+ * Refuses the default mark on what is no virtual account: what is sent to an identity must reach an
+ * account that it can use.
+ *
+ * @throws {DomainError} request.invalid
+ */
+export function assertVirtual(type: AccountRow["type"]): void {
+  if (type === "virtual") return;
+  const message = "only a virtual account can be the default";
+  throw new DomainError("request.invalid", message, { errors: [{ path: "/default", message }] });
+}
+
 async function resolveHolder(tx: Tx, actor: Actor, id?: string): Promise<IdentityRow> {
   const own = await selectIdentityOfUser(tx, actor.user);
   if (id === undefined || id === own?.id) {
@@ -204,11 +220,14 @@ export function assertAccount(
   assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
 }
 
-/** What may leave an account: nothing while it is frozen, and linked value never. */
+/**
+ * What users may move out of an account: nothing while it is frozen, linked value never, and nothing
+ * of a deposit account, which the service alone empties.
+ */
 export function availableOf(
-  account: Pick<AccountRow, "total" | "blocked" | "linked" | "frozen">,
+  account: Pick<AccountRow, "type" | "total" | "blocked" | "linked" | "frozen">,
 ): string {
-  if (account.frozen) return "0";
+  if (account.frozen || account.type === "deposit") return "0";
   return subtract(account.total, add(account.blocked, account.linked));
 }
 

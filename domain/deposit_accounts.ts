@@ -1,6 +1,7 @@
 /**
  * Deposit accounts: each is one more address of a ramp, so that deposits can be told apart. The
- * address comes from the ramp's xpub; no key is needed.
+ * address comes from the ramp's xpub; no key is needed. A deposit account belongs to the owner and the
+ * holder of the account that its deposits go on to.
  * @module
  */
 import { z } from "zod";
@@ -66,7 +67,7 @@ interface Wanted {
   /** The virtual account that its deposits go on to, and that it is of the same asset as. */
   serves: AccountRow | null;
   data: Record<string, unknown>;
-  /** What else was asked for; the holder only if the actor chose it. */
+  /** What else was asked for; holder and owner only if the actor chose them. */
   rest?: Partial<NewAccount>;
 }
 
@@ -109,6 +110,9 @@ export async function serveAccount(
   if (account.type !== "virtual" || ramp === null || ramp.deleted_at !== null) {
     throw new DomainError("account.no_ramp", "the account has no ramp");
   }
+  if (account.enabled && !account.active) {
+    throw new DomainError("account.inactive", "the account is deactivated");
+  }
   return await createDepositAccount(tx, actor, { ramp, serves: account, data: input.data });
 }
 
@@ -144,14 +148,13 @@ async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promi
   if (!ramp.active) throw new DomainError("account.inactive", "the ramp is deactivated");
   const row = await openAccount(tx, actor, {
     default: false,
-    holder: (serves ?? ramp).holder!,
     data: wanted.data,
     ...wanted.rest,
     type: "deposit",
     testnet,
     asset: { code, decimals, registered },
     ramp: ramp.id,
-    trusted: wanted.rest?.holder === undefined,
+    belongsTo: serves ?? ramp,
     enabled: false,
   });
   await addAddressRow(tx, actor, { ...wanted, account: row });

@@ -11,6 +11,7 @@ import {
 import { selectAssigned } from "../db/external_addresses.ts";
 import { selectAliasTargets, selectDefaultAccount } from "../db/facts.ts";
 import { viewWholeAccount } from "./account_views.ts";
+import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
 import { serveAccount } from "./deposit_accounts.ts";
@@ -57,14 +58,14 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
  * Makes a deposit application: an address of its own whose deposits go on to a virtual account.
  *
  * @throws {DomainError} account.not_found, alias.not_found, address.not_found, account.no_ramp,
- *   account.asset_mismatch, account.not_enabled, asset.suspended
+ *   account.asset_mismatch, account.not_enabled, asset.suspended, permission.role, permission.owner
  */
 export async function createDepositApp(
   tx: Tx,
   actor: Actor,
   input: NewDepositApp,
 ): Promise<Record<string, unknown>> {
-  const target = await resolveTarget(tx, input);
+  const target = await resolveTarget(tx, actor, input);
   if (target.type !== "virtual") {
     throw new DomainError("account.no_ramp", "the destination is not a virtual account");
   }
@@ -120,12 +121,12 @@ export async function removeDepositApp(
   return await setDeleted(tx, actor, DEPOSIT_APPS, id, act === "delete");
 }
 
-async function resolveTarget(tx: Tx, input: NewDepositApp): Promise<AccountRow> {
+async function resolveTarget(tx: Tx, actor: Actor, input: NewDepositApp): Promise<AccountRow> {
   const id = await targetId(tx, input);
   const account = isId(id) ? await selectAccount(tx, id) : null;
-  if (account === null || account.deleted_at !== null || account.type === "system") {
-    throw notFound("account.not_found");
-  }
+  if (account?.type === "system") throw notFound("account.not_found");
+  // An address is made for the account, and shown as its own: that is its owner's to decide.
+  assertAccount(actor, "write", account);
   return account;
 }
 

@@ -153,7 +153,7 @@ export async function balanceAt(
     const balance = { total, available: availableOf(account), ...viewLinked(account) };
     return { account: id, asset, at: actor.at, ...balance };
   }
-  return { account: id, asset, at: input.at, ...viewPast(await pastOf(db, id, input.at)) };
+  return { account: id, asset, at: input.at, ...viewPast(account, await pastOf(db, id, input.at)) };
 }
 
 /**
@@ -183,7 +183,7 @@ export async function openStatement(
 /** Prints a statement as JSON, piece by piece. */
 export async function* printJson(statement: Statement, read: Read): AsyncGenerator<string> {
   const { account, from, to } = statement;
-  const opening = viewPast(statement.opening);
+  const opening = viewPast(account, statement.opening);
   const head = {
     account: account.id,
     asset: account.asset,
@@ -198,7 +198,7 @@ export async function* printJson(statement: Statement, read: Read): AsyncGenerat
     yield (first ? "" : ",") + rows.map((row) => JSON.stringify(viewEntry(row))).join(",");
     first = false;
   }
-  yield `],"closing":${JSON.stringify(viewPast(statement.closing))}}`;
+  yield `],"closing":${JSON.stringify(viewPast(account, statement.closing))}}`;
 }
 
 /** Prints a statement as CSV (RFC 4180), piece by piece. */
@@ -239,9 +239,12 @@ async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceR
   return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
 }
 
-function viewPast(row: PastBalanceRow): { total: string; available: string; linked?: string } {
+function viewPast(
+  account: AccountRow,
+  row: PastBalanceRow,
+): { total: string; available: string; linked?: string } {
   const free = subtract(row.total, add(row.blocked, row.linked));
-  const none = row.frozen || compare(free, "0") < 0;
+  const none = row.frozen || account.type === "deposit" || compare(free, "0") < 0;
   return { total: trim(row.total), available: none ? "0" : free, ...viewLinked(row) };
 }
 

@@ -73,6 +73,10 @@ export const TransactionView = z.object({
   error: z.unknown(),
 }).meta({ id: "Transaction" });
 
+/** Why nothing of a deposit account is available. */
+export const NOT_SPENDABLE =
+  "a deposit account has nothing available: the service alone moves what arrived there";
+
 /** The facts that a transaction's view is made from. */
 export type TransactionFacts = Omit<TransactionRow, "testnet">;
 
@@ -141,6 +145,10 @@ export function refusal(why: string, visible: boolean): DomainError {
     case "source.not_found":
     case "destination.not_found":
       return new DomainError("account.not_found", `there is no such ${why.split(".")[0]} account`);
+    case "source.deposit":
+      return new DomainError("balance.insufficient", NOT_SPENDABLE);
+    case "destination.deposit":
+      return invalid("/destination", "a deposit account takes what its chain brings, nothing else");
     case "same_account":
       return invalid("/destination", "source and destination are the same account");
     case "asset_mismatch":

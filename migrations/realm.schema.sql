@@ -44,6 +44,7 @@ constraint accounts_covered CHECK (((total >= (blocked + linked)) OR (type = 'sy
 constraint accounts_currency_places_check CHECK (((currency_places >= 0) AND (currency_places <= 18)))
 constraint accounts_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint accounts_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
+constraint accounts_default_type CHECK (((NOT is_default) OR (type = 'virtual'::text)))
 constraint accounts_held CHECK (((type = 'system'::text) OR ((holder IS NOT NULL) AND (owner IS NOT NULL))))
 constraint accounts_linked CHECK (((linked = (0)::numeric) OR ((linked > (0)::numeric) AND (type = 'virtual'::text))))
 constraint accounts_pkey PRIMARY KEY (id)
@@ -51,11 +52,13 @@ constraint accounts_scale CHECK ((scale(trim_scale(total)) <= decimals))
 constraint accounts_system CHECK (((type = 'system'::text) = (system IS NOT NULL)))
 constraint accounts_system_check CHECK ((system = ANY (ARRAY['world'::text, 'fees'::text])))
 constraint accounts_type_check CHECK ((type = ANY (ARRAY['virtual'::text, 'ramp'::text, 'deposit'::text, 'system'::text])))
+constraint accounts_unblocked CHECK (((type <> 'deposit'::text) OR (blocked = (0)::numeric)))
 CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testnet, system) WHERE (type = 'system'::text)
 CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
 CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
+CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
 CREATE TRIGGER accounts_linked_stays BEFORE UPDATE OF linked ON accounts FOR EACH ROW WHEN ((new.linked < old.linked)) EXECUTE FUNCTION keep_linked()
 CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
@@ -383,6 +386,8 @@ table deposits (
   address_data jsonb
   owner uuid
   error jsonb
+  tries integer not null default 0
+  retry_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
@@ -394,12 +399,14 @@ constraint deposits_pkey PRIMARY KEY (id)
 constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
 constraint deposits_source UNIQUE (chain, network, hash, index)
 constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'ORPHANED'::text])))
+constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
 CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
+CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
 granted: delete, insert, select, update
 
 table entries (
@@ -865,6 +872,8 @@ table sweeps (
   amount numeric
   arrived numeric
   fee numeric
+  ahead numeric not null default 0
+  borne numeric not null default 0
   gas_order uuid
   order_id uuid
   hash text
@@ -872,13 +881,17 @@ table sweeps (
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
+constraint sweeps_ahead_check CHECK ((ahead >= (0)::numeric))
 constraint sweeps_amount_check CHECK ((amount >= (0)::numeric))
 constraint sweeps_arrived_check CHECK ((arrived >= (0)::numeric))
+constraint sweeps_borne_check CHECK ((borne >= (0)::numeric))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
 CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::numeric) OR (borne > (0)::numeric))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 granted: delete, insert, select, update
 
 table tallies (
@@ -1063,8 +1076,43 @@ END))
 constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
+CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 granted: delete, insert, select, update
+
+CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when a.total <> 0 or a.blocked <> 0 then 'balance'
+    when exists (select from withdrawals w where w.account = a.id and w.status = 'PROCESSING')
+      or exists (select from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING') then 'withdrawal'
+    when exists (select from sweeps s where s.account = a.id and s.state not in ('done', 'failed'))
+      or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
+    when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
+    when exists (select from addresses n join accounts x on x.id = n.account
+      where n.serves = a.id and (x.total <> 0
+        or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
+    when a.type = 'ramp' and exists (select from addresses n join accounts x on x.id = n.account
+      where n.ramp = a.id and n.account <> a.id and (x.total <> 0
+        or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
+    end
+  from accounts a where a.id = p_account
+$function$;
+
+CREATE OR REPLACE FUNCTION check_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  tie text := account_ties(new.id);
+begin
+  if tie is null or new.type = 'system' then return new; end if;
+  raise exception 'account % cannot be deleted: %', new.id, tie
+    using errcode = 'check_violation', constraint = 'accounts_deletable';
+end $function$;
 
 CREATE OR REPLACE FUNCTION check_payout()
  RETURNS trigger
@@ -1179,12 +1227,13 @@ begin
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
-      array_agg(case when not x.frozen then x.blocked end),
-      array_agg(case when not x.frozen then x.blocked + x.linked end), array_agg(x.seq),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked end),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
       array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
-      array_agg(case when x.id is null or x.deleted_at is not null then 4
+      array_agg(case when x.id is null or x.deleted_at is not null and not p_force then 4
         when x.type = 'system' then case when p_system then 0 else 5 end
+        when x.type = 'deposit' and p_type not in ('deposit', 'forward', 'fee') then 6
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
     into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
@@ -1215,9 +1264,11 @@ begin
       why := null;
     else
       why := case
-        when v_state[s] >= 4 then 'source.not_found'
+        when v_state[s] in (4, 5) then 'source.not_found'
         when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
-        when v_state[d] >= 4 then 'destination.not_found'
+        when v_state[s] = 6 then 'source.deposit'
+        when v_state[d] in (4, 5) then 'destination.not_found'
+        when v_state[d] = 6 then 'destination.deposit'
         when s = d then 'same_account'
         when stopped[k] then 'stopped'
         when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
@@ -1385,7 +1436,7 @@ begin
   select x.total - p_amount, x.blocked, nullif(x.linked, 0), x.seq + 1,
       y.total + p_amount, case when not y.frozen then y.blocked end, nullif(y.linked, 0), y.seq + 1,
       x.asset, x.testnet, x.currency, x.currency_places,
-      x.type <> 'system' and y.type <> 'system' and x.deleted_at is null and y.deleted_at is null
+      x.type in ('virtual', 'ramp') and y.type in ('virtual', 'ramp') and x.deleted_at is null and y.deleted_at is null
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)

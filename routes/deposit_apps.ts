@@ -38,6 +38,8 @@ export const depositAppRoutes: readonly AnyRoute[] = [
       "account.not_enabled",
       "account.inactive",
       "asset.suspended",
+      "permission.role",
+      "permission.owner",
     ],
     handle: (call) =>
       command(call, (tx) => createDepositApp(tx, call.actor, call.body), { gate: true }),

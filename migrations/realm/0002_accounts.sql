@@ -36,7 +36,9 @@ create table accounts (
   constraint accounts_covered check (total >= blocked + linked or type = 'system'),
   constraint accounts_scale check (scale(trim_scale(total)) <= decimals),
   constraint accounts_system check ((type = 'system') = (system is not null)),
-  constraint accounts_held check (type = 'system' or (holder is not null and owner is not null))
+  constraint accounts_held check (type = 'system' or (holder is not null and owner is not null)),
+  constraint accounts_default_type check (not is_default or type = 'virtual'),
+  constraint accounts_unblocked check (type <> 'deposit' or blocked = 0)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 create index accounts_owner on accounts (owner, id);
 create index accounts_holder on accounts (holder, asset);

@@ -52,7 +52,8 @@ create table entries (
   primary key (account, seq)
 );
 comment on column entries.balance is 'The account''s total after this entry.';
-comment on column entries.blocked is 'The sum of the account''s open blocks at this entry; null while it was frozen: nothing was available.';
+comment on column entries.blocked is
+  'The sum of the account''s open blocks at this entry; null where nothing was available: frozen, or a deposit account.';
 comment on column entries.linked is 'The part of the balance that came to linked addresses, which is never available; null for none.';
 
 create table ledger_commits (
@@ -100,7 +101,8 @@ $$;
 -- Applies moves in order inside the caller's serializable transaction, behind the gate.
 -- p_ids: the distinct accounts, ascending; p_source and p_destination: 1-based positions in p_ids.
 -- p_go: which moves to consider (null: all). p_system: system accounts take part and rights were
--- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in.
+-- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in,
+-- deleted ones too. Only a deposit, a forward and a fee move a deposit account, with or without p_force.
 -- p_atomic: one refusal refuses all, and nothing is written.
 -- p_more holds what few moves have: conditions, reverts, address_data.
 -- A deposit in a virtual account came to an address that is linked to it, and counts as linked.
@@ -132,12 +134,13 @@ begin
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
-      array_agg(case when not x.frozen then x.blocked end),
-      array_agg(case when not x.frozen then x.blocked + x.linked end), array_agg(x.seq),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked end),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
       array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
-      array_agg(case when x.id is null or x.deleted_at is not null then 4
+      array_agg(case when x.id is null or x.deleted_at is not null and not p_force then 4
         when x.type = 'system' then case when p_system then 0 else 5 end
+        when x.type = 'deposit' and p_type not in ('deposit', 'forward', 'fee') then 6
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
     into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
@@ -168,9 +171,11 @@ begin
       why := null;
     else
       why := case
-        when v_state[s] >= 4 then 'source.not_found'
+        when v_state[s] in (4, 5) then 'source.not_found'
         when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
-        when v_state[d] >= 4 then 'destination.not_found'
+        when v_state[s] = 6 then 'source.deposit'
+        when v_state[d] in (4, 5) then 'destination.not_found'
+        when v_state[d] = 6 then 'destination.deposit'
         when s = d then 'same_account'
         when stopped[k] then 'stopped'
         when v_asset[s] <> v_asset[d] or v_testnet[s] <> v_testnet[d] then 'asset_mismatch'
@@ -324,7 +329,7 @@ begin
   select x.total - p_amount, x.blocked, nullif(x.linked, 0), x.seq + 1,
       y.total + p_amount, case when not y.frozen then y.blocked end, nullif(y.linked, 0), y.seq + 1,
       x.asset, x.testnet, x.currency, x.currency_places,
-      x.type <> 'system' and y.type <> 'system' and x.deleted_at is null and y.deleted_at is null
+      x.type in ('virtual', 'ramp') and y.type in ('virtual', 'ramp') and x.deleted_at is null and y.deleted_at is null
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)

@@ -135,6 +135,8 @@ create table deposits (
   address_data jsonb,
   owner uuid,
   error jsonb,
+  tries integer not null default 0 check (tries >= 0),
+  retry_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint deposits_source unique (chain, network, hash, index),
@@ -143,11 +145,13 @@ create table deposits (
 );
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
+create index deposits_waiting on deposits (account) where status = 'PENDING';
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 downwards internal calls.';
+comment on column deposits.retry_at is 'When it is tried again after the ledger refused it; error says why.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
 
 -- What came to an address of ours in an asset that the address is not for. It is never booked and never swept.
@@ -249,6 +253,8 @@ create table sweeps (
   amount numeric check (amount >= 0),
   arrived numeric check (arrived >= 0),
   fee numeric check (fee >= 0),
+  ahead numeric not null default 0 check (ahead >= 0),
+  borne numeric not null default 0 check (borne >= 0),
   gas_order uuid,
   order_id uuid,
   hash text,
@@ -257,8 +263,12 @@ create table sweeps (
   created_at timestamptz not null
 );
 create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed');
+create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
+create index sweeps_ramp on sweeps (ramp) where state not in ('done', 'failed');
 create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
 comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
+comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
+comment on column sweeps.borne is 'Of the fee, what the account fees paid because nothing was credited yet; given back as soon as it is.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
 create table deposit_apps (

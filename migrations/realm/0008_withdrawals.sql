@@ -45,6 +45,7 @@ create table withdrawals (
 );
 create index withdrawals_owner on withdrawals (owner, id);
 create index withdrawals_account on withdrawals (account, id);
+create index withdrawals_processing on withdrawals (account) where status = 'PROCESSING';
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
@@ -82,6 +83,37 @@ create unique index fungible_tokens_contract on fungible_tokens (chain, network,
   where contract is not null and status <> 'failed';
 create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
+
+-- Why an account cannot be deleted: what it holds, and what is on its way to it. Null: nothing speaks against it.
+create function account_ties(p_account uuid) returns text language sql stable as $$
+  select case
+    when a.total <> 0 or a.blocked <> 0 then 'balance'
+    when exists (select from withdrawals w where w.account = a.id and w.status = 'PROCESSING')
+      or exists (select from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING') then 'withdrawal'
+    when exists (select from sweeps s where s.account = a.id and s.state not in ('done', 'failed'))
+      or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
+    when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
+    when exists (select from addresses n join accounts x on x.id = n.account
+      where n.serves = a.id and (x.total <> 0
+        or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
+    when a.type = 'ramp' and exists (select from addresses n join accounts x on x.id = n.account
+      where n.ramp = a.id and n.account <> a.id and (x.total <> 0
+        or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
+    end
+  from accounts a where a.id = p_account
+$$;
+
+-- Looked at with the deletion alone: the ledger's own updates do not name deleted_at.
+create function check_deletion() returns trigger language plpgsql as $$
+declare
+  tie text := account_ties(new.id);
+begin
+  if tie is null or new.type = 'system' then return new; end if;
+  raise exception 'account % cannot be deleted: %', new.id, tie
+    using errcode = 'check_violation', constraint = 'accounts_deletable';
+end $$;
+create trigger accounts_deletable before update of deleted_at on accounts
+  for each row when (old.deleted_at is null and new.deleted_at is not null) execute function check_deletion();
 
 -- The last comparison of each asset; what is missing stops its withdrawals until it is there again.
 create table solvency (

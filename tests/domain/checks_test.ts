@@ -154,6 +154,8 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "transaction.fiat",
     `update transactions set fiat_value = fiat_value + 0.01 where id = ${AT(2)}`,
   ],
+  ["transaction.deposit_account", `update accounts set type = 'deposit' where id = ${OTHER}`],
+  ["entry.blocked", `update accounts set type = 'deposit' where id = ${OTHER}`],
   ["transaction.revert", "update transactions set amount = 9 where type = 'revert'"],
   ["transaction.revert", "update transactions set reverts = null where type = 'revert'"],
   ["transaction.data", "insert into transaction_data values (gen_random_uuid(), '{}')"],

@@ -80,7 +80,7 @@ Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a
   equal(await refused(bare), "account.no_ramp");
   equal(await refused(target, "BTC"), "account.asset_mismatch");
   equal(await refused(ramp.id), "account.no_ramp");
-  const user = await realm.user();
+  const user = await realm.user({ role: "manage", scope: "realm" });
   const made = await user.send("POST", "/v1/apps/deposit", {
     destination: { account: target },
     asset: "ETH",
