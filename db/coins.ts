@@ -132,3 +132,98 @@ export async function countCoinsFor(
       order by amount desc, hash, index limit ${COINS_MAX}) as sums`;
   return Math.max(1, row.count);
 }
+
+/** A coin that is believed to be unspent, in a block; amount in base units. */
+export interface BelievedCoin {
+  claim: string;
+  address: string;
+  amount: string;
+  height: number;
+}
+
+/** Reads the coins believed in that come next in the round, at most `limit`; none at its end. */
+export async function selectRound(
+  db: Db,
+  of: { chain: string; network: string; height: number; limit: number },
+): Promise<BelievedCoin[]> {
+  return await db<BelievedCoin[]>`
+    select hash || ':' || index as claim, address, amount::text as amount,
+      height::integer as height
+    from coins c where chain = ${of.chain} and network = ${of.network} and spent_by is null
+      and height <= ${of.height} and (hash, index) > (
+        coalesce((select r.hash from coin_rounds r
+          where r.chain = ${of.chain} and r.network = ${of.network}), ''),
+        coalesce((select r.index from coin_rounds r
+          where r.chain = ${of.chain} and r.network = ${of.network}), -1))
+    order by c.hash, c.index limit ${of.limit}`;
+}
+
+/** Notes the coin at which a round has arrived; null: the next begins anew. */
+export async function upsertRound(
+  tx: Tx,
+  of: { chain: string; network: string },
+  last: string | null,
+): Promise<void> {
+  await tx`
+    insert into coin_rounds (chain, network, hash, index) values (${of.chain}, ${of.network},
+      split_part(${last ?? ":-1"}, ':', 1), split_part(${last ?? ":-1"}, ':', 2)::integer)
+    on conflict (chain, network) do update set hash = excluded.hash, index = excluded.index`;
+}
+
+/** Reads those of some coins that are believed to be unspent, in blocks up to a height. */
+export async function selectBelieved(
+  db: Db,
+  of: { chain: string; network: string; height: number },
+  claims: readonly string[],
+): Promise<BelievedCoin[]> {
+  return await db<BelievedCoin[]>`
+    select c.hash || ':' || c.index as claim, c.address, c.amount::text as amount,
+      c.height::integer as height
+    from unnest(${claims as string[]}::text[]) k join coins c
+      on c.chain = ${of.chain} and c.network = ${of.network}
+        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
+    where c.spent_by is null and c.height <= ${of.height}`;
+}
+
+/** Notes who spent some coins in which blocks. Gives those that were believed to be unspent. */
+export async function markSpentBy(
+  tx: Tx,
+  of: { chain: string; network: string },
+  spent: readonly { claim: string; by: string; height: number }[],
+): Promise<{ claim: string; address: string; ramp: string; amount: string; by: string }[]> {
+  return await tx<{ claim: string; address: string; ramp: string; amount: string; by: string }[]>`
+    update coins c set spent_by = s.by, spent_height = s.height
+    from jsonb_to_recordset(${tx.json(spent as never)}) s(claim text, by text, height bigint)
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by is null
+      and c.hash = split_part(s.claim, ':', 1)
+      and c.index = split_part(s.claim, ':', 2)::integer
+    returning s.claim, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
+}
+
+/** Finds the height of the oldest of some coins of ours; null where none is known. */
+export async function selectOldest(
+  db: Db,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<number | null> {
+  const [row] = await db<{ height: number | null }[]>`
+    select min(c.height)::integer as height
+    from unnest(${claims as string[]}::text[]) k join coins c
+      on c.chain = ${of.chain} and c.network = ${of.network}
+        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+  return row.height;
+}
+
+/** Has the balances of some addresses follow a correction of their coins. */
+export async function recountHoldings(
+  tx: Tx,
+  of: { chain: string; network: string },
+  addresses: readonly string[],
+): Promise<void> {
+  await tx`
+    update holdings h set amount = (select coalesce(sum(c.amount), 0) from coins c
+      where c.chain = h.chain and c.network = h.network and c.address = h.address
+        and c.height is not null and c.spent_by is null)
+    where h.chain = ${of.chain} and h.network = ${of.network} and h.contract = ''
+      and h.address = any (${addresses as string[]}::text[])`;
+}

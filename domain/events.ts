@@ -19,6 +19,7 @@ export const EVENT_TYPES = [
   "solvency.drift",
   "stop.set",
   "stop.lifted",
+  "coin.corrected",
 ] as const;
 
 /** The type of an event. */

@@ -47,8 +47,9 @@ export async function recordStretch(
   if (!await moveCursor(tx, place, stretch.from, top)) return false;
   await insertBlocks(tx, place, stretch.blocks);
   await deleteBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
-  if (stretch.consumed.length > 0) await markConsumed(tx, place, stretch.consumed);
+  // A coin may be spent in the stretch that shows it first.
   await recordTransfers(tx, actor, place, stretch);
+  if (stretch.consumed.length > 0) await markConsumed(tx, place, stretch.consumed);
   return true;
 }
 

@@ -217,6 +217,15 @@ constraint claims_pkey PRIMARY KEY (chain, network, claim)
 CREATE INDEX claims_order ON claims USING btree (order_id)
 granted: delete, insert, select, update
 
+table coin_rounds (
+  chain text not null
+  network text not null
+  hash text not null
+  index integer not null
+)
+constraint coin_rounds_pkey PRIMARY KEY (chain, network)
+granted: delete, insert, select, update
+
 table coins (
   chain text not null
   network text not null
@@ -235,9 +244,11 @@ table coins (
 )
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
 constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
+constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
 CREATE INDEX coins_free ON coins USING btree (chain, network, address, amount) WHERE (spent_by IS NULL)
 CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
+CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
 granted: delete, insert, select, update
 
 table consolidations (

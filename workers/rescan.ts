@@ -6,6 +6,7 @@ import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers, resume } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import type { Chain } from "./chains/chain.ts";
+import { verifyCoins } from "./coins.ts";
 import { loadWatch } from "./scanner.ts";
 
 /**
@@ -29,6 +30,9 @@ export async function rescanJob(
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
     await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+    // What a block made may long be spent, and what spent it lies outside of the range.
+    const made = transfers.map((one) => `${one.hash}:${one.index}`);
+    if (chain.traits.coins) await verifyCoins(bench, chain, place, made);
   }
 }
 

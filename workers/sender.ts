@@ -5,7 +5,7 @@
  * bytes that are stored are ever sent, and another payment is made only once the first is dead.
  * @module
  */
-import { deleteUnmadeCoins, markSpent } from "../db/coins.ts";
+import { deleteUnmadeCoins, markSpent, selectOldest } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   lockOrder,
@@ -17,6 +17,7 @@ import {
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
+import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import {
   type CandidateRow,
@@ -33,6 +34,7 @@ import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
+import { markTaken } from "./coins.ts";
 import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
 import {
   assertMaySign,
@@ -174,7 +176,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "mined":
       return await mined(work, order, fate, depth);
     case "dead":
-      return await died(work, order, deathOf(fate, living));
+      return await died(work, order, await lossOf(work, order, deathOf(fate, living), living));
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
@@ -189,6 +191,10 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order);
+      if (chain.traits.coins && answer.obstacle === "consumed") {
+        const loss = await oldLossOf(work, order, living, depth);
+        if (loss !== null) return await died(work, order, loss);
+      }
       return pauseOf(bench, order);
     }
   }
@@ -246,6 +252,40 @@ function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]
     return { error: "it ran out of time unmined", again };
   }
   return { error: `another transaction took its place: ${fate.by ?? "unknown"}`, again: false };
+}
+
+/**
+ * What took an order's coins is written down, so that nothing chooses them again. Coins that had been
+ * spent before they were chosen were none: the order is begun anew.
+ */
+async function lossOf(
+  { bench, chain, place }: OrderWork,
+  order: OrderRow,
+  death: Death,
+  living: readonly CandidateRow[],
+): Promise<Death> {
+  if (!chain.traits.coins) return death;
+  const claims = [...new Set(living.flatMap((one) => one.claims))];
+  const own = new Set(living.flatMap(({ hash }) => hash ?? []));
+  const network = order.network as Network;
+  const taken = await markTaken(bench, chain, { chain: place.chain, network }, { claims, own });
+  return { ...death, again: death.again || (taken !== null && taken <= (order.since ?? -1)) };
+}
+
+/** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
+async function oldLossOf(
+  work: OrderWork,
+  order: OrderRow,
+  living: readonly CandidateRow[],
+  depth: number,
+): Promise<Death | null> {
+  const { bench, chain } = work;
+  const claims = living.flatMap((one) => one.claims);
+  const since = await reading(bench.pool, (db) => selectOldest(db, order, claims));
+  if (since === null || since >= (order.since ?? 0)) return null;
+  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
+  const fate = await chain.status({ candidates, since, depth });
+  return fate.state === "dead" ? await lossOf(work, order, deathOf(fate, living), living) : null;
 }
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */

@@ -191,13 +191,24 @@ create table coins (
   spent_by text,
   spent_height bigint,
   created_at timestamptz not null,
-  primary key (chain, network, hash, index)
+  primary key (chain, network, hash, index),
+  constraint coins_spent_once check ((spent_by is null) = (spent_height is null))
 );
+create index coins_unspent on coins (chain, network, hash, index) where spent_by is null;
 create index coins_free on coins (chain, network, address, amount) where spent_by is null;
 create index coins_height on coins (chain, network, height);
 create index coins_spent on coins (chain, network, spent_height) where spent_height is not null;
 comment on column coins.height is 'Null while unconfirmed: then it is change of our own.';
-comment on column coins.spent_by is 'The transaction that a block showed to spend it; whether it is reserved is told by claims.';
+comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by claims.';
+
+-- Where the comparison of our coins with the nodes' has got to; each pass compares the next ones.
+create table coin_rounds (
+  chain text not null,
+  network text not null,
+  hash text not null,
+  index integer not null,
+  primary key (chain, network)
+) with (fillfactor = 50);
 
 -- Balances of our addresses as last seen on the chain, in base units. contract '' is the chain's own coin.
 create table holdings (

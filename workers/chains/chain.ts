@@ -11,6 +11,7 @@
  */
 import type { Network } from "../../domain/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
+import type { CoinWitness } from "./coins.ts";
 import type {
   Broadcast,
   Draft,
@@ -64,6 +65,8 @@ export interface Chain {
   readonly network: Network;
   /** What the code above may rely on. */
   readonly traits: Traits;
+  /** What its nodes say of single coins; null on chains that have none. */
+  readonly coins: CoinWitness | null;
 
   /** Reads the newest block. */
   head(): Promise<Head>;

@@ -7,6 +7,7 @@ import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import type { RpcLimits } from "../rpc.ts";
 import { broadcastRaw } from "./broadcast.ts";
+import { openCoinWitness } from "./coins.ts";
 import type { CoinChain } from "./context.ts";
 import { draftOrder, PAYMENTS_MAX } from "./draft.ts";
 import { fateOf } from "./fate.ts";
@@ -45,6 +46,7 @@ export async function openCoins(
   return {
     id,
     network,
+    coins: openCoinWitness(chain),
     traits: traitsOf(table.replaceable),
     head: () => chain.nodes.ask(readHead),
     block: (height) => chain.nodes.ask((peer) => readBlockAt(peer, height)),

@@ -39,6 +39,7 @@ export async function* scanRange(
   watch: Watch,
 ): AsyncGenerator<Scanned> {
   const index = await chain.scripts.index(watch);
+  const claims = new Set(watch.claims);
   let last: Block | null = null;
   for (let height = from; height <= to; height++) {
     const block = await chain.nodes.ask((peer) => blockAt(peer, height));
@@ -46,7 +47,7 @@ export async function* scanRange(
       throw new ChainError("unavailable", `the chain changed below ${height}`);
     }
     last = bare(block);
-    yield scanBlock(chain, block, index, watch.claims);
+    yield scanBlock(chain, block, index, claims);
   }
 }
 
@@ -92,18 +93,23 @@ export function bare({ height, hash, parentHash, time }: Block): Block {
   return { height, hash, parentHash, time };
 }
 
+/**
+ * Reads a block. The coins that it makes are looked for from here on, in this very block too, where
+ * some chains list a transaction before the one whose output it spends.
+ */
 function scanBlock(
   chain: CoinChain,
   block: CoinBlock,
   index: ReadonlyMap<string, string>,
-  claims: ReadonlySet<string>,
+  claims: Set<string>,
 ): Scanned {
-  chain.spends.note(block, claims);
   const place = bare(block);
-  const transfers: Transfer[] = [];
+  const transfers = block.transactions
+    .flatMap((transaction) => transfersOf(chain, transaction, place, index));
+  for (const coin of transfers) claims.add(`${coin.hash}:${coin.index}`);
+  chain.spends.note(block, claims);
   const consumed: Consumed[] = [];
   for (const transaction of block.transactions) {
-    transfers.push(...transfersOf(chain, transaction, place, index));
     for (const claim of transaction.spends) {
       if (claims.has(claim)) consumed.push({ claim, hash: transaction.hash });
     }

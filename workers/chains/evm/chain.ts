@@ -45,6 +45,7 @@ export async function openEvm(
     id,
     network,
     traits: TRAITS,
+    coins: null,
     head: () => evm.nodes.ask(readHead),
     block: (height) => evm.nodes.ask((peer) => readBlockAt(peer, height)),
     scan: (from, to, watch) => scanRange(evm, from, to, watch),

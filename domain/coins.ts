@@ -1,0 +1,39 @@
+/**
+ * Coins that the database takes for unspent and the chain does not have any more: they are taken out
+ * of the holdings and out of what payments may choose, and the correction is told.
+ * @module
+ */
+import type { PlaceKey } from "../db/chains.ts";
+import { markSpentBy, recountHoldings } from "../db/coins.ts";
+import type { Tx } from "../db/database.ts";
+import type { Actor } from "./actor.ts";
+import { emit } from "./events.ts";
+
+/** In place of a transaction id, where no block was found that spends a coin. */
+export const UNKNOWN_SPENDER = "unknown";
+
+/** A coin that is gone, and who spent it in which block. */
+export interface SpentCoin {
+  readonly claim: string;
+  readonly by: string;
+  readonly height: number;
+}
+
+/** Marks coins spent that are still taken for unspent; gives those that were. */
+export async function correctCoins(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  spent: readonly SpentCoin[],
+): Promise<string[]> {
+  if (spent.length === 0) return [];
+  const corrected = await markSpentBy(tx, place, spent);
+  if (corrected.length === 0) return [];
+  await recountHoldings(tx, place, [...new Set(corrected.map(({ address }) => address))]);
+  const { chain, network } = place;
+  for (const { ramp, ...coin } of corrected) {
+    const view = { chain, network, ramp, ...coin };
+    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
+  }
+  return corrected.map(({ claim }) => claim);
+}

@@ -1,0 +1,73 @@
+/**
+ * Asks nodes for single coins. A coin counts as gone only where every node says so that stands at the
+ * block asked for: one that lags, or one that lies, takes no coin away.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
+import type { Peer } from "../node.ts";
+import type { CoinChain } from "./context.ts";
+import { hash, type Unspent, unspentOf } from "./node.ts";
+import { readHead } from "./scan.ts";
+
+/** Opens the questions about coins of a chain. */
+export function openCoinWitness(chain: CoinChain): CoinWitness {
+  return {
+    confirm: (coins, block) => confirmCoins(chain, coins, block),
+    spenders: (claims, since) => findSpenders(chain, claims, since),
+  };
+}
+
+async function confirmCoins(
+  chain: CoinChain,
+  coins: readonly KnownCoin[],
+  block: { readonly height: number; readonly hash: string },
+): Promise<CoinState[] | null> {
+  const scripts = await Promise.all(coins.map(({ address }) => chain.scripts.script(address)));
+  const asked = await Promise.allSettled(
+    chain.nodes.peers.map((peer) => stateAt(peer, coins, block.hash)),
+  );
+  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+  if (told.length === 0) throw failureOf(asked);
+  const answers = told.filter((one) => one !== null);
+  if (answers.length === 0) return null;
+  return coins.map((coin, at) => {
+    const states = new Set(answers.map((one) => stateOf(coin, scripts[at], one[at])));
+    return states.size === 1 ? [...states][0] : "unclear";
+  });
+}
+
+/** Null where the node's newest block is another, or becomes another meanwhile. */
+async function stateAt(
+  peer: Peer,
+  coins: readonly KnownCoin[],
+  best: string,
+): Promise<(Unspent | null)[] | null> {
+  const newest = async () => hash(await peer.call("getbestblockhash", []));
+  if (await newest() !== best) return null;
+  const found = await unspentOf(peer, coins.map(({ claim }) => claim), false);
+  return await newest() === best ? found : null;
+}
+
+function stateOf(coin: KnownCoin, script: string, found: Unspent | null): CoinState {
+  return found !== null && found.script === script && found.amount === coin.amount
+    ? "unspent"
+    : "gone";
+}
+
+async function findSpenders(
+  chain: CoinChain,
+  claims: readonly string[],
+  since: number,
+): Promise<ReadonlyMap<string, CoinSpender> | null> {
+  return await chain.nodes.ask(async (peer) => {
+    const { height } = await readHead(peer);
+    return await chain.spends.find(peer, claims, since, height);
+  });
+}
+
+function failureOf(asked: readonly PromiseSettledResult<unknown>[]): unknown {
+  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
+  return reasons.find((reason) => reason instanceof ChainError) ??
+    new ChainError("unavailable", "no node tells of its coins");
+}

@@ -1,0 +1,49 @@
+/**
+ * What the nodes of a coin chain say of single coins, beside what the scanner has recorded: whether a
+ * coin that we believe in is there, and who spent it.
+ * @module
+ */
+import type { Address } from "./sight.ts";
+
+/** A coin that is believed to be ours. */
+export interface KnownCoin {
+  /** `txid:vout`. */
+  readonly claim: string;
+  /** Whose it is. */
+  readonly address: Address;
+  /** Base units. */
+  readonly amount: bigint;
+}
+
+/** Who spent a coin in a block. */
+export interface CoinSpender {
+  /** Transaction id. */
+  readonly hash: string;
+  /** Height of its block. */
+  readonly height: number;
+}
+
+/** `unclear` where nodes contradict each other. */
+export type CoinState = "unspent" | "gone" | "unclear";
+
+/** Questions about coins; only chains that have coins answer them. */
+export interface CoinWitness {
+  /**
+   * Asks every node whether coins are unspent at a block, each with its amount and its script.
+   *
+   * @returns the states in the order asked; null while no node has that block as its newest
+   */
+  confirm(
+    coins: readonly KnownCoin[],
+    block: { readonly height: number; readonly hash: string },
+  ): Promise<readonly CoinState[] | null>;
+  /**
+   * Finds who spent coins in the blocks from a height on. A long search goes on where it ended.
+   *
+   * @returns the spenders found; null while blocks are left for the next call
+   */
+  spenders(
+    claims: readonly string[],
+    since: number,
+  ): Promise<ReadonlyMap<string, CoinSpender> | null>;
+}

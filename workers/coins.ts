@@ -1,0 +1,139 @@
+/**
+ * Compares the coins that the database believes in with those that the nodes have. The scanner keeps
+ * the two alike; where they differ all the same (a database put back to yesterday's, a range that was
+ * read again by hand), no payment may go on choosing what is not there.
+ * @module
+ */
+import { selectCursor } from "../db/chains.ts";
+import {
+  type BelievedCoin,
+  selectBelieved,
+  selectOldest,
+  selectRound,
+  upsertRound,
+} from "../db/coins.ts";
+import { reading } from "../db/transaction.ts";
+import { correctCoins, type SpentCoin, UNKNOWN_SPENDER } from "../domain/coins.ts";
+import type { ChainPlace } from "../domain/places.ts";
+import type { Bench } from "./bench.ts";
+import type { Chain } from "./chains/chain.ts";
+import type { CoinSpender, CoinState, CoinWitness } from "./chains/coins.ts";
+
+/** Coins that one pass asks for: forty batches of questions to each node. */
+const ROUND_COINS = 2_000;
+/** Calls that one search for spenders may take; each reads some hundred blocks. */
+const SEARCHES_MAX = 10;
+
+/** Compares the next coins of a place; after the last one the first are next again. */
+export async function verifyRound(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  if (cursor === null || cursor.halted !== null || chain.coins === null) return;
+  const of = { ...place, height: cursor.height, limit: ROUND_COINS };
+  const coins = await reading(bench.pool, (db) => selectRound(db, of));
+  if (!await verify(bench, chain.coins, place, coins)) return;
+  const last = coins.length < ROUND_COINS ? null : coins[coins.length - 1].claim;
+  await bench.step((tx) => upsertRound(tx, place, last));
+}
+
+/** Compares some coins of a place. */
+export async function verifyCoins(
+  bench: Bench,
+  chain: Chain,
+  place: ChainPlace,
+  claims: readonly string[],
+): Promise<void> {
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  if (cursor === null || chain.coins === null) return;
+  for (let from = 0; from < claims.length; from += ROUND_COINS) {
+    const some = claims.slice(from, from + ROUND_COINS);
+    const of = { ...place, height: cursor.height };
+    const coins = await reading(bench.pool, (db) => selectBelieved(db, of, some));
+    await verify(bench, chain.coins, place, coins);
+  }
+}
+
+/**
+ * Marks coins spent that a transaction of somebody else took, by the blocks that show it. The coins
+ * of what we sent ourselves are not touched.
+ *
+ * @returns the lowest block that took one of them; null if none was found
+ */
+export async function markTaken(
+  bench: Bench,
+  chain: Chain,
+  place: ChainPlace,
+  of: { claims: readonly string[]; own: ReadonlySet<string> },
+): Promise<number | null> {
+  if (chain.coins === null) return null;
+  const since = await reading(bench.pool, (db) => selectOldest(db, place, of.claims));
+  if (since === null) return null;
+  const found = await spendersOf(chain.coins, of.claims, since);
+  const taken = [...found].filter(([, { hash }]) => !of.own.has(hash));
+  if (taken.length === 0) return null;
+  await correct(bench, place, taken.map(([claim, { hash, height }]) => ({
+    claim,
+    by: hash,
+    height,
+  })));
+  return Math.min(...taken.map(([, { height }]) => height));
+}
+
+/** False where no node stands at the block of the cursor: the comparison says nothing then. */
+async function verify(
+  bench: Bench,
+  witness: CoinWitness,
+  place: ChainPlace,
+  coins: readonly BelievedCoin[],
+): Promise<boolean> {
+  if (coins.length === 0) return true;
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  if (cursor === null) return false;
+  const asked = coins.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));
+  const states = await witness.confirm(asked, cursor);
+  if (states === null) return false;
+  const inState = (state: CoinState) => coins.filter((_, at) => states[at] === state);
+  for (const { claim } of inState("unclear")) {
+    bench.log("warn", "nodes contradict each other about a coin", { ...place, claim });
+  }
+  const gone = inState("gone");
+  if (gone.length === 0) return true;
+  const since = Math.min(...gone.map(({ height }) => height));
+  const spenders = await spendersOf(witness, gone.map(({ claim }) => claim), since);
+  const spent = gone.map(({ claim }) => ({
+    claim,
+    by: spenders.get(claim)?.hash ?? UNKNOWN_SPENDER,
+    height: spenders.get(claim)?.height ?? cursor.height,
+  }));
+  await correct(bench, place, spent, cursor);
+  return true;
+}
+
+async function spendersOf(
+  witness: CoinWitness,
+  claims: readonly string[],
+  since: number,
+): Promise<ReadonlyMap<string, CoinSpender>> {
+  for (let search = 0; search < SEARCHES_MAX; search++) {
+    const found = await witness.spenders(claims, since);
+    if (found !== null) return found;
+  }
+  return new Map();
+}
+
+/** Writes a correction down, unless the chain took another course meanwhile. */
+async function correct(
+  bench: Bench,
+  place: ChainPlace,
+  spent: readonly SpentCoin[],
+  at: { hash: string } | null = null,
+): Promise<void> {
+  const corrected = await bench.step(async (tx) => {
+    const cursor = await selectCursor(tx, place);
+    if (at !== null && cursor?.hash !== at.hash) return [];
+    return await correctCoins(tx, bench.actor, place, spent);
+  });
+  for (const claim of corrected) {
+    const by = spent.find((one) => one.claim === claim)?.by;
+    bench.log("warn", "a coin was taken for unspent", { ...place, claim, by });
+  }
+}
