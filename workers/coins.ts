@@ -70,11 +70,15 @@ export async function markTaken(
   const found = await spendersOf(chain.coins, of.claims, since);
   const taken = [...found].filter(([, { hash }]) => !of.own.has(hash));
   if (taken.length === 0) return null;
-  await correct(bench, place, taken.map(([claim, { hash, height }]) => ({
-    claim,
-    by: hash,
-    height,
-  })));
+  await correct(
+    bench,
+    place,
+    taken.map(([claim, { hash, height }]) => ({
+      claim,
+      by: hash,
+      height,
+    })),
+  );
   return Math.min(...taken.map(([, { height }]) => height));
 }
 
