@@ -92,7 +92,8 @@ export async function selectWatched(
     where chain = ${place.chain} and network = ${place.network}
     union all
     select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
-    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null`;
+    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+      and a.deleted_at is null`;
 }
 
 /** Lists the assets of a place that something pending is of. */
@@ -142,7 +143,7 @@ export async function selectWatchedClaims(db: Db, place: PlaceKey): Promise<stri
   return rows.map((row) => row.claim);
 }
 
-/** Finds whose some addresses are: our own first, else those watched for somebody. */
+/** Finds whose some addresses are: our own, else those that are watched for somebody. */
 export async function selectTargets(
   tx: Tx,
   place: PlaceKey,
@@ -157,7 +158,10 @@ export async function selectTargets(
     select e.address, e.account, a.asset, a.owner, '{}'::jsonb, false, e.since::float8
     from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
-      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
+      and a.deleted_at is null
+      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+      and not exists (select 1 from addresses o
+        where o.chain = e.chain and o.network = e.network and o.address = e.address)`;
 }
 
 /** Which of some transactions are our own, what they were for, and who sent them. */

@@ -13,25 +13,15 @@ export interface ExternalAddressRow extends PlaceKey {
   created_at: number;
 }
 
-/**
- * Assigns an address from the newest block seen on; false if it is one of ours already. Fails where
- * it is assigned.
- */
-export async function insertExternalAddress(
-  tx: Tx,
-  row: ExternalAddressRow,
-): Promise<boolean> {
-  const rows = await tx`
+/** Assigns an address from the newest block seen on. Fails where it is assigned, or is our own. */
+export async function insertExternalAddress(tx: Tx, row: ExternalAddressRow): Promise<void> {
+  await tx`
     insert into external_addresses
       (id, account, chain, network, address, currency, owner, since, created_at)
     select ${row.id}, ${row.account}, ${row.chain}, ${row.network}, ${row.address},
       ${row.currency}, ${row.owner}, coalesce((select max(greatest(head, height))
         from chain_cursors where chain = ${row.chain} and network = ${row.network}), -1),
-      ${row.created_at}
-    where not exists (select 1 from addresses where chain = ${row.chain}
-      and network = ${row.network} and address = ${row.address})
-    returning id`;
-  return rows.length > 0;
+      ${row.created_at}`;
 }
 
 /** Lists the addresses assigned to an account, oldest first. */
@@ -56,9 +46,23 @@ export async function deleteExternalAddress(
   return rows.length > 0;
 }
 
+/** Ends the assignments of addresses, on every chain; gives the accounts that had them. */
+export async function endAssignments(
+  tx: Tx,
+  addresses: readonly string[],
+  at: number,
+): Promise<{ account: string; address: string }[]> {
+  return await tx<{ account: string; address: string }[]>`
+    update external_addresses set deleted_at = ${at}
+    where deleted_at is null
+      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    returning account, address`;
+}
+
 /**
- * Finds the accounts that value sent to addresses reaches: assigned ones, those served, and else the
- * ramp, since a deposit account keeps nothing.
+ * Finds the accounts that value sent to addresses reaches: of our own addresses the account served,
+ * and else the ramp, since a deposit account keeps nothing; after them those that addresses of others
+ * are assigned to.
  */
 export async function selectAssigned(
   db: Db,
@@ -66,9 +70,12 @@ export async function selectAssigned(
 ): Promise<{ address: string; account: string }[]> {
   const given = JSON.stringify(addresses);
   return await db<{ address: string; account: string }[]>`
-    select address, account from external_addresses
-    where deleted_at is null and address in (select jsonb_array_elements_text(${given}::text::jsonb))
-    union all
-    select address, coalesce(serves, ramp) from addresses
-    where address in (select jsonb_array_elements_text(${given}::text::jsonb))`;
+    select address, account from (
+      select address, coalesce(serves, ramp) as account, 0 as rank, id from addresses
+      where address in (select jsonb_array_elements_text(${given}::text::jsonb))
+      union all
+      select address, account, 1, id from external_addresses
+      where deleted_at is null
+        and address in (select jsonb_array_elements_text(${given}::text::jsonb))) found
+    order by rank, id`;
 }

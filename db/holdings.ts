@@ -27,9 +27,10 @@ export async function selectHoldingTargets(
       select account, address, asset, derivation_key from addresses
       where chain = ${place.chain} and network = ${place.network}
       union all
-      select account, address, currency, null from external_addresses
-      where chain = ${place.chain} and network = ${place.network} and deleted_at is null
-        and currency = ${of.native}
+      select e.account, e.address, e.currency, null from external_addresses e
+      where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+        and e.currency = ${of.native} and not exists (select 1 from addresses o
+          where o.chain = e.chain and o.network = e.network and o.address = e.address)
     ), mine as (
       select n.account, n.address, n.asset, n.derivation_key, h.amount::text as amount,
         h.height::float8 as height

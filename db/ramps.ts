@@ -11,6 +11,8 @@ export interface RampRow {
   /** Null until derived. */
   xpub: string | null;
   next_index: number;
+  /** Addresses below this index are reserved. */
+  reserved: number;
   created_at: number;
 }
 
@@ -33,7 +35,19 @@ export interface AddressRow {
   created_at: number;
 }
 
-const RAMP = ["account", "chain", "network", "number", "xpub", "next_index", "created_at"] as const;
+/** An address with the owner of the ramp that it lies below. */
+export type OwnedAddressRow = AddressRow & { ramp_owner: string | null };
+
+const RAMP = [
+  "account",
+  "chain",
+  "network",
+  "number",
+  "xpub",
+  "next_index",
+  "reserved",
+  "created_at",
+] as const;
 const ADDRESS = [
   "id",
   "account",
@@ -114,22 +128,26 @@ export async function selectAddressOf(db: Db, account: string): Promise<AddressR
   return row ?? null;
 }
 
+function rampOwner(db: Db) {
+  return db`(select r.owner from accounts r where r.id = addresses.ramp) as ramp_owner`;
+}
+
 /** Reads the addresses of several accounts: their own, and those that serve them. */
 export async function selectAddressesFor(
   db: Db,
   accounts: readonly string[],
-): Promise<AddressRow[]> {
-  return await db<AddressRow[]>`
-    select ${db(ADDRESS)} from addresses
+): Promise<OwnedAddressRow[]> {
+  return await db<OwnedAddressRow[]>`
+    select ${db(ADDRESS)}, ${rampOwner(db)} from addresses
     where account = any (${`{${accounts.join(",")}}`}::text::uuid[])
       or serves = any (${`{${accounts.join(",")}}`}::text::uuid[])
     order by id`;
 }
 
 /** Reads the addresses that deposits for an account can be sent to, oldest first. */
-export async function selectAddresses(db: Db, account: string): Promise<AddressRow[]> {
-  return await db<AddressRow[]>`
-    select ${db(ADDRESS)} from addresses
+export async function selectAddresses(db: Db, account: string): Promise<OwnedAddressRow[]> {
+  return await db<OwnedAddressRow[]>`
+    select ${db(ADDRESS)}, ${rampOwner(db)} from addresses
     where account = ${account} or serves = ${account} or (ramp = ${account} and serves is null)
     order by id`;
 }

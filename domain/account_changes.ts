@@ -78,7 +78,7 @@ export const ACCOUNTS: Collection<AccountRow> = {
   read: selectAccounts,
   async show(db, actor, rows, populate) {
     const [views, aliases] = [
-      await viewAccounts(db, rows, { address: populate.has("address") }),
+      await viewAccounts(db, rows, populate.has("address") ? { addressFor: actor } : {}),
       await aliasesOf(db, rows.map((row) => row.id)),
     ];
     const shown = views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));

@@ -1,20 +1,21 @@
 /** What accounts show of the chain: addresses, and balances there as workers last saw them. @module */
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db } from "../db/database.ts";
-import { type AddressRow, selectAddressesFor, selectHoldings } from "../db/ramps.ts";
+import { type OwnedAddressRow, selectAddressesFor, selectHoldings } from "../db/ramps.ts";
 import { type ChainPart, viewAccount } from "./accounts.ts";
+import { type Actor, reachesRealm, roleOf } from "./actor.ts";
 import { findAsset } from "./assets.ts";
 import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { fromUnits } from "./money.ts";
 
-/** Shows accounts with what they hold on their chains; with `address`, their addresses too. */
+/** Shows accounts with what they hold on their chains; their addresses too, to whom it is said. */
 export async function viewAccounts(
   db: Db,
   rows: readonly AccountRow[],
-  populate: { address?: boolean } = {},
+  populate: { addressFor?: Actor } = {},
 ): Promise<Record<string, unknown>[]> {
   const onChain = rows.filter((row) => row.type === "ramp" || row.type === "deposit");
-  const asked = populate.address ? rows.filter((row) => row.type !== "system") : onChain;
+  const asked = populate.addressFor ? rows.filter((row) => row.type !== "system") : onChain;
   if (asked.length === 0) return rows.map((row) => viewAccount(row));
   const addresses = await selectAddressesFor(db, asked.map((row) => row.id));
   const holdings = await selectHoldings(db, onChain.map((row) => row.id));
@@ -28,8 +29,9 @@ export async function viewAccounts(
     const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
     const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
     const view = viewAccount(row, part);
-    if (!populate.address) return view;
-    return { ...view, ...chainOf(own), address: own === undefined ? null : viewAddress(own) };
+    if (populate.addressFor === undefined) return view;
+    const address = own === undefined ? null : viewAddress(own, populate.addressFor);
+    return { ...view, ...chainOf(own), address };
   });
 }
 
@@ -37,7 +39,7 @@ export async function viewAccounts(
 export async function viewWholeAccount(
   db: Db,
   row: AccountRow,
-  populate: { address?: boolean } = {},
+  populate: { addressFor?: Actor } = {},
 ): Promise<Record<string, unknown>> {
   return (await viewAccounts(db, [row], populate))[0];
 }
@@ -48,15 +50,15 @@ export async function findWholeEnabled(db: Db, id: string): Promise<unknown | nu
   return row?.enabled ? await viewWholeAccount(db, row) : null;
 }
 
-/** Shows an address. */
-export function viewAddress(row: AddressRow): Record<string, unknown> {
+/** Shows an address; what all addresses of its ramp derive from only to those who may know them. */
+export function viewAddress(row: OwnedAddressRow, actor: Actor): Record<string, unknown> {
   return {
     id: row.id,
     account: row.serves ?? row.account,
     asset: row.asset,
     address: row.address,
     derivation_key: `${row.derivation_key}`,
-    xpub: row.xpub,
+    xpub: seesXpub(actor, row.ramp_owner) ? row.xpub : null,
     destination_tag: null,
     memo: null,
     message: null,
@@ -66,6 +68,11 @@ export function viewAddress(row: AddressRow): Record<string, unknown> {
     created_at: row.created_at,
     error: null,
   };
+}
+
+function seesXpub(actor: Actor, rampOwner: string | null): boolean {
+  if (reachesRealm(actor) && roleOf(actor) !== "user") return true;
+  return rampOwner !== null && rampOwner === actor.user;
 }
 
 function partOf(
@@ -80,6 +87,6 @@ function partOf(
   return { address, assets, gas: fromUnits(BigInt(held.get(`${row.id} `) ?? 0), coin.decimals) };
 }
 
-function chainOf(address: AddressRow | undefined): { chain?: string } {
+function chainOf(address: OwnedAddressRow | undefined): { chain?: string } {
   return address === undefined ? {} : { chain: address.chain };
 }

@@ -57,10 +57,7 @@ export async function sortArrivals(
   given: { transfers: readonly SeenTransfer[]; at: number },
 ): Promise<Arrivals> {
   const { transfers } = given;
-  const targets = new Map(
-    (await selectTargets(tx, place, transfers.map((one) => one.to)))
-      .map((target) => [target.address, target]),
-  );
+  const targets = targetsOf(await selectTargets(tx, place, transfers.map((one) => one.to)));
   const own = new Map(
     (await selectOwnTransactions(tx, place, transfers.map((one) => one.hash)))
       .map((sent) => [sent.hash, sent]),
@@ -86,6 +83,16 @@ export async function sortArrivals(
     }
   }
   return { deposits, strays, at };
+}
+
+/** Whose each address is. One of our own is ours, whoever watches it too. */
+export function targetsOf(rows: readonly TargetRow[]): Map<string, TargetRow> {
+  const targets = new Map<string, TargetRow>();
+  for (const row of rows) {
+    const known = targets.get(row.address);
+    if (known === undefined || known.since !== null) targets.set(row.address, row);
+  }
+  return targets;
 }
 
 function claimOf(

@@ -9,13 +9,7 @@ import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
 import { selectTokenOfCurrency } from "../db/fungible_tokens.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
-import {
-  type AddressRow,
-  insertAddress,
-  type RampRow,
-  selectAddresses,
-  takeIndex,
-} from "../db/ramps.ts";
+import { type RampRow, selectAddresses, takeIndex } from "../db/ramps.ts";
 import { viewAddress } from "./account_views.ts";
 import {
   assertAccount,
@@ -33,6 +27,7 @@ import { DomainError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
+import { handOutAddress, needsReserve } from "./own_addresses.ts";
 import { assertReceivable, openRamp, resolveRamp } from "./ramps.ts";
 
 /** What is asked for when an address is made. */
@@ -172,7 +167,7 @@ async function addAddressRow(
   const { chain, network, xpub, taken } = branch;
   const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
   await insertEmptyHolding(tx, { chain, network }, address, actor.at);
-  await insertAddress(tx, {
+  await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: of.account.id,
     ramp: of.ramp.id,
@@ -187,6 +182,8 @@ async function addAddressRow(
     owner: of.account.owner,
     created_at: actor.at,
   });
+  if (!needsReserve(branch)) return;
+  await enqueue(tx, actor, "ramp.reserve", { account: of.ramp.id }, { dedupe: of.ramp.id });
 }
 
 /** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */
@@ -194,11 +191,11 @@ export async function openRampAccount(
   tx: Tx,
   actor: Actor,
   ramp: RampRow,
-  derived: { xpub: string; address: string },
+  derived: { xpub: string; addresses: readonly string[] },
 ): Promise<void> {
   const row = await openRamp(tx, actor, ramp, derived);
   if (row === null) return;
-  const view = viewAccount(row, { address: derived.address, assets: "0" });
+  const view = viewAccount(row, { address: derived.addresses[0], assets: "0" });
   await emit(tx, actor, "account.enabled", { id: row.id, owner: row.owner, view });
 }
 
@@ -213,5 +210,5 @@ export async function listAddresses(
   id: string,
 ): Promise<Record<string, unknown>[]> {
   const account = await findAccount(db, actor, id);
-  return (await selectAddresses(db, account.id)).map((row: AddressRow) => viewAddress(row));
+  return (await selectAddresses(db, account.id)).map((row) => viewAddress(row, actor));
 }

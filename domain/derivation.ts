@@ -70,12 +70,34 @@ export async function deriveAddress(
   xpub: string,
   index: number,
 ): Promise<string> {
-  checkIndex(index);
+  const [address] = await deriveAddresses(chain, network, xpub, { from: index, count: 1 });
+  return address;
+}
+
+/**
+ * Derives addresses with consecutive numbers below an account, as {@link deriveAddress} each.
+ *
+ * @throws {RangeError} for an index out of range
+ * @throws {TypeError} for a chain or network without xpubs, or an xpub of another network
+ */
+export async function deriveAddresses(
+  chain: ChainId,
+  network: Network,
+  xpub: string,
+  of: { from: number; count: number },
+): Promise<string[]> {
+  checkIndex(of.from);
+  checkIndex(of.from + of.count - 1);
   const { BIP32Factory } = await import("bip32");
   const ecc = await import("@bitcoinerlab/secp256k1");
   const account = BIP32Factory(ecc).fromBase58(xpub, hdVersion(network));
   if (account.depth !== 3) throw new TypeError("the xpub is not of an account");
-  return await addressOfKey(chain, network, account.derive(EXTERNAL).derive(index).publicKey);
+  const branch = account.derive(EXTERNAL);
+  const addresses: string[] = [];
+  for (let index = of.from; index < of.from + of.count; index++) {
+    addresses.push(await addressOfKey(chain, network, branch.derive(index).publicKey));
+  }
+  return addresses;
 }
 
 /** Makes the address that a public key (33 bytes, compressed) has on a chain. */

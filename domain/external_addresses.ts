@@ -1,6 +1,7 @@
 /**
- * Addresses of others that are watched for a virtual account: what arrives there later adds to the
- * account; what leaves from there is none of our business.
+ * Addresses of others that are watched for a virtual account: what arrives there later is shown in
+ * the account's total and never available, for it is not ours to pay with; what leaves from there is
+ * none of our business. No proof is asked that the address is the account's.
  * @module
  */
 import { z } from "zod";
@@ -18,6 +19,7 @@ import { checkAddress, parseAddress } from "./addresses.ts";
 import { type Asset, findAsset } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
+import { assertNotOurs, ours } from "./own_addresses.ts";
 import { notFound } from "./permissions.ts";
 import { type ChainSettings, networkOf } from "./places.ts";
 
@@ -45,9 +47,10 @@ export async function assignAddress(
 ): Promise<{ address: string; currency: string }> {
   const { account, asset, network } = await target(tx, actor, input);
   const address = await checkAddress(asset.chain, network, input.address);
+  await assertNotOurs(tx, address);
   const taken = new DomainError("address.assigned", "the address belongs to an account already");
   try {
-    const added = await tx.savepoint((sp) =>
+    await tx.savepoint((sp) =>
       insertExternalAddress(sp, {
         id: newId(actor.at),
         account: account.id,
@@ -59,10 +62,10 @@ export async function assignAddress(
         created_at: actor.at,
       })
     );
-    if (!added) throw taken;
   } catch (error) {
-    if (brokenConstraint(error) === "external_addresses_address") throw taken;
-    throw error;
+    const broken = brokenConstraint(error);
+    if (broken === "external_addresses_address") throw taken;
+    throw broken === "external_addresses_own" ? ours() : error;
   }
   return { address, currency: asset.code };
 }
@@ -80,8 +83,8 @@ export async function unassignAddress(
 ): Promise<{ address: string; currency: string }[]> {
   const { account, asset, network } = await target(tx, actor, input);
   const parsed = await parseAddress(asset.chain, network, input.address);
-  const address = parsed.ok ? parsed.address : input.address;
-  const of = { account: account.id, address, at: actor.at };
+  if (!parsed.ok) throw notFound("address.not_found");
+  const of = { account: account.id, address: parsed.address, at: actor.at };
   if (!await deleteExternalAddress(tx, of)) throw notFound("address.not_found");
   return await selectExternalAddresses(tx, account.id);
 }

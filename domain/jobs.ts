@@ -9,6 +9,7 @@ export interface JobPayloads {
   "account.enable": { account: string };
   "order.advance": { order: string; look: number };
   "ramp.open": { account: string };
+  "ramp.reserve": { account: string };
   "token.check": { token: string };
   "deposit.forward": { account: string };
   "deposit.swept": { sweep: string };

@@ -6,18 +6,13 @@
 import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
-import {
-  insertAddress,
-  insertRamp,
-  markAccountError,
-  markOpened,
-  type RampRow,
-} from "../db/ramps.ts";
+import { insertRamp, markAccountError, markOpened, type RampRow } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
 import { type Asset, takesDeposits } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
+import { handOutAddress, reserveAddresses } from "./own_addresses.ts";
 import { assertMay, notFound } from "./permissions.ts";
 import type { ChainPlace } from "./places.ts";
 
@@ -49,27 +44,30 @@ export async function registerRamp(
 /**
  * Keeps what the worker derived for a ramp. Once is enough.
  *
+ * @param derived.addresses its own, and after it those that are reserved
  * @returns the account that is ready now; null if it was before
  */
 export async function openRamp(
   tx: Tx,
   actor: Actor,
   ramp: RampRow,
-  derived: { xpub: string; address: string },
+  derived: { xpub: string; addresses: readonly string[] },
 ): Promise<AccountRow | null> {
-  if (!await markOpened(tx, ramp.account, derived.xpub)) return null;
+  const { xpub, addresses } = derived;
+  if (!await markOpened(tx, ramp.account, xpub)) return null;
   const account = (await selectAccount(tx, ramp.account))!;
-  await insertEmptyHolding(tx, ramp, derived.address, actor.at);
-  await insertAddress(tx, {
+  await insertEmptyHolding(tx, ramp, addresses[0], actor.at);
+  await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
+  await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: account.id,
     ramp: account.id,
     serves: null,
     chain: ramp.chain,
     network: ramp.network,
-    address: derived.address,
+    address: addresses[0],
     derivation_key: 0,
-    xpub: derived.xpub,
+    xpub,
     asset: account.asset,
     data: {},
     owner: account.owner,

@@ -94,7 +94,8 @@ export async function findParties(
 
 interface Names {
   aliases: Map<string, AliasTarget>;
-  addresses: Map<string, string>;
+  /** The accounts of each address: those of our own addresses first. */
+  addresses: Map<string, string[]>;
 }
 
 async function lookUp(db: Db, moves: readonly Sides[]): Promise<Names> {
@@ -109,8 +110,20 @@ async function lookUp(db: Db, moves: readonly Sides[]): Promise<Names> {
   const assigned = addresses.size === 0 ? [] : await selectAssigned(db, [...addresses]);
   return {
     aliases: new Map(targets.map((target) => [target.alias, target])),
-    addresses: new Map(assigned.map(({ address, account }) => [address, account])),
+    addresses: groupAccounts(assigned),
   };
+}
+
+function groupAccounts(
+  assigned: readonly { address: string; account: string }[],
+): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const { address, account } of assigned) {
+    const group = groups.get(address);
+    if (group === undefined) groups.set(address, [account]);
+    else group.push(account);
+  }
+  return groups;
 }
 
 /** The facts of all accounts that the moves name; those read now are remembered. */
@@ -127,7 +140,7 @@ async function gather(
     if (remembered !== undefined) facts.set(id, remembered);
     else if (isId(id)) unknown.add(id);
   };
-  for (const id of names.addresses.values()) want(id);
+  for (const ids of names.addresses.values()) ids.forEach(want);
   for (const target of names.aliases.values()) want(target.account);
   for (const { source, destination } of moves) {
     want(source.account);
@@ -149,7 +162,8 @@ async function pair(
   names: Names,
 ): Promise<Parties> {
   const source = side(facts, sides.source, "source", names);
-  const destination = side(facts, sides.destination, "destination", names);
+  const like = typeof source === "string" ? undefined : source;
+  const destination = side(facts, sides.destination, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
   // Only one side, or the asset as given, can say which account of an identity is meant.
   const other = typeof source === "string" ? destination : source;
@@ -164,19 +178,27 @@ async function pair(
   };
 }
 
-/** Finds one side: an account's facts, or the identity that an alias stands for. */
+/**
+ * Finds one side: an account's facts, or the identity that an alias stands for. Chains of one family
+ * share addresses: of the accounts of one, that of the other side's asset is meant.
+ */
 function side(
   facts: Map<string, AccountFacts>,
   party: Sides["destination"],
   which: "source" | "destination",
   names: Names,
+  like?: AccountFacts,
 ): AccountFacts | string {
   const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
   if (party.alias !== undefined && target === undefined) throw notFound("alias.not_found");
   if (target?.identity) return target.identity;
   const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
   if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
-  const found = facts.get(target?.account ?? assigned ?? party.account!);
+  const same = assigned?.find((id) => {
+    const one = facts.get(id);
+    return one !== undefined && one.asset === like?.asset && one.testnet === like.testnet;
+  });
+  const found = facts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
   throw new DomainError("account.not_found", `there is no such ${which} account`);
 }

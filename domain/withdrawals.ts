@@ -26,6 +26,7 @@ import { isId, newIds } from "./ids.ts";
 import { postMove } from "./ledger.ts";
 import { add, Amount, assertScale, compare, subtract, toUnits } from "./money.ts";
 import { cancelOrder, createOrder, hastenOrder } from "./orders.ts";
+import { assertNotStranding } from "./own_addresses.ts";
 import { assertMay, notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { SourceParty } from "./sides.ts";
@@ -154,6 +155,8 @@ async function decide(
   if (destination === sender) {
     throw new DomainError("address.invalid", "this is the ramp's own address");
   }
+  const payment = { address: destination, asset: asset.code, fromRamp: account.type === "ramp" };
+  await assertNotStranding(tx, { place, ...payment });
   const price = await priceOf(tx, actor, {
     asset,
     place,

@@ -89,6 +89,8 @@ constraint addresses_pkey PRIMARY KEY (id)
 constraint addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 CREATE INDEX addresses_place ON addresses USING btree (chain, network, id)
 CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serves IS NOT NULL)
+CREATE INDEX addresses_text ON addresses USING btree (address)
+CREATE TRIGGER addresses_linked BEFORE INSERT OR UPDATE OF address ON addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
 granted: delete, insert, select, update
 
 table aliases (
@@ -418,6 +420,8 @@ CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
 CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
+CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON deposits FOR EACH ROW EXECUTE FUNCTION refuse_linked_deposit()
+CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
 granted: delete, insert, select, update
 
 table entries (
@@ -472,6 +476,8 @@ table external_addresses (
 constraint external_addresses_pkey PRIMARY KEY (id)
 CREATE INDEX external_addresses_account ON external_addresses USING btree (account, id)
 CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
+CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
+CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
 granted: delete, insert, select, update
 
 table fee_quotes (
@@ -730,6 +736,7 @@ table ramps (
   number integer not null
   xpub text
   next_index integer not null default 0
+  reserved integer not null default 0
   created_at timestamp with time zone not null
 )
 constraint ramps_network_check CHECK ((network = ANY (ARRAY['main'::text, 'testnet'::text, 'signet'::text, 'regtest'::text])))
@@ -737,6 +744,7 @@ constraint ramps_next_index_check CHECK ((next_index >= 0))
 constraint ramps_number UNIQUE (chain, network, number)
 constraint ramps_number_check CHECK ((number >= 0))
 constraint ramps_pkey PRIMARY KEY (account)
+constraint ramps_reserved_check CHECK ((reserved >= 0))
 granted: delete, insert, select, update
 
 table rates (
@@ -749,6 +757,18 @@ table rates (
 )
 constraint rates_pkey PRIMARY KEY (base, currency)
 constraint rates_rate_check CHECK ((rate > (0)::numeric))
+granted: delete, insert, select, update
+
+table reserved_addresses (
+  address text not null
+  ramp uuid not null
+  derivation_key integer not null
+  created_at timestamp with time zone not null
+)
+constraint reserved_addresses_derivation_key_check CHECK ((derivation_key >= 0))
+constraint reserved_addresses_pkey PRIMARY KEY (address)
+constraint reserved_addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
+CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
 granted: delete, insert, select, update
 
 table revocations (
@@ -1530,6 +1550,44 @@ CREATE OR REPLACE FUNCTION refuse_change()
 AS $function$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION refuse_linked_deposit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (select a.type = 'virtual' from accounts a where a.id = new.account) and exists (select 1 from addresses o
+      where o.chain = new.chain and o.network = new.network and o.address = new.address) then
+    raise exception 'a deposit at an address of ours is not linked value'
+      using errcode = 'check_violation', constraint = 'deposits_linked';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refuse_linked_own()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select 1 from external_addresses e where e.address = new.address and e.deleted_at is null) then
+    raise exception 'an address of ours is still linked to an account'
+      using errcode = 'unique_violation', constraint = 'addresses_linked';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refuse_own_link()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select 1 from addresses a where a.address = new.address)
+    or exists (select 1 from reserved_addresses r where r.address = new.address) then
+    raise exception 'an address of ours is not linked'
+      using errcode = 'unique_violation', constraint = 'external_addresses_own';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION round_half_even(x numeric, places integer)

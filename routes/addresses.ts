@@ -47,7 +47,7 @@ export const addressRoutes: readonly AnyRoute[] = [
       command(call, async (tx) => {
         const input = { account: call.params.id, data: call.body.data };
         return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
-          address: true,
+          addressFor: call.actor,
         });
       }, { gate: true, ready: findWholeEnabled }),
   }),

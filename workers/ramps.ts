@@ -6,10 +6,15 @@ import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { openRampAccount } from "../domain/deposit_accounts.ts";
-import { deriveAddress } from "../domain/derivation.ts";
+import { deriveAddresses } from "../domain/derivation.ts";
+import { needsReserve, reserveAddresses, RESERVED_AHEAD } from "../domain/own_addresses.ts";
 import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
+import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
+
+/** An address takes about a millisecond to derive; nothing else of the process runs meanwhile. */
+const AT_ONCE = 20;
 
 /**
  * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
@@ -29,8 +34,40 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   const vault = { realm: bench.realm.id, pool: bench.pool };
   const xpub = await bench.signer.xpub(vault, { chain, network, number: ramp.number });
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
-  const derived = { xpub, address: await deriveAddress(chain, network, xpub, 0) };
+  const addresses = await deriveRange(bench, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
+  const derived = { xpub, addresses };
   await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
+}
+
+/** Reserves addresses of a ramp, so that as many as there should be lie beyond the next one. */
+export async function reserveJob(bench: Bench, { account }: { account: string }): Promise<void> {
+  const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
+  if (ramp === null || ramp.xpub === null || !needsReserve(ramp)) return;
+  const from = Math.max(ramp.next_index, ramp.reserved);
+  const place = {
+    chain: ramp.chain as ChainId,
+    network: ramp.network as Network,
+    xpub: ramp.xpub,
+  };
+  const to = ramp.next_index + RESERVED_AHEAD;
+  const addresses = await deriveRange(bench, place, from, to);
+  await bench.step((tx) => reserveAddresses(tx, bench.actor, { ramp: account, from, addresses }));
+}
+
+/** Derives the addresses from one index up to another, and lets others work in between. */
+async function deriveRange(
+  bench: Bench,
+  of: { chain: ChainId; network: Network; xpub: string },
+  from: number,
+  to: number,
+): Promise<string[]> {
+  const addresses: string[] = [];
+  for (let at = from; at < to; at += AT_ONCE) {
+    const part = { from: at, count: Math.min(AT_ONCE, to - at) };
+    addresses.push(...await deriveAddresses(of.chain, of.network, of.xpub, part));
+    await pause(0, bench.signal);
+  }
+  return addresses;
 }
 
 /** What is wrong with the token that a ramp is of; null if nothing is. */

@@ -4,7 +4,7 @@ import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import type { Bench } from "./bench.ts";
 import { forwardJob, sweptJob } from "./forwarder.ts";
 import { checkToken } from "./fungible_tokens.ts";
-import { openRampJob } from "./ramps.ts";
+import { openRampJob, reserveJob } from "./ramps.ts";
 import { rescanJob } from "./rescan.ts";
 import { advanceOrder } from "./sender.ts";
 
@@ -21,5 +21,6 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "deposit.swept": sweptJob,
   "order.advance": (bench, seen) => advanceOrder(bench, seen),
   "ramp.open": openRampJob,
+  "ramp.reserve": reserveJob,
   "token.check": checkToken,
 };

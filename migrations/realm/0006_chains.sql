@@ -26,12 +26,14 @@ create table ramps (
   number integer not null check (number >= 0),
   xpub text,
   next_index integer not null default 0 check (next_index >= 0),
+  reserved integer not null default 0 check (reserved >= 0),
   created_at timestamptz not null,
   constraint ramps_number unique (chain, network, number)
 );
 comment on column ramps.number is 'The account step of the derivation path; two ramps of a chain share nothing.';
 comment on column ramps.xpub is 'Null until the signer has derived it, and always on Solana.';
 comment on column ramps.next_index is 'The next address to hand out. It only grows.';
+comment on column ramps.reserved is 'Addresses below this index are in reserved_addresses, unless the index was passed over.';
 
 create table addresses (
   id uuid primary key,
@@ -53,6 +55,7 @@ create table addresses (
 );
 create index addresses_serves on addresses (serves, id) where serves is not null;
 create index addresses_place on addresses (chain, network, id);
+create index addresses_text on addresses (address);
 comment on column addresses.account is 'The ramp account (index 0) or the deposit account that value received here belongs to.';
 comment on column addresses.serves is 'The virtual account that a deposit received here goes on to; null for none.';
 
@@ -71,7 +74,43 @@ create table external_addresses (
 create unique index external_addresses_address on external_addresses (chain, network, address)
   where deleted_at is null;
 create index external_addresses_account on external_addresses (account, id);
+create index external_addresses_text on external_addresses (address) where deleted_at is null;
 comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
+
+-- A key has one address on all chains of its family, so the text alone says whose it is.
+create table reserved_addresses (
+  address text primary key,
+  ramp uuid not null references ramps (account),
+  derivation_key integer not null check (derivation_key >= 0),
+  created_at timestamptz not null
+);
+comment on table reserved_addresses is 'Addresses that ramps will hand out, derived ahead, so that nobody links them.';
+
+-- An address of ours is linked to no account, whichever of the two was there first.
+create function refuse_own_link() returns trigger language plpgsql as $$
+begin
+  if exists (select 1 from addresses a where a.address = new.address)
+    or exists (select 1 from reserved_addresses r where r.address = new.address) then
+    raise exception 'an address of ours is not linked'
+      using errcode = 'unique_violation', constraint = 'external_addresses_own';
+  end if;
+  return new;
+end $$;
+create trigger external_addresses_own before insert or update on external_addresses
+  for each row when (new.deleted_at is null) execute function refuse_own_link();
+
+create function refuse_linked_own() returns trigger language plpgsql as $$
+begin
+  if exists (select 1 from external_addresses e where e.address = new.address and e.deleted_at is null) then
+    raise exception 'an address of ours is still linked to an account'
+      using errcode = 'unique_violation', constraint = 'addresses_linked';
+  end if;
+  return new;
+end $$;
+create trigger addresses_linked before insert or update of address on addresses
+  for each row execute function refuse_linked_own();
+create trigger reserved_addresses_linked before insert or update of address on reserved_addresses
+  for each row execute function refuse_linked_own();
 
 create table chain_cursors (
   chain text not null,
@@ -143,6 +182,21 @@ create table deposits (
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
   constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
 );
+-- What comes to an address of ours belongs to its ramp or deposit account, never to an account that it was linked to.
+create function refuse_linked_deposit() returns trigger language plpgsql as $$
+begin
+  if (select a.type = 'virtual' from accounts a where a.id = new.account) and exists (select 1 from addresses o
+      where o.chain = new.chain and o.network = new.network and o.address = new.address) then
+    raise exception 'a deposit at an address of ours is not linked value'
+      using errcode = 'check_violation', constraint = 'deposits_linked';
+  end if;
+  return new;
+end $$;
+create trigger deposits_linked before insert or update of account, address on deposits
+  for each row execute function refuse_linked_deposit();
+create trigger deposits_linked_booked before update of status on deposits
+  for each row when (new.status = 'CONFIRMED' and old.status <> 'CONFIRMED')
+  execute function refuse_linked_deposit();
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
 create index deposits_waiting on deposits (account) where status = 'PENDING';
