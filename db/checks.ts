@@ -76,11 +76,11 @@ export const CHECKS = {
   "account.covered": `
     select id as subject, blocked + linked as expected, total as found from accounts
     where (total < blocked + linked and type <> 'system') or blocked < 0 or linked < 0`,
-  /** Linked is the sum of what was credited to a virtual account from a chain, and no other has any. */
+  /** Linked is the sum of what came from a chain to an account that watches, and no other has any. */
   "account.linked": `
     select a.id as subject, coalesce(d.sum, 0) as expected, a.linked as found
     from accounts a left join (select account, sum(credited) from deposits
-      where status = 'CONFIRMED' group by account) d on d.account = a.id and a.type = 'virtual'
+      where status = 'CONFIRMED' group by account) d on d.account = a.id and watches_addresses(a.id)
     where a.linked <> coalesce(d.sum, 0)`,
   /** The history of blocks and freezing ends with what is so now. */
   "account.state": `
@@ -164,7 +164,7 @@ export const CHECKS = {
   "deposit.address": `
     select d.id as subject, o.account as expected, d.account as found
     from deposits d join addresses o using (chain, network, address)
-    join accounts a on a.id = d.account where a.type = 'virtual'`,
+    where watches_addresses(d.account)`,
   /** Balances of all accounts of an asset sum to zero. */
   "asset.sum": `
     select asset || case when testnet then ' (testnet)' else '' end as subject, 0 as expected,

@@ -60,10 +60,10 @@ export async function lockWatchedDeposits(
   return await tx<WatchedDepositRow[]>`
     select d.id, d.hash, d.index, d.asset, d.contract, d.amount, d.block::float8 as block,
       d.matures_at::float8 as matures_at
-    from deposits d join accounts a on a.id = d.account
+    from deposits d
     where d.chain = ${place.chain} and d.network = ${place.network} and d.address = ${address}
-      and d.status <> 'CONFIRMED' and a.type = 'virtual'
-    order by d.id for update of d`;
+      and d.status <> 'CONFIRMED' and watches_addresses(d.account)
+    order by d.id for update`;
 }
 
 /** Makes deposits those of the account whose address they came to. */

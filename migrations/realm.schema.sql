@@ -1274,8 +1274,7 @@ begin
         from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
   v_before := v_number;
   if p_type = 'deposit' then
-    v_watches := array(select a.type = 'virtual' from unnest(p_ids) with ordinality u(id, ord)
-      left join accounts a on a.id = u.id order by u.ord);
+    v_watches := array(select watches_addresses(u.id) from unnest(p_ids) with ordinality u(id, ord) order by u.ord);
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
   if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then
@@ -1557,7 +1556,7 @@ CREATE OR REPLACE FUNCTION refuse_linked_deposit()
  LANGUAGE plpgsql
 AS $function$
 begin
-  if (select a.type = 'virtual' from accounts a where a.id = new.account) and exists (select 1 from addresses o
+  if watches_addresses(new.account) and exists (select 1 from addresses o
       where o.chain = new.chain and o.network = new.network and o.address = new.address) then
     raise exception 'a deposit at an address of ours is not linked value'
       using errcode = 'check_violation', constraint = 'deposits_linked';
@@ -1582,6 +1581,10 @@ CREATE OR REPLACE FUNCTION refuse_own_link()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if not watches_addresses(new.account) then
+    raise exception 'nothing is linked to this account'
+      using errcode = 'check_violation', constraint = 'external_addresses_watching';
+  end if;
   if exists (select 1 from addresses a where a.address = new.address)
     or exists (select 1 from reserved_addresses r where r.address = new.address) then
     raise exception 'an address of ours is not linked'
@@ -1647,3 +1650,12 @@ begin
     from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.name = a.asset)
+    from accounts a where a.id = p_account
+$function$;

@@ -103,6 +103,12 @@ create table currencies (
 );
 create index currencies_owner on currencies (owner, id);
 
+-- Whether addresses of others may be watched for an account. What comes from a chain to any other is the realm's own.
+create function watches_addresses(p_account uuid) returns boolean language sql stable as $$
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.name = a.asset)
+    from accounts a where a.id = p_account
+$$;
+
 create table currency_issues (
   transaction uuid primary key,
   currency uuid not null references currencies (id),

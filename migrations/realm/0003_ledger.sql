@@ -105,7 +105,7 @@ $$;
 -- deleted ones too. Only a deposit, a forward and a fee move a deposit account, with or without p_force.
 -- p_atomic: one refusal refuses all, and nothing is written.
 -- p_more holds what few moves have: conditions, reverts, address_data.
--- A deposit in a virtual account came to an address that is linked to it, and counts as linked.
+-- A deposit in an account that watches addresses of others came to one of those, and counts as linked.
 -- refusals is null where all went well, else per move null or why not. blocked: per account what is
 -- held back, open blocks and linked value, after all moves; null while it is frozen.
 create function ledger_apply(
@@ -150,8 +150,7 @@ begin
         from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
   v_before := v_number;
   if p_type = 'deposit' then
-    v_watches := array(select a.type = 'virtual' from unnest(p_ids) with ordinality u(id, ord)
-      left join accounts a on a.id = u.id order by u.ord);
+    v_watches := array(select watches_addresses(u.id) from unnest(p_ids) with ordinality u(id, ord) order by u.ord);
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
   if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then

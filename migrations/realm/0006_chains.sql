@@ -89,6 +89,10 @@ comment on table reserved_addresses is 'Addresses that ramps will hand out, deri
 -- An address of ours is linked to no account, whichever of the two was there first.
 create function refuse_own_link() returns trigger language plpgsql as $$
 begin
+  if not watches_addresses(new.account) then
+    raise exception 'nothing is linked to this account'
+      using errcode = 'check_violation', constraint = 'external_addresses_watching';
+  end if;
   if exists (select 1 from addresses a where a.address = new.address)
     or exists (select 1 from reserved_addresses r where r.address = new.address) then
     raise exception 'an address of ours is not linked'
@@ -182,10 +186,10 @@ create table deposits (
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
   constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
 );
--- What comes to an address of ours belongs to its ramp or deposit account, never to an account that it was linked to.
+-- What comes to an address of ours is never credited to an account as if it had been linked to it.
 create function refuse_linked_deposit() returns trigger language plpgsql as $$
 begin
-  if (select a.type = 'virtual' from accounts a where a.id = new.account) and exists (select 1 from addresses o
+  if watches_addresses(new.account) and exists (select 1 from addresses o
       where o.chain = new.chain and o.network = new.network and o.address = new.address) then
     raise exception 'a deposit at an address of ours is not linked value'
       using errcode = 'check_violation', constraint = 'deposits_linked';
