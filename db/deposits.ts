@@ -246,7 +246,10 @@ export async function updateConfirmations(db: Db, place: PlaceKey, head: number)
       and block is not null and confirmations <> greatest(0, ${head} - block + 1)`;
 }
 
-/** Reads pending deposits that lie deep enough, oldest first, past the given id. */
+/**
+ * Reads pending deposits that lie deep enough, oldest first, past the given id. Those that the ledger
+ * refused come again after a pause; those of an asset that takes none now wait until it does.
+ */
 export async function selectRipe(
   db: Db,
   place: PlaceKey,
@@ -256,7 +259,9 @@ export async function selectRipe(
     select ${columns(db)}, ${decimals(db)} from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
-      and error is null and (${at.after}::uuid is null or id > ${at.after}::uuid)
+      and (error is null
+        or (error->>'code' <> 'asset.suspended' and coalesce(retry_at, updated_at) <= now()))
+      and (${at.after}::uuid is null or id > ${at.after}::uuid)
     order by id limit ${at.limit}`;
 }
 
@@ -324,7 +329,7 @@ export async function markConfirmed(
         g(id uuid, credited numeric, transaction uuid, app uuid)
     )
     update deposits set status = 'CONFIRMED', credited = given.sum, transaction = given.move,
-      app = given.application, updated_at = ${at}
+      app = given.application, error = null, retry_at = null, updated_at = ${at}
     from given where id = given.given_id and status = 'PENDING'
     returning ${columns(tx)}`;
 }
@@ -346,6 +351,14 @@ export async function markOrphaned(
 export async function markDepositError(tx: Tx, id: string, error: unknown): Promise<void> {
   await tx`
     update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
+}
+
+/** Notes why the ledger refused a deposit; it is tried again after a minute, then ever more rarely. */
+export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
+  await tx`
+    update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,
+      retry_at = now() + interval '1 minute' * (2 ^ least(tries, 9))
+    where id = ${id} and status = 'PENDING'`;
 }
 
 /** Takes the block from deposits above a height, and gives them as they are then. */

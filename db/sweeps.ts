@@ -13,6 +13,10 @@ export interface SweepRow extends PlaceKey {
   /** What reached the ramp: less where the token keeps a part. */
   arrived: string | null;
   fee: string | null;
+  /** What it took from the address before that was credited: booked on as soon as it is. */
+  ahead: string;
+  /** What the fees paid of its fee because nothing was credited yet: given back as soon as it is. */
+  borne: string;
   gas_order: string | null;
   order_id: string | null;
   hash: string | null;
@@ -23,7 +27,18 @@ export interface SweepRow extends PlaceKey {
 
 /** What may change of a sweep. */
 export type SweepChange = Partial<
-  Pick<SweepRow, "state" | "amount" | "arrived" | "fee" | "gas_order" | "order_id" | "hash">
+  Pick<
+    SweepRow,
+    | "state"
+    | "amount"
+    | "arrived"
+    | "fee"
+    | "ahead"
+    | "borne"
+    | "gas_order"
+    | "order_id"
+    | "hash"
+  >
 >;
 
 const COLUMNS = [
@@ -36,6 +51,8 @@ const COLUMNS = [
   "amount",
   "arrived",
   "fee",
+  "ahead",
+  "borne",
   "gas_order",
   "order_id",
   "hash",
@@ -64,6 +81,13 @@ export async function lockSweep(tx: Tx, id: string): Promise<SweepRow | null> {
   return row ?? null;
 }
 
+/** Reads an account's sweeps that took what was not credited yet, and keeps others from them. */
+export async function lockAhead(tx: Tx, account: string): Promise<SweepRow[]> {
+  return await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps
+    where account = ${account} and (ahead > 0 or borne > 0) order by id for update`;
+}
+
 /** Reads several sweeps. */
 export async function selectSweeps(db: Db, ids: readonly string[]): Promise<SweepRow[]> {
   return await db<SweepRow[]>`
@@ -86,11 +110,12 @@ export async function markSweepFailed(tx: Tx, id: string, error: unknown): Promi
   return row;
 }
 
-/** Ties an account's credited deposits that no sweep carries yet to a sweep. */
-export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<void> {
-  await tx`
+/** Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids. */
+export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
     update deposits set sweep = ${sweep}
-    where account = ${account} and status = 'CONFIRMED' and sweep is null`;
+    where account = ${account} and status = 'CONFIRMED' and sweep is null returning id`;
+  return rows.map((row) => row.id);
 }
 
 /** Frees the deposits of a sweep that failed; from now on they wait for another. */
@@ -175,8 +200,10 @@ export interface ForwardRow extends PlaceKey {
   testnet: boolean;
   /** Contract of a token of the realm's own; null for an asset of the registry. */
   token: string | null;
-  /** Whole units in the ledger that are not blocked. */
+  /** Whole units in the ledger. */
   free: string;
+  /** Some of it was carried to the ramp before it was credited. */
+  owing: boolean;
   from_address: string;
   to_address: string;
 }
@@ -185,8 +212,9 @@ export interface ForwardRow extends PlaceKey {
 export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
   const [row] = await db<ForwardRow[]>`
     select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
-      t.contract as token, a.total - a.blocked - a.linked as free, d.address as from_address,
-      r.address as to_address
+      t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
+      exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
+        as owing
     from accounts a join addresses d on d.account = a.id
       join addresses r on r.account = d.ramp
       left join fungible_tokens t on t.symbol = a.asset and t.status = 'registered'

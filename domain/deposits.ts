@@ -11,8 +11,8 @@ import {
   lockAllPending,
   lockPending,
   markConfirmed,
-  markDepositError,
   markOrphaned,
+  putOffDeposit,
 } from "../db/deposits.ts";
 import { applyMoves } from "../db/ledger.ts";
 import type { Move } from "../db/moves.ts";
@@ -43,8 +43,9 @@ interface Booking {
 
 /**
  * Books deposits that lie deep enough, each once, in a transaction that holds the gate. One that
- * moved meanwhile is left for later; one that brought nothing is given up; one whose account takes
- * nothing says so and does not stop the others.
+ * moved meanwhile is left for later; one that brought nothing is given up; one that the ledger refuses
+ * says so, is tried again, and does not stop the others. A deleted account is credited all the same:
+ * what arrived is its holder's, and shown again when it is restored.
  */
 export async function creditDeposits(
   tx: Tx,
@@ -74,7 +75,7 @@ export async function creditDeposits(
     if ("posted" in outcome) booked.push(bookings[at]);
     else if ("refused" in outcome) {
       const { code, message } = refusal(outcome.refused, true);
-      await markDepositError(tx, bookings[at].row.id, trouble(code, message));
+      await putOffDeposit(tx, bookings[at].row.id, trouble(code, message));
     }
   }
   await confirm(tx, actor, booked);

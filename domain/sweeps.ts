@@ -11,6 +11,7 @@ import {
   type ForwardRow,
   joinSweep,
   leaveSweep,
+  lockAhead,
   lockOpenSweep,
   lockSweep,
   markSweepFailed,
@@ -24,15 +25,15 @@ import {
 } from "../db/sweeps.ts";
 import type { Actor } from "./actor.ts";
 import type { Network } from "./addresses.ts";
-import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import type { ChainId } from "./assets.ts";
 import { noteDeposit, settleApp } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
-import { counterparty, postMove } from "./ledger.ts";
-import { compare, fromUnits, subtract } from "./money.ts";
+import { add, compare, fromUnits, subtract } from "./money.ts";
 import { createOrder, type OrderRow } from "./orders.ts";
 import type { ChainPlace } from "./places.ts";
+import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
 import { bookGas } from "./withdrawal_settlement.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
@@ -128,10 +129,11 @@ export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promis
   if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
   if (sweep.order_id !== order.id) return;
   const forward = (await selectForward(tx, sweep.account))!;
-  const fee = await bookFee(tx, actor, forward, order);
+  const { fee, borne } = await bookFee(tx, actor, forward, order);
+  if (borne !== "0") await updateSweep(tx, sweep.id, { borne });
   if (order.state === "done" && order.contract === "") {
     const moved = BigInt(order.amount ?? 0);
-    return await settleDone(tx, actor, sweep, { order, forward, fee, arrived: moved });
+    return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
   }
   if (order.state === "done") {
     // A token may keep a part on the way: what arrived is measured before anything is booked.
@@ -176,99 +178,53 @@ export async function settleSwept(
   if (order?.state !== "done") return;
   const { arrived } = found;
   if (arrived === 0n) return await failSweep(tx, actor, sweep, "the token moved nothing");
-  const forward = (await selectForward(tx, sweep.account))!;
-  await settleDone(tx, actor, sweep, { order, forward, fee: sweep.fee, arrived });
+  await settleDone(tx, actor, sweep, { order, fee: sweep.fee, arrived });
 }
 
 async function settleDone(
   tx: Tx,
   actor: Actor,
   sweep: SweepRow,
-  of: { order: OrderRow; forward: ForwardRow; fee: string | null; arrived: bigint },
+  of: { order: OrderRow; fee: string | null; arrived: bigint },
 ): Promise<void> {
-  const { order, forward } = of;
-  const { free } = (await selectForward(tx, sweep.account))!;
+  const { order, fee } = of;
+  // Booked before: nothing of it is booked twice.
+  if (sweep.amount !== null) return void await updateSweep(tx, sweep.id, { state: "done" });
+  const forward = (await selectForward(tx, sweep.account))!;
   const sent = fromUnits(BigInt(order.amount ?? 0), forward.decimals);
   const arrived = fromUnits(of.arrived, forward.decimals);
-  const amount = compare(sent, free) < 0 ? sent : free;
-  const seal = { chain: sweep.chain, network: sweep.network, hash: order.hash, sweep: sweep.id };
-  if (compare(amount, "0") > 0) {
-    for (const [source, destination] of wayOf(forward)) {
-      const move = { type: "forward" as const, source, destination, amount, seal };
-      await postMove(tx, actor, move, { force: true });
-    }
-    await bookLoss(tx, actor, forward, { amount: subtract(sent, arrived), seal });
-  }
-  const done = await updateSweep(tx, sweep.id, {
-    state: "done",
-    amount,
-    arrived,
-    fee: of.fee,
-    hash: order.hash,
-  });
+  const carried = { sweep, hash: order.hash, sent, arrived };
+  const { amount, ahead } = await bookCarried(tx, actor, forward, carried);
+  const change = { state: "done" as const, amount, ahead, arrived, fee, hash: order.hash };
+  const done = await updateSweep(tx, sweep.id, change);
+  const rest = subtract(forward.free, amount);
+  if (compare(rest, "0") <= 0) await joinSweep(tx, sweep.account, sweep.id);
   for (const id of await selectSwept(tx, sweep.id)) {
     const deposit = (await selectDeposit(tx, id))!;
     await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
   }
   // More may have come in on the way.
-  if (compare(subtract(free, amount), "0") > 0) await forwardLater(tx, actor, sweep.account);
+  if (compare(rest, "0") > 0) await forwardLater(tx, actor, sweep.account);
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
 }
 
-/** The moves from a deposit account on. The ramp of a token of the realm's own is of another asset. */
-function wayOf({ account, ramp, serves, token }: ForwardRow): [string, string][] {
-  if (token !== null) return [[account, serves!]];
-  return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
-}
-
-/** What is swept: a token's contract, or null for the chain's own coin. */
-function contractOf({ asset, token }: ForwardRow): string | null {
-  return token ?? findAsset(asset)!.contract;
-}
-
-/** What a token kept on the way is gone from the ramp; the fees bear it, like what a chain takes. */
-async function bookLoss(
-  tx: Tx,
-  actor: Actor,
-  forward: ForwardRow,
-  lost: { amount: string; seal: Record<string, unknown> },
-): Promise<void> {
-  if (compare(lost.amount, "0") <= 0) return;
-  const asset = { code: forward.asset, decimals: forward.decimals, testnet: forward.testnet };
-  const fees = await counterparty(tx, actor, "fees", asset);
-  const world = await counterparty(tx, actor, "world", asset);
-  const move = { type: "fee" as const, source: fees, destination: world, ...lost };
-  await postMove(tx, actor, move, { force: true });
-}
-
 /**
- * Books the fee that the chain took: where it was paid in the asset itself, from what is swept. Paid
- * in another coin it was the ramp's gas, which the ledger knows where the ramp is of that coin.
- *
- * @returns the fee in whole units of what it was paid in
+ * Books on what was credited after a sweep had carried it to the ramp already: a sweep of everything
+ * takes what it finds. Runs in a transaction that holds the gate.
  */
-async function bookFee(
-  tx: Tx,
-  actor: Actor,
-  forward: ForwardRow,
-  order: OrderRow,
-): Promise<string | null> {
-  if (order.fee === null || order.hash === null) return null;
-  const own = order.fee_contract === contractOf(forward);
-  const { decimals } = own ? forward : nativeAsset(forward.chain as ChainId);
-  const fee = fromUnits(BigInt(order.fee), decimals);
-  if (!own) await bookGas(tx, actor, order);
-  if (!own || order.state === "dead" || order.state === "canceled") return fee;
-  const charged = compare(fee, forward.free) < 0 ? fee : forward.free;
-  if (compare(charged, "0") <= 0) return fee;
-  const { testnet } = forward;
-  const world = await counterparty(tx, actor, "world", { code: forward.asset, decimals, testnet });
-  await postMove(tx, actor, {
-    type: "fee",
-    source: forward.account,
-    destination: world,
-    amount: charged,
-    seal: { chain: forward.chain, network: forward.network, hash: order.hash },
-  }, { force: true });
-  return fee;
+export async function settleAhead(tx: Tx, actor: Actor, account: string): Promise<void> {
+  for (const sweep of await lockAhead(tx, account)) {
+    const forward = (await selectForward(tx, account))!;
+    if (compare(forward.free, "0") <= 0) return;
+    const { amount, ahead, borne } = await bookAhead(tx, actor, forward, sweep);
+    const change = { amount: add(sweep.amount ?? "0", amount), ahead, borne };
+    const settled = await updateSweep(tx, sweep.id, change);
+    const { free } = (await selectForward(tx, account))!;
+    if (compare(free, "0") > 0) continue;
+    for (const id of await joinSweep(tx, account, sweep.id)) {
+      const deposit = (await selectDeposit(tx, id))!;
+      await tellDeposit(tx, actor, "deposit.forwarded", deposit, settled);
+    }
+    await settleApp(tx, actor, account, { status: "DONE", error: null });
+  }
 }

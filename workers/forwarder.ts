@@ -9,7 +9,7 @@ import {
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
 import { compare, toUnits } from "../domain/money.ts";
-import { settleSwept, stepSweep, type SweepStep } from "../domain/sweeps.ts";
+import { settleAhead, settleSwept, stepSweep, type SweepStep } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Order } from "./chains/order.ts";
@@ -28,7 +28,12 @@ const MARGIN = { over: 6n, of: 5n };
 
 /** Takes the next step in forwarding what a deposit account received. */
 export async function forwardJob(bench: Bench, { account }: { account: string }): Promise<void> {
-  const forward = await reading(bench.pool, (db) => selectForward(db, account));
+  const read = () => reading(bench.pool, (db) => selectForward(db, account));
+  let forward = await read();
+  if (forward?.owing && compare(forward.free, "0") > 0) {
+    await bench.step((tx) => settleAhead(tx, bench.actor, account), { gate: true });
+    forward = await read();
+  }
   if (forward === null || compare(forward.free, "0") <= 0) return;
   const chain = await bench.chains.open({
     chain: forward.chain as ChainId,
