@@ -231,7 +231,7 @@ export async function insertCandidate(
       ${candidate.created_at})`;
 }
 
-/** Keeps the bytes of a plan; tells whether they are the first. */
+/** Keeps the bytes of a plan that still stands; tells whether they are the first. */
 export async function markSigned(
   tx: Tx,
   name: { order: string; attempt: number },
@@ -240,7 +240,7 @@ export async function markSigned(
   const rows = await tx`
     update order_candidates set hash = ${signed.hash}, raw = ${signed.raw}, fee = ${signed.fee},
       expires = ${signed.expires === null ? null : tx.json(signed.expires as never)}
-    where order_id = ${name.order} and attempt = ${name.attempt} and raw is null
+    where order_id = ${name.order} and attempt = ${name.attempt} and raw is null and not dead
     returning attempt`;
   return rows.length > 0;
 }

@@ -45,6 +45,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   ownId?(db: Db, actor: Actor): Promise<string | null>;
   /** Whether transactions' scopes apply. */
   flows?: boolean;
+  /** Whether every user of the realm sees all rows. */
+  shared?: boolean;
   /** Rows that belong to nobody and stand in no list, but for those who may and ask for them. */
   concealed?: { rows: Condition; asked(actor: Actor, query: unknown): boolean };
 }
@@ -230,7 +232,8 @@ async function visibilityOf(
   given: Given,
   one: boolean,
 ): Promise<Visibility> {
-  const { reaches, deleted } = scopeOf(actor, given.scope, collection.flows ?? false, one);
+  const { flows = false, shared = false } = collection;
+  const { reaches, deleted } = scopeOf(actor, given.scope, { flows, shared, one });
   const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
   const { concealed = null } = collection;
   const shown = concealed?.asked(actor, one ? null : given.query ?? "") ?? false;
@@ -248,7 +251,11 @@ async function visibilityOf(
  * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Where no
  * reach is left it is as far as the actor sees; lists begin with what is its own.
  */
-function scopeOf(actor: Actor, given: unknown, flows: boolean, one: boolean): {
+function scopeOf(
+  actor: Actor,
+  given: unknown,
+  { flows, shared, one }: { flows: boolean; shared: boolean; one: boolean },
+): {
   reaches: Set<Visibility["reaches"][number]>;
   deleted: Visibility["deleted"];
 } {
@@ -271,6 +278,7 @@ function scopeOf(actor: Actor, given: unknown, flows: boolean, one: boolean): {
     throw new DomainError("permission.scope", "the scope all takes a user of scope realm");
   }
   if (reaches.size > 0) return { reaches, deleted };
+  if (shared) return { reaches: new Set(["all"]), deleted };
   if (words.length === 0 && !one) return { reaches: new Set(["own"]), deleted };
   if (rightsOf(actor).read === "all") return { reaches: new Set(["all"]), deleted };
   const seen = flows ? ["own", "incoming", "outgoing"] as const : ["own"] as const;

@@ -11,7 +11,7 @@ import { selectSigning, type SigningRow } from "../db/stops.ts";
 import { selectWithdrawal, updateWithdrawal } from "../db/withdrawals.ts";
 import type { Actor } from "./actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
-import { isOpen, type OrderRow } from "./orders.ts";
+import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./orders.ts";
 import { announce } from "./withdrawal_settlement.ts";
 
 /**
@@ -47,6 +47,29 @@ function reasonOf(row: SigningRow): string | null {
   if (suspended) return `${asset.code} is suspended: ${asset.reason ?? "by the operator"}`;
   if (!row.insolvent) return null;
   return `less of ${row.asset} is on the chain than is owed: withdrawals wait for the operator`;
+}
+
+/** Orders that can be planned again whenever they may be signed. */
+const PLANNED_ANEW: ReadonlySet<OrderRow["purpose"]> = new Set([
+  "withdrawal",
+  "sweep",
+  "gas",
+  "deploy",
+]);
+
+/**
+ * Gives up the plan of an order that may not be signed: coins are free for others, a nonce is filled.
+ * A payout is undone, and each withdrawal that it was to pay goes its own way.
+ *
+ * @returns whether it has no plan any more
+ */
+export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promise<boolean> {
+  if (given.purpose === "payout") return await undoPayout(tx, actor, given.id);
+  const order = await lockOrder(tx, given.id);
+  if (order?.state !== "planned" || !PLANNED_ANEW.has(order.purpose)) return false;
+  await releaseClaims(tx, actor, order);
+  await renewOrder(tx, actor, order);
+  return true;
 }
 
 /** Writes down why an order waits, and tells its withdrawal's user. Gives the order as it is now. */

@@ -30,6 +30,7 @@ import { assertNotStranding } from "./own_addresses.ts";
 import { assertMay, notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { SourceParty } from "./sides.ts";
+import { assertNotStopped } from "./stops.ts";
 import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
 import { announce, returnCharge } from "./withdrawal_settlement.ts";
 
@@ -157,6 +158,8 @@ async function decide(
   }
   const payment = { address: destination, asset: asset.code, fromRamp: account.type === "ramp" };
   await assertNotStranding(tx, { place, ...payment });
+  const { chain } = place;
+  await assertNotStopped(tx, actor, { account: account.id, asset: asset.code, chain, destination });
   const price = await priceOf(tx, actor, {
     asset,
     place,

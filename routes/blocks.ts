@@ -134,6 +134,7 @@ export const blockRoutes: readonly AnyRoute[] = [
       "account.inactive",
       "account.frozen",
       "account.asset_mismatch",
+      "stop.active",
     ],
     handle: (call) =>
       command(

@@ -19,7 +19,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
     body: NewCurrency,
     status: 201,
     answer: CurrencyView,
-    errors: ["currency.taken"],
+    errors: ["currency.taken", "stop.active"],
     handle: (call) =>
       command(
         call,

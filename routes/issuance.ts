@@ -38,7 +38,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     body: Issue,
     status: 200,
     answer: CurrencyView,
-    errors: REFUSALS,
+    errors: [...REFUSALS, "ramp.assets_insufficient", "stop.active"],
     handle: (call) =>
       command(
         call,
@@ -59,7 +59,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     body: Issue,
     status: 200,
     answer: CurrencyView,
-    errors: [...REFUSALS, "account.frozen", "balance.insufficient"],
+    errors: [...REFUSALS, "account.frozen", "balance.insufficient", "stop.active"],
     handle: (call) =>
       command(
         call,

@@ -111,6 +111,7 @@ export const postingRoutes: readonly AnyRoute[] = [
       "account.inactive",
       "account.frozen",
       "balance.insufficient",
+      "stop.active",
     ],
     handle: (call) =>
       command(

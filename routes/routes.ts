@@ -23,6 +23,7 @@ import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { solvencyRoutes } from "./solvency.ts";
+import { stopRoutes } from "./stops.ts";
 import { transactionRoutes } from "./transactions.ts";
 import { userRoutes } from "./users.ts";
 import { withdrawalRoutes } from "./withdrawals.ts";
@@ -53,6 +54,7 @@ export function allRoutes(): AnyRoute[] {
     ...withdrawalRoutes,
     ...fungibleTokenRoutes,
     ...solvencyRoutes,
+    ...stopRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

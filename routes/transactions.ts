@@ -18,6 +18,7 @@ const REFUSALS = [
   "account.not_enabled",
   "account.asset_mismatch",
   "balance.insufficient",
+  "stop.active",
   "condition.failed",
   "reference.taken",
 ] as const;

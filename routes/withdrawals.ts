@@ -100,6 +100,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "ramp.assets_insufficient",
       "ramp.gas_insufficient",
       "withdrawal.below_fee",
+      "stop.active",
     ],
     handle: (call) => {
       const input = { ...call.body, chains: call.services.config.chains };

@@ -11,8 +11,8 @@ import {
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
-import { type CandidateRow, isOpen, type OrderRow, undoPayout } from "../domain/orders.ts";
-import { noteHold, signingHold } from "../domain/signing_holds.ts";
+import { type CandidateRow, isOpen, type OrderRow } from "../domain/orders.ts";
+import { noteHold, signingHold, unplanOrder } from "../domain/signing_holds.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "./chains/order.ts";
@@ -83,6 +83,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
       expires: signed.expires,
       fee: signed.fee === undefined ? null : `${signed.fee}`,
     });
+    if (!first && current.state === "planned") return null; // the plan was given up meanwhile
     if (first && plan.change !== null) {
       await insertChange(tx, {
         chain: order.chain,
@@ -106,8 +107,8 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
 }
 
 /**
- * Leaves an order unsigned. A payout is undone, so that it holds up only those whose payment may not
- * leave; a replacement waits beside what was sent, which goes on being followed.
+ * Leaves an order unsigned. What its plan had reserved is given up, so that it holds up nobody else;
+ * a replacement waits beside what was sent, which goes on being followed.
  */
 async function holdBack(
   { bench }: OrderWork,
@@ -117,9 +118,8 @@ async function holdBack(
   if (order.state !== "planned") {
     return await bench.step((tx) => noteHold(tx, bench.actor, order.id, reason));
   }
-  const undone = order.purpose === "payout" &&
-    await bench.step((tx) => undoPayout(tx, bench.actor, order.id));
-  if (undone) return null;
+  const undone = await bench.step((tx) => unplanOrder(tx, bench.actor, order));
+  if (undone && order.purpose === "payout") return null;
   throw new ChainError("held", reason);
 }
 

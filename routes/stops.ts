@@ -1,0 +1,99 @@
+/** HTTP face of stops: set, read, lifted. @module */
+import { z } from "zod";
+import type { Actor } from "../domain/actor.ts";
+import { DomainError } from "../domain/errors.ts";
+import { notFound } from "../domain/permissions.ts";
+import type { RealmContext } from "../domain/realm_context.ts";
+import {
+  liftStop,
+  NewStop,
+  readDestination,
+  setStop,
+  STOPS,
+  StopView,
+  viewStop,
+} from "../domain/stops.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
+import { type AnyRoute, type Call, route } from "./route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const OfRealm = z.strictObject({
+  realm: z.string().optional().meta({ description: "With the platform key: the stop's realm." }),
+});
+
+/** The routes of stops. */
+export const stopRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/stops",
+    tag: "Stops",
+    summary: "Stop moves, or signing, at once",
+    description: "For users with role manage or admin and scope realm, and for the operator. " +
+      "`moves` refuses every posting that users ask for with `stop.active`; `signing` keeps " +
+      "workers from signing anything that is not signed yet. Fields beside narrow it; without " +
+      "them it holds for the realm. Deposits are credited all the while, and signed bytes go on " +
+      "being sent.",
+    access: "platform or user",
+    body: NewStop,
+    status: 201,
+    answer: StopView,
+    errors: [
+      "permission.role",
+      "permission.scope",
+      "realm.not_found",
+      "asset.unknown",
+      "account.not_found",
+      "user.not_found",
+      "address.invalid",
+    ],
+    handle: async (call) => {
+      const whose = await within(call, call.body.realm);
+      const target = await readDestination(call.body);
+      return await command({ ...call, ...whose }, async (tx) => {
+        const { actor } = whose;
+        return viewStop(actor, await setStop(tx, actor, { ...call.body, target }));
+      }, { gate: true });
+    },
+  }),
+  ...collectionRoutes({ collection: STOPS, tag: "Stops", one: "a stop", view: StopView }),
+  route({
+    method: "DELETE",
+    path: "/v1/stops/{id}",
+    tag: "Stops",
+    summary: "Lift a stop",
+    description: "For administrators of the realm, and for the operator. The record stays.",
+    access: "platform or user",
+    params: ById,
+    query: OfRealm,
+    status: 200,
+    answer: StopView,
+    errors: ["permission.role", "permission.scope", "realm.not_found", "stop.not_found"],
+    handle: async (call) => {
+      const whose = await within(call, call.query.realm);
+      return await command({ ...call, ...whose }, async (tx) => {
+        const { actor } = whose;
+        return viewStop(actor, await liftStop(tx, actor, call.params.id));
+      }, { gate: true });
+    },
+  }),
+];
+
+/** Finds the realm that is meant: a user's own, or the one that the operator names. */
+async function within<P, Q, B>(
+  call: Call<P, Q, B>,
+  named: string | undefined,
+): Promise<{ realm: RealmContext; actor: Actor }> {
+  const { services, actor, realm: own } = call;
+  if (own !== null) {
+    if (named !== undefined && named !== own.id) throw notFound("realm.not_found");
+    return { realm: own, actor };
+  }
+  if (named === undefined) {
+    const message = "the platform key needs the realm to be named";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/realm", message }] });
+  }
+  const realm = await services.realms.find(named);
+  if (realm === null) throw notFound("realm.not_found");
+  return { realm, actor: { ...actor, realm: realm.defaults() } };
+}
