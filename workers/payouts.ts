@@ -91,7 +91,8 @@ async function joinTogether(
     await work.crossing("planned");
     return joined;
   } catch (error) {
-    const alone = error instanceof ChainError && ["refused", "insufficient", "exceeded"].includes(error.fault);
+    const alone = error instanceof ChainError &&
+      ["refused", "insufficient", "exceeded"].includes(error.fault);
     if (!alone) throw error;
     return null;
   }

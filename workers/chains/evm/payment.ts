@@ -49,7 +49,10 @@ export function planDraft(evm: Evm, draft: Draft, stock: Stock, replaces?: Plan)
   const gas = BigInt(drafted.gas);
   const fee = gas * max;
   if (drafted.budget !== null && fee > BigInt(drafted.budget)) {
-    throw new ChainError("exceeded", `it would cost ${fee}, at most ${drafted.budget} may be spent`);
+    throw new ChainError(
+      "exceeded",
+      `it would cost ${fee}, at most ${drafted.budget} may be spent`,
+    );
   }
   const amount = amountOf(order, drafted, fee);
   const body: Body = {
