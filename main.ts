@@ -348,12 +348,7 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
   const actor: Actor = {
     user: "",
     kind: "operator",
-    realm: {
-      id: "",
-      country: input.country,
-      accountingCurrency: input.accounting_currency,
-      withdrawals: {},
-    },
+    realm: { id: "", country: input.country, accountingCurrency: input.accounting_currency },
     roles: ["admin", "manage", "user"],
     scopes: ["realm", "own"],
     at,

@@ -21,7 +21,7 @@ export interface RealmDefaults {
   country: string;
   accountingCurrency: string;
   /** What is set for withdrawals, by the asset's code. */
-  withdrawals: WithdrawalSettings;
+  withdrawals?: WithdrawalSettings;
 }
 
 /** A user at the door, with the facts of its request. */

@@ -107,7 +107,7 @@ export async function priced(
   const gas = { asset: asset.gas.code, value: fromUnits(units, asset.gas.decimals) };
   const fee = await converted(db, { asset, currency, since: actor.at - RATE_AGE_MAX_MS }, units);
   if (fee !== null) return { ...common, fee, gas, minimum: null };
-  const set = actor.realm.withdrawals[asset.code];
+  const set = actor.realm.withdrawals?.[asset.code];
   return {
     ...common,
     fee: set?.fee === undefined ? "0" : roundUp(set.fee, asset.decimals),

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
-import type { Db, Tx } from "../db/database.ts";
+import type { Tx } from "../db/database.ts";
 import { selectAliasTarget, selectDefaultAccount } from "../db/facts.ts";
 import {
   insertWithdrawal,

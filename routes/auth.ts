@@ -32,7 +32,7 @@ const REMEMBERED_MAX = 10_000;
 const NOBODY: Omit<Actor, "at" | "requestId" | "address"> = {
   user: "",
   kind: "user",
-  realm: { id: "", country: "", accountingCurrency: "", withdrawals: {} },
+  realm: { id: "", country: "", accountingCurrency: "" },
   roles: [],
   scopes: [],
 };
