@@ -72,6 +72,8 @@ export interface Config {
   masterKey: string | null;
   /** The master key that `rotate-master-key` puts in its place. */
   newMasterKey: string | null;
+  /** Names the epoch of the installation where hosts keep no records in files; null: they do. */
+  installationEpoch: string | null;
   workers: boolean;
   pollIntervalMs: number;
   tokenTtlS: number;
@@ -80,8 +82,6 @@ export interface Config {
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   chains: Readonly<Record<ChainName, ChainConfig>>;
-  /** A withdrawal never costs more than so many times what its user was charged. */
-  hotFeeMaxFactor: number;
   /** By the code of the asset. */
   assets: Readonly<Record<string, AssetSetting>>;
 }
@@ -150,6 +150,7 @@ export function readConfig(
     platformKey: platformKey(read, databaseUrl !== null),
     masterKey: masterKey(read, "MASTER_KEY", databaseUrl !== null && workers),
     newMasterKey: masterKey(read, "NEW_MASTER_KEY", false),
+    installationEpoch: installationEpoch(read),
     workers,
     pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
     tokenTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
@@ -157,7 +158,6 @@ export function readConfig(
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     chains: readChains(read, env),
-    hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
   };
   if (read.faults.length > 0) throw new ConfigError(read.faults);
@@ -210,6 +210,14 @@ function platformKey(read: Reader, required: boolean): string | null {
     read.faults.push("PLATFORM_KEY is too short: at least 16 characters are expected");
   }
   return key;
+}
+
+function installationEpoch(read: Reader): string | null {
+  const label = read.text("INSTALLATION_EPOCH");
+  if (label !== null && !/^[A-Za-z0-9._:-]{1,64}$/.test(label)) {
+    read.faults.push("INSTALLATION_EPOCH is not 1 to 64 letters, digits, dots, colons or hyphens");
+  }
+  return label;
 }
 
 function masterKey(read: Reader, name: string, required: boolean): string | null {

@@ -26,14 +26,9 @@ import { createApp } from "./routes/app.ts";
 import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
-import { openChains } from "./workers/chains/registry.ts";
-import { scheduleTicks } from "./workers/cron.ts";
-import { startFollower } from "./workers/follower.ts";
-import { openRatesGateway } from "./workers/gateways/rates.ts";
-import { type Runner, startRunner } from "./workers/runner.ts";
+import type { Runner } from "./workers/runner.ts";
 import { rotateMasterKey } from "./workers/rotation.ts";
-import { openSigner } from "./workers/signer.ts";
-import { startTimetable } from "./workers/timetable.ts";
+import { startWorkers } from "./workers/start.ts";
 
 /** What every command begins with. */
 interface Base {
@@ -56,7 +51,6 @@ class StartError extends Error {
 }
 
 const GRACE_MS = 9_000;
-const REALM_POLL_MS = 2_000;
 
 type Command = (base: Base, ending: Promise<string>, args: readonly string[]) => Promise<void>;
 
@@ -142,7 +136,7 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
     { port: config.port, hostname: config.host, onListen: () => {} },
     (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
   );
-  if (config.workers) runner = startWorkers(base);
+  if (config.workers) runner = await workersOf(base);
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   if (config.databaseUrl === null) await welcome(base);
   limitTime(log, await ending);
@@ -158,7 +152,7 @@ async function work(base: Base, ending: Promise<string>): Promise<void> {
     const live = new URL(request.url).pathname === "/health/live";
     return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });
   });
-  const runner = startWorkers(base);
+  const runner = await workersOf(base);
   base.log("info", "working");
   limitTime(base.log, await ending);
   await server.shutdown();
@@ -206,28 +200,9 @@ async function audit(base: Base): Promise<void> {
   });
 }
 
-function startWorkers(base: Base): Runner {
-  const { config, database, log } = base;
-  const chains = openChains(config.chains);
-  // Where isolates come and go, nothing may loop: the platform's own cron drains what is due.
+async function workersOf({ config, database, log, masterKey }: Base): Promise<Runner> {
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
-  const signer = openSigner(base.masterKey!, Date.now);
-  const shared = { database, log, chains, signer, now: Date.now };
-  const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
-  const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
-  const timetable = startTimetable({ ...shared, rates }, { loop: !edge });
-  const follower = startFollower({
-    ...shared,
-    pollMs: config.pollIntervalMs,
-    wake: (realm) => runner.wake(realm),
-  }, { loop: !edge });
-  const workers = [timetable, follower, runner];
-  if (edge) scheduleTicks((ms) => Promise.all(workers.map((one) => one.drain(ms))));
-  const stop = async () => {
-    chains.close();
-    await Promise.all(workers.map((one) => one.stop()));
-  };
-  return { ...runner, stop };
+  return await startWorkers({ config, database, log, masterKey: masterKey!, edge });
 }
 
 /** Reads the configuration and opens the database, starting it first where it is our own. */

@@ -25,6 +25,8 @@ export interface DepositRow extends PlaceKey {
   sweep: string | null;
   app: string | null;
   address_data: Record<string, unknown> | null;
+  /** Why it is not booked before a reconciliation. */
+  held: string | null;
   owner: string | null;
   error: unknown;
   updated_at: number | null;
@@ -67,6 +69,7 @@ const COLUMNS = [
   "sweep",
   "app",
   "address_data",
+  "held",
   "owner",
   "error",
   "updated_at",
@@ -261,7 +264,7 @@ export async function selectRipe(
       and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
       and (error is null
         or (error->>'code' <> 'asset.suspended' and coalesce(retry_at, updated_at) <= now()))
-      and (${at.after}::uuid is null or id > ${at.after}::uuid)
+      and held is null and (${at.after}::uuid is null or id > ${at.after}::uuid)
     order by id limit ${at.limit}`;
 }
 

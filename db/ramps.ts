@@ -13,7 +13,15 @@ export interface RampRow {
   next_index: number;
   /** Addresses below this index are reserved. */
   reserved: number;
+  /** Why nothing is signed for it, and no address handed out; null if nothing keeps it. */
+  quarantined: Quarantine | null;
   created_at: number;
+}
+
+/** Why a ramp waits for a reconciliation. */
+export interface Quarantine {
+  detail: string;
+  at: number;
 }
 
 /** An address of ours. It is handed out once and kept for ever. */
@@ -46,6 +54,7 @@ const RAMP = [
   "xpub",
   "next_index",
   "reserved",
+  "quarantined",
   "created_at",
 ] as const;
 const ADDRESS = [
@@ -89,14 +98,18 @@ export async function selectPlaces(db: Db): Promise<{ chain: string; network: st
     where deleted_at is null order by chain, network`;
 }
 
-/** Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub. */
+/**
+ * Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub or is in
+ * quarantine, or the realm has no seed.
+ */
 export async function takeIndex(
   tx: Tx,
   account: string,
 ): Promise<(RampRow & { taken: number; xpub: string }) | null> {
   const [row] = await tx<(RampRow & { taken: number; xpub: string })[]>`
     update ramps set next_index = next_index + 1
-    where account = ${account} and xpub is not null and next_index > 0
+    where account = ${account} and xpub is not null and next_index > 0 and quarantined is null
+      and exists (select 1 from secrets where kind = 'seed')
     returning ${tx(RAMP)}, next_index - 1 as taken`;
   return row ?? null;
 }

@@ -28,6 +28,14 @@ export async function selectSecretOfKind(db: Db, kind: string): Promise<SecretRo
   return row ?? null;
 }
 
+/** Whether addresses were made of a seed that the realm no longer has. */
+export async function selectSeedNeeded(db: Db): Promise<boolean> {
+  const [row] = await db<{ needed: boolean }[]>`
+    select exists (select 1 from ramps where next_index > 0)
+      and not exists (select 1 from secrets where kind = 'seed') as needed`;
+  return row.needed;
+}
+
 /** Reads secrets that are wrapped under other master keys than the given one. */
 export async function selectSecretsNotUnder(
   db: Db,

@@ -98,6 +98,8 @@ export interface SigningRow {
   asset: string | null;
   /** The stop that concerns it. */
   stop: string | null;
+  /** Why its ramp waits for a reconciliation. */
+  quarantined: string | null;
   /** Which of its accounts is frozen. */
   frozen: "account" | "ramp" | null;
   /** Whether the asset's withdrawals are stopped, because less is there than is owed. */
@@ -128,6 +130,7 @@ export async function selectSigning(
           select from jsonb_array_elements(o.wish -> 'payments') p
           where p ->> 'to' = any (z.destinations)))
         order by z.id limit 1) as stop,
+      (select p.quarantined ->> 'detail' from ramps p where p.account = o.ramp) as quarantined,
       case when o.purpose in ('fill', 'child') then null when a.frozen then 'account'
         when r.frozen or k.frozen then 'ramp' end as frozen,
       o.purpose = 'withdrawal' and coalesce((select v.stopped from solvency v

@@ -27,8 +27,6 @@ export interface WithdrawalRow {
   fee: string;
   /** Amount and fee: what leaves the account. */
   charged: string;
-  /** What speed-ups added; part of fee and charged. */
-  surcharge: string;
   paid_by: "sender" | "receiver";
   speed: "slow" | "medium" | "fast";
   gas_asset: string | null;
@@ -67,7 +65,6 @@ const COLUMNS = [
   "amount",
   "fee",
   "charged",
-  "surcharge",
   "paid_by",
   "speed",
   "gas_asset",
@@ -93,7 +90,6 @@ const COLUMNS = [
 /** What a new withdrawal consists of. */
 export type NewWithdrawalRow = Omit<
   WithdrawalRow,
-  | "surcharge"
   | "status"
   | "hash"
   | "nonce"
@@ -131,19 +127,7 @@ export async function selectWithdrawals(db: Db, ids: string[]): Promise<Withdraw
 export type WithdrawalChange = Partial<
   Pick<
     WithdrawalRow,
-    | "status"
-    | "hash"
-    | "nonce"
-    | "height"
-    | "confirmations"
-    | "cost"
-    | "speed"
-    | "fee"
-    | "charged"
-    | "surcharge"
-    | "block"
-    | "gas"
-    | "error"
+    "status" | "hash" | "nonce" | "height" | "confirmations" | "cost" | "speed" | "error"
   >
 >;
 

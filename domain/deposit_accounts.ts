@@ -163,7 +163,11 @@ async function addAddressRow(
   of: Wanted & { account: AccountRow },
 ): Promise<void> {
   const branch = await takeIndex(tx, of.ramp.id);
-  if (branch === null) throw new DomainError("account.not_enabled", "the ramp has no address yet");
+  if (branch === null) {
+    const why =
+      "no address is handed out before the ramp is reconciled, or the realm's seed is back";
+    throw new DomainError("chain.quarantined", why);
+  }
   const { chain, network, xpub, taken } = branch;
   const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
   await insertEmptyHolding(tx, { chain, network }, address, actor.at);

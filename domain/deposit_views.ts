@@ -69,7 +69,7 @@ export function viewDeposit(
     owner: row.owner,
     created_at: row.created_at,
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
-    error: row.error,
+    error: row.held === null ? row.error : trouble("chain.quarantined", row.held),
   };
 }
 

@@ -17,6 +17,7 @@ export const EVENT_TYPES = [
   "message.updated",
   "persons.sync.finished",
   "solvency.drift",
+  "chain.quarantined",
   "stop.set",
   "stop.lifted",
   "coin.corrected",

@@ -18,6 +18,7 @@ import { deleteFoundStrays, deleteStraysAbove, upsertStrays } from "../db/strays
 import type { Actor } from "./actor.ts";
 import { type SeenTransfer, sortArrivals } from "./arrivals.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
+import { checkConsumed, checkSenders } from "./quarantine.ts";
 
 export { type SeenTransfer } from "./arrivals.ts";
 
@@ -50,6 +51,9 @@ export async function recordStretch(
   // A coin may be spent in the stretch that shows it first.
   await recordTransfers(tx, actor, place, stretch);
   if (stretch.consumed.length > 0) await markConsumed(tx, place, stretch.consumed);
+  if (await checkConsumed(tx, actor, place, stretch.consumed)) {
+    await checkSenders(tx, actor, place, stretch.transfers);
+  }
   return true;
 }
 
@@ -63,8 +67,18 @@ export async function recordTransfers(
   place: PlaceKey,
   seen: Pick<Stretch, "transfers" | "coins">,
 ): Promise<void> {
+  if (seen.transfers.length === 0) return;
+  await recordArrivals(tx, actor, place, seen);
+  await checkSenders(tx, actor, place, seen.transfers);
+}
+
+async function recordArrivals(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  seen: Pick<Stretch, "transfers" | "coins">,
+): Promise<void> {
   const { transfers } = seen;
-  if (transfers.length === 0) return;
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
   const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
   if (strays.length > 0) await upsertStrays(tx, place, strays, at);

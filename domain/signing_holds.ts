@@ -1,5 +1,5 @@
 /**
- * What keeps a worker from signing an order: stops, frozen accounts, suspended assets, insolvency. It
+ * What keeps a worker from signing an order: quarantines, stops, frozen accounts, suspended assets, insolvency. It
  * is asked when an order is planned and again when its bytes are stored; an order that is held waits,
  * and goes on when nothing holds it any more, or is canceled. What is signed goes on being sent.
  * @module
@@ -39,6 +39,7 @@ export async function signingHolds(
 }
 
 function reasonOf(row: SigningRow): string | null {
+  if (row.quarantined !== null) return `chain.quarantined: ${row.quarantined}`;
   if (row.stop !== null) return `stop ${row.stop} is in force: nothing is signed`;
   if (row.frozen !== null) return `the ${row.frozen} is frozen`;
   const asset = row.asset === null ? null : findAsset(row.asset);

@@ -46,6 +46,31 @@ table idempotency (
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
 
+table installation (
+  singleton boolean not null default true
+  id uuid not null
+  epoch integer not null default 1
+  label text
+  home text
+  timeline text
+  master text
+  halted jsonb
+  updated_at timestamp with time zone not null default now()
+)
+constraint installation_epoch_check CHECK ((epoch > 0))
+constraint installation_label_check CHECK ((label ~ '^[A-Za-z0-9._:-]{1,64}$'::text))
+constraint installation_pkey PRIMARY KEY (singleton)
+constraint installation_singleton_check CHECK (singleton)
+
+table installation_witnesses (
+  id uuid not null
+  count bigint not null
+  token uuid not null
+  seen_at timestamp with time zone not null
+)
+constraint installation_witnesses_count_check CHECK ((count > 0))
+constraint installation_witnesses_pkey PRIMARY KEY (id)
+
 table leases (
   name text not null
   holder uuid not null
@@ -73,6 +98,17 @@ table rates (
 constraint rates_pkey PRIMARY KEY (base, currency)
 constraint rates_rate_check CHECK ((rate > (0)::numeric))
 CREATE INDEX rates_updated ON rates USING btree (updated_at)
+
+table realm_faults (
+  realm uuid not null
+  code text not null
+  chain text not null default ''::text
+  network text not null default ''::text
+  detail text not null
+  seen_at timestamp with time zone not null
+)
+constraint realm_faults_pkey PRIMARY KEY (realm, code, chain, network)
+constraint realm_faults_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 
 table realms (
   id uuid not null

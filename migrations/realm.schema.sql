@@ -397,6 +397,7 @@ table deposits (
   sweep uuid
   app uuid
   address_data jsonb
+  held text
   owner uuid
   error jsonb
   tries integer not null default 0
@@ -408,6 +409,7 @@ constraint deposits_amount_check CHECK ((amount > (0)::numeric))
 constraint deposits_confirmations_check CHECK ((confirmations >= 0))
 constraint deposits_credited CHECK (((status = 'CONFIRMED'::text) = (credited IS NOT NULL)))
 constraint deposits_credited_check CHECK ((credited >= (0)::numeric))
+constraint deposits_held CHECK (((held IS NULL) OR (status <> 'CONFIRMED'::text)))
 constraint deposits_pkey PRIMARY KEY (id)
 constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
 constraint deposits_source UNIQUE (chain, network, hash, index)
@@ -677,6 +679,7 @@ constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
 constraint order_candidates_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_candidates_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL))) EXECUTE FUNCTION refuse_signature()
 granted: delete, insert, select, update
 
 table orders (
@@ -702,11 +705,6 @@ table orders (
   confirmations integer not null default 0
   fee numeric(78,0)
   fee_contract text
-  charged numeric(78,0) not null default 0
-  budget numeric(78,0)
-  budget_contract text
-  hastened_at integer
-  fault text
   creates text
   error text
   looked_at timestamp with time zone
@@ -714,14 +712,8 @@ table orders (
   created_at timestamp with time zone not null
 )
 constraint orders_amount_check CHECK ((amount >= (0)::numeric))
-constraint orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (carrier IS NOT NULL) OR (fee <= budget)))
-constraint orders_budget_check CHECK ((budget > (0)::numeric))
-constraint orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'payout'::text]))))
 constraint orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
 constraint orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES orders(id)
-constraint orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
-constraint orders_charged_check CHECK ((charged >= (0)::numeric))
-constraint orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
 constraint orders_fee_check CHECK ((fee >= (0)::numeric))
 constraint orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
 constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
@@ -729,7 +721,7 @@ constraint orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)
 constraint orders_nonce_check CHECK ((nonce >= 0))
 constraint orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint orders_pkey PRIMARY KEY (id)
-constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text])))
+constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
 CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
@@ -737,20 +729,7 @@ CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
-CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
-granted: delete, insert, select, update
-
-table ramp_costs (
-  ramp uuid not null
-  day date not null
-  contract text not null default ''::text
-  cost numeric(78,0) not null default 0
-  charged numeric(78,0) not null default 0
-  held_at timestamp with time zone
-)
-constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
-constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
-constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
+CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 granted: delete, insert, select, update
 
 table ramps (
@@ -761,6 +740,7 @@ table ramps (
   xpub text
   next_index integer not null default 0
   reserved integer not null default 0
+  quarantined jsonb
   created_at timestamp with time zone not null
 )
 constraint ramps_network_check CHECK ((network = ANY (ARRAY['main'::text, 'testnet'::text, 'signet'::text, 'regtest'::text])))
@@ -768,7 +748,9 @@ constraint ramps_next_index_check CHECK ((next_index >= 0))
 constraint ramps_number UNIQUE (chain, network, number)
 constraint ramps_number_check CHECK ((number >= 0))
 constraint ramps_pkey PRIMARY KEY (account)
+constraint ramps_quarantined_check CHECK ((jsonb_typeof(quarantined) = 'object'::text))
 constraint ramps_reserved_check CHECK ((reserved >= 0))
+CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_index < old.next_index)) EXECUTE FUNCTION keep_index()
 granted: delete, insert, select, update
 
 table rates (
@@ -845,6 +827,8 @@ constraint secrets_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 4
 constraint secrets_pkey PRIMARY KEY (id)
 CREATE INDEX secrets_master ON secrets USING btree (master)
 CREATE UNIQUE INDEX secrets_seed ON secrets USING btree (kind) WHERE (kind = 'seed'::text)
+CREATE TRIGGER secrets_seed_kept BEFORE DELETE ON secrets FOR EACH ROW WHEN ((old.kind = 'seed'::text)) EXECUTE FUNCTION keep_seed()
+CREATE TRIGGER secrets_seed_made BEFORE INSERT ON secrets FOR EACH ROW EXECUTE FUNCTION keep_seed()
 granted: delete, insert, select, update
 
 table solvency (
@@ -932,7 +916,6 @@ table sweeps (
   gas_order uuid
   order_id uuid
   hash text
-  strikes integer not null default 0
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -944,7 +927,6 @@ constraint sweeps_borne_check CHECK ((borne >= (0)::numeric))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
-constraint sweeps_strikes_check CHECK ((strikes >= 0))
 CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::numeric) OR (borne > (0)::numeric))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
@@ -1090,7 +1072,6 @@ table withdrawals (
   amount numeric not null
   fee numeric not null
   charged numeric not null
-  surcharge numeric not null default 0
   paid_by text not null
   speed text not null
   gas_asset text
@@ -1115,7 +1096,6 @@ table withdrawals (
 constraint withdrawals_amount_check CHECK ((amount > (0)::numeric))
 constraint withdrawals_charge CHECK ((charged = (amount + fee)))
 constraint withdrawals_charged_check CHECK ((charged > (0)::numeric))
-constraint withdrawals_check CHECK (((surcharge >= (0)::numeric) AND (surcharge <= fee)))
 constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
@@ -1130,7 +1110,7 @@ constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::te
 constraint withdrawals_value CHECK ((value =
 CASE paid_by
     WHEN 'sender'::text THEN amount
-    ELSE (charged - surcharge)
+    ELSE charged
 END))
 constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
@@ -1184,12 +1164,11 @@ begin
     perform 1 from orders o
       cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
       cross join lateral (
-        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
-          sum(m.charged) as charged,
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
         from orders m where m.carrier = p) c
       where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
-        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
+        else c.amount = o.amount and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'orders_payout';
@@ -1244,12 +1223,38 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_index()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'an address index is handed out once' using errcode = 'restrict_violation';
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_linked()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
   raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_seed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    if new.kind = 'seed' and current_setting('purser.seed', true) is distinct from 'restored'
+        and exists (select 1 from ramps where next_index > 0) then
+      raise exception 'a realm with addresses gets no other seed' using errcode = 'restrict_violation';
+    end if;
+    return new;
+  end if;
+  if exists (select 1 from ramps where next_index > 0) then
+    raise exception 'the seed of a realm with addresses stays' using errcode = 'restrict_violation';
+  end if;
+  return old;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_stop()
@@ -1618,6 +1623,20 @@ begin
     or exists (select 1 from reserved_addresses r where r.address = new.address) then
     raise exception 'an address of ours is not linked'
       using errcode = 'unique_violation', constraint = 'external_addresses_own';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refuse_signature()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from orders o join ramps r on r.account = o.ramp
+  where o.id = new.order_id and r.quarantined is not null for share of r;
+  if found then
+    raise exception 'nothing is signed for a ramp in quarantine'
+      using errcode = 'check_violation', constraint = 'ramps_quarantined';
   end if;
   return new;
 end $function$;

@@ -44,6 +44,7 @@ export const accountRoutes: readonly AnyRoute[] = [
       "asset.suspended",
       "ramp.not_found",
       "account.no_ramp",
+      "chain.quarantined",
       "account.not_enabled",
       "account.inactive",
       "account.asset_mismatch",

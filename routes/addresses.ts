@@ -37,6 +37,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     errors: [
       "account.not_found",
       "account.no_ramp",
+      "chain.quarantined",
       "account.not_enabled",
       "account.inactive",
       "asset.suspended",

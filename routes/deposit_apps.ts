@@ -34,6 +34,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
       "alias.not_found",
       "address.not_found",
       "account.no_ramp",
+      "chain.quarantined",
       "account.asset_mismatch",
       "account.not_enabled",
       "account.inactive",

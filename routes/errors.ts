@@ -217,12 +217,7 @@ export const PROBLEMS = {
   "withdrawal.below_fee": kind(
     409,
     "Value below fee",
-    "The receiver pays the fee, and the value does not exceed it; or it is below the least amount.",
-  ),
-  "withdrawal.fee_exceeded": kind(
-    409,
-    "Fee exceeded",
-    "Its network fee would be more than the permitted multiple of what was charged for it.",
+    "The receiver pays the fee, and the value does not exceed it.",
   ),
   "user.last_admin": kind(
     409,
@@ -257,6 +252,11 @@ export const PROBLEMS = {
     409,
     "Stopped",
     "An emergency stop is in force for this. It passes when a realm administrator lifts it.",
+  ),
+  "chain.quarantined": kind(
+    503,
+    "Chain quarantined",
+    "The database is older than the chain, or a copy: an operator must reconcile it first.",
   ),
   "idempotency.key_reused": kind(
     422,

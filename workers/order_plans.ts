@@ -15,11 +15,9 @@ import {
   takeNonce,
   updateOrder,
 } from "../db/orders.ts";
-import { reading } from "../db/transaction.ts";
 import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
-  type Budget,
   type Draft,
   type Order,
   type Plan,
@@ -29,8 +27,8 @@ import {
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
-import { noteHold, signingHold } from "../domain/signing_holds.ts";
-import { assertMaySign, type OrderWork } from "./order_work.ts";
+import { noteHold } from "../domain/signing_holds.ts";
+import { assertMaySign, holdOf, type OrderWork } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
 
 /** What was asked of the node before a plan is made. */
@@ -43,13 +41,6 @@ export interface Survey {
   readonly held: Balances | null;
 }
 
-/** Why an order ends before anything is reserved. */
-export interface Refusal {
-  readonly refused: string;
-  /** Where callers are told a code of its own. */
-  readonly fault: OrderRow["fault"];
-}
-
 /**
  * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
  * waits.
@@ -59,14 +50,13 @@ export interface Refusal {
 export async function planOrder(
   work: OrderWork,
   order: OrderRow,
-): Promise<{ order: OrderRow | null } | Refusal> {
+): Promise<{ order: OrderRow | null } | { refused: string }> {
   let survey: Survey;
   try {
     survey = await surveyFor(work, order);
   } catch (error) {
-    if (!(error instanceof ChainError)) throw error;
-    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
-    return refusalOf(error);
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    return { refused: error.message };
   }
   await work.crossing("drafted");
   try {
@@ -81,17 +71,12 @@ export async function planOrder(
     await work.crossing("planned");
     return { order: planned };
   } catch (error) {
-    if (error instanceof ChainError && error.fault === "exceeded") return refusalOf(error);
     // Coins are gathered while that is cheap and makes sense, or not at all.
     const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
       error.fault === "unavailable" || error.fault === "held";
     if (waits) throw error;
-    return refusalOf(error as ChainError);
+    return { refused: error.message };
   }
-}
-
-function refusalOf(error: ChainError): Refusal {
-  return { refused: error.message, fault: error.fault === "exceeded" ? "fee_exceeded" : null };
 }
 
 /**
@@ -100,7 +85,7 @@ function refusalOf(error: ChainError): Refusal {
  */
 export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
   const { bench, chain, crossing } = work;
-  const held = await reading(bench.pool, (db) => signingHold(db, order));
+  const held = await holdOf(bench, order);
   if (held !== null) return await bench.step((tx) => noteHold(tx, bench.actor, order.id, held));
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
@@ -133,16 +118,14 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
 /**
  * Has the node try and price an order; nothing is reserved.
  *
- * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
- * `exceeded` if it would cost more than its budget
+ * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little
  */
 export async function surveyFor(
   { bench, chain }: OrderWork,
-  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract" | "budget" | "budget_contract">,
+  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract">,
 ): Promise<Survey> {
   await assertToken(bench, chain, order.contract);
-  const wish = orderOf(order.wish as unknown as Wish);
-  const draft = await chain.draft(wish, order.speed, budgetOf(order));
+  const draft = await chain.draft(orderOf(order.wish as unknown as Wish), order.speed);
   if (draft.lacking > 0n) {
     throw new ChainError("insufficient", `${draft.feePayer} lacks ${draft.lacking} for the fee`);
   }
@@ -284,11 +267,6 @@ export async function fillGaps({ bench, chain }: OrderWork, order: OrderRow): Pr
       await fillNonce(tx, bench.actor, order, nonce);
     }
   });
-}
-
-function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {
-  if (order.budget === null) return null;
-  return { contract: order.budget_contract, units: BigInt(order.budget) };
 }
 
 /** Reads a wish as the chain takes it. */

@@ -54,6 +54,11 @@ export async function assertMaySign(db: Db, order: OrderRow): Promise<void> {
   if (held !== null) throw new ChainError("held", held);
 }
 
+/** Says why an order may not be signed now, or nothing at all; null if it may. */
+export async function holdOf(bench: Bench, order: OrderRow): Promise<string | null> {
+  return await reading(bench.pool, (db) => signingHold(db, order)) ?? await bench.signer.fault();
+}
+
 /**
  * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins. What
  * holds the order is asked before, and again behind the ledger's gate when the bytes are stored, so
@@ -67,7 +72,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
   if (pending === undefined) return order;
-  const held = await reading(bench.pool, (db) => signingHold(db, order));
+  const held = await holdOf(bench, order);
   if (held !== null) return await holdBack(work, order, held);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);

@@ -4,12 +4,13 @@
  * @module
  */
 import type { Database, Pool } from "../db/database.ts";
-import { type RealmRow, selectRealms } from "../db/realms.ts";
+import { lockInstallation, updateInstallation } from "../db/installation.ts";
 import { type SecretRow, selectSecretsNotUnder, updateWrapping } from "../db/secrets.ts";
-import { reading, serializable } from "../db/transaction.ts";
+import { locking, reading, serializable } from "../db/transaction.ts";
 import { placeOf } from "../domain/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../domain/sealing.ts";
 import type { Log } from "../log.ts";
+import { allRealms } from "./halts.ts";
 
 /** What a rotation takes. */
 export interface Rotation {
@@ -24,26 +25,33 @@ export interface Rotation {
 const PAGE = 200;
 
 /**
- * Wraps all secrets of all realms under another master key.
+ * Wraps all secrets of all realms under another master key. From its first moment on nobody writes
+ * a secret under the old one; it ends when a whole pass has found none.
  *
  * @returns how many were wrapped anew
- * @throws {TypeError} if one is wrapped under neither key; those before it have been done
+ * @throws {TypeError} if the installation has neither key, or a secret is wrapped under neither;
+ * those before it have been done
  */
 export async function rotateMasterKey(rotation: Rotation): Promise<number> {
+  const { database, log } = rotation;
   const keys = { from: await readMasterKey(rotation.from), to: await readMasterKey(rotation.to) };
-  let count = 0;
-  for (let after: string | null = null;;) {
-    const page: RealmRow[] = await reading(
-      rotation.database.platform,
-      (db) => selectRealms(db, after, PAGE),
-    );
-    for (const realm of page) {
-      count += await rotateRealm(rotation.database.realm(placeOf(realm)), realm.id, keys);
+  await locking(database.platform, async (tx) => {
+    const { master } = await lockInstallation(tx);
+    if (master !== null && master !== keys.from.id && master !== keys.to.id) {
+      throw new TypeError(
+        `the installation has the master key ${master}, which is neither of both`,
+      );
     }
-    if (page.length < PAGE) break;
-    after = page[page.length - 1].id;
+    await updateInstallation(tx, { master: keys.to.id });
+  });
+  let count = 0;
+  for (let found = 1; found > 0; count += found) {
+    found = 0;
+    for await (const realm of allRealms(database)) {
+      found += await rotateRealm(database.realm(placeOf(realm)), realm.id, keys);
+    }
   }
-  rotation.log("info", "the master key was changed", { count });
+  log("info", "the master key was changed", { count });
   return count;
 }
 

@@ -36,13 +36,7 @@ import type { Broadcast, Fate } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
 import { markTaken } from "./coins.ts";
 import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
-import {
-  assertMaySign,
-  type Crossing,
-  type OrderWork,
-  signedOf,
-  signPending,
-} from "./order_work.ts";
+import { type Crossing, holdOf, type OrderWork, signedOf, signPending } from "./order_work.ts";
 import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
@@ -102,11 +96,11 @@ async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<
 async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
   let order: OrderRow | null = given;
   if (order.state === "new") {
-    await reading(work.bench.pool, (db) => assertMaySign(db, given));
+    const held = await holdOf(work.bench, given);
+    if (held !== null) throw new ChainError("held", held);
     const planned = await planPayout(work, order) ?? await planOrder(work, order);
     if ("refused" in planned) {
-      const { refused: error, fault } = planned;
-      return await finish(work, order, "failed", { error: error.slice(0, 500), fault });
+      return await finish(work, order, "failed", { error: planned.refused });
     }
     order = planned.order;
   } else if (order.state === "sent" && order.replace) {

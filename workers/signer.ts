@@ -4,14 +4,21 @@
  * @module
  */
 import type { Pool } from "../db/database.ts";
-import { insertSecret, type SecretRow, selectSecretOfKind } from "../db/secrets.ts";
+import {
+  insertSecret,
+  type SecretRow,
+  selectSecretOfKind,
+  selectSeedNeeded,
+} from "../db/secrets.ts";
 import { reading, serializable } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { newId } from "../domain/ids.ts";
 import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain/sealing.ts";
+import { ChainError } from "./chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "./chains/keys.ts";
 import type { Keys } from "./chains/order.ts";
+import type { Fence } from "./fence.ts";
 
 /** A realm's own secrets: where they are, and whose. */
 export interface Vault {
@@ -41,7 +48,13 @@ export interface Leaf extends Branch {
 
 /** What may be asked of whoever holds the seeds. */
 export interface Signer {
-  /** Makes the realm's seed, once and for all. */
+  /** Why nothing may be signed now, for any ramp; null if it may. */
+  fault(): Promise<string | null>;
+  /**
+   * Makes the realm's seed, once and for all.
+   *
+   * @throws {ChainError} `held` if it is missing although the realm has addresses
+   */
   plant(vault: Vault): Promise<void>;
   /** Derives the xpub of a ramp; null on Solana. */
   xpub(vault: Vault, branch: Branch): Promise<string | null>;
@@ -55,19 +68,37 @@ export interface Signer {
 
 const KIND = "seed";
 
+/** Says whether keys may be used. */
+export type Guard = Pick<Fence, "assertOpen" | "fault" | "underMaster">;
+
+const UNGUARDED: Guard = {
+  assertOpen: () => Promise.resolve(),
+  fault: () => Promise.resolve(null),
+  underMaster: (work) => work(),
+};
+
 /**
  * Makes the signer.
  *
  * @param masterKey base64 of 32 bytes
  */
-export function openSigner(masterKey: string, now: () => number): Signer {
+export function openSigner(
+  masterKey: string,
+  now: () => number,
+  guard: Guard = UNGUARDED,
+): Signer {
   let master: Promise<MasterKey> | null = null;
   const key = () => master ??= readMasterKey(masterKey);
   async function withSeed<T>(
     vault: Vault,
     use: (seed: Uint8Array<ArrayBuffer>) => Promise<T>,
   ): Promise<T> {
-    const row = await seedRow(vault, await key(), now());
+    await guard.assertOpen();
+    const row = await seedRow(vault, await key(), { at: now(), guard });
+    if (row.master !== (await key()).id) {
+      const why = "the seed is sealed under another master key: finish the change of the key";
+      throw new ChainError("held", why);
+    }
     const entropy = await openSecret(
       await key(),
       { realm: vault.realm, kind: KIND, id: row.id },
@@ -77,8 +108,9 @@ export function openSigner(masterKey: string, now: () => number): Signer {
     return await use(seed).finally(() => wipe(seed));
   }
   return {
+    fault: guard.fault,
     async plant(vault) {
-      await seedRow(vault, await key(), now());
+      await seedRow(vault, await key(), { at: now(), guard });
     },
     xpub: (vault, { chain, network, number }) =>
       withSeed(vault, (seed) => accountXpub(seed, chain, network, number)),
@@ -104,17 +136,28 @@ async function lendFrom<T>(
   }
 }
 
-/** Finds the realm's seed, or makes it; of two who make one at once, the first wins. */
-async function seedRow(vault: Vault, master: MasterKey, at: number): Promise<SecretRow> {
+/**
+ * Finds the realm's seed, or makes it; of two who make one at once, the first wins. Where addresses
+ * were made of a seed that is gone, another would lose all that they hold.
+ */
+async function seedRow(
+  vault: Vault,
+  master: MasterKey,
+  of: { at: number; guard: Guard },
+): Promise<SecretRow> {
   const read = () => reading(vault.pool, (db) => selectSecretOfKind(db, KIND));
   const found = await read();
   if (found !== null) return found;
-  const id = newId(at);
+  if (await reading(vault.pool, selectSeedNeeded)) {
+    throw new ChainError("held", "the realm has addresses and no seed: restore its secrets");
+  }
+  await of.guard.assertOpen();
+  const id = newId(of.at);
   const entropy = crypto.getRandomValues(new Uint8Array(32));
   try {
     const sealed = await sealSecret(master, { realm: vault.realm, kind: KIND, id }, entropy);
-    const row = { id, kind: KIND, created_at: at, ...sealed };
-    await serializable(vault.pool, (tx) => insertSecret(tx, row));
+    const row = { id, kind: KIND, created_at: of.at, ...sealed };
+    await of.guard.underMaster(() => serializable(vault.pool, (tx) => insertSecret(tx, row)));
   } finally {
     wipe(entropy);
   }

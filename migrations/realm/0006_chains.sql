@@ -16,6 +16,23 @@ create table secrets (
 );
 create unique index secrets_seed on secrets (kind) where kind = 'seed';
 create index secrets_master on secrets (master);
+create function keep_seed() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    if new.kind = 'seed' and current_setting('purser.seed', true) is distinct from 'restored'
+        and exists (select 1 from ramps where next_index > 0) then
+      raise exception 'a realm with addresses gets no other seed' using errcode = 'restrict_violation';
+    end if;
+    return new;
+  end if;
+  if exists (select 1 from ramps where next_index > 0) then
+    raise exception 'the seed of a realm with addresses stays' using errcode = 'restrict_violation';
+  end if;
+  return old;
+end $$;
+create trigger secrets_seed_made before insert on secrets for each row execute function keep_seed();
+create trigger secrets_seed_kept before delete on secrets for each row when (old.kind = 'seed')
+  execute function keep_seed();
 comment on table secrets is 'AES-256-GCM: sealed under a key of its own, which is wrapped under the master key. Bound to realm, kind and id.';
 comment on column secrets.master is 'Which master key wraps it (a fingerprint), so that a rotation can be resumed.';
 
@@ -27,6 +44,7 @@ create table ramps (
   xpub text,
   next_index integer not null default 0 check (next_index >= 0),
   reserved integer not null default 0 check (reserved >= 0),
+  quarantined jsonb check (jsonb_typeof(quarantined) = 'object'),
   created_at timestamptz not null,
   constraint ramps_number unique (chain, network, number)
 );
@@ -34,6 +52,13 @@ comment on column ramps.number is 'The account step of the derivation path; two 
 comment on column ramps.xpub is 'Null until the signer has derived it, and always on Solana.';
 comment on column ramps.next_index is 'The next address to hand out. It only grows.';
 comment on column ramps.reserved is 'Addresses below this index are in reserved_addresses, unless the index was passed over.';
+comment on column ramps.quarantined is 'Why nothing is signed and no address handed out until the ramp is reconciled.';
+create function keep_index() returns trigger language plpgsql as $$
+begin
+  raise exception 'an address index is handed out once' using errcode = 'restrict_violation';
+end $$;
+create trigger ramps_index before update on ramps for each row when (new.next_index < old.next_index)
+  execute function keep_index();
 
 create table addresses (
   id uuid primary key,
@@ -176,12 +201,14 @@ create table deposits (
   sweep uuid,
   app uuid,
   address_data jsonb,
+  held text,
   owner uuid,
   error jsonb,
   tries integer not null default 0 check (tries >= 0),
   retry_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
+  constraint deposits_held check (held is null or status <> 'CONFIRMED'),
   constraint deposits_source unique (chain, network, hash, index),
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
   constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
@@ -210,6 +237,7 @@ create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 downwards internal calls.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it; error says why.';
+comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
 
 -- What came to an address of ours in an asset that the address is not for. It is never booked and never swept.
@@ -327,7 +355,6 @@ create table sweeps (
   gas_order uuid,
   order_id uuid,
   hash text,
-  strikes integer not null default 0 check (strikes >= 0),
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null
@@ -339,7 +366,6 @@ create index sweeps_open on sweeps (chain, network, id) where state not in ('don
 comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
 comment on column sweeps.borne is 'Of the fee, what the account fees paid because nothing was credited yet; given back as soon as it is.';
-comment on column sweeps.strikes is 'Attempts in a row, with this one, that the chain took a fee for and that moved nothing: each makes the pause longer.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
 create table deposit_apps (

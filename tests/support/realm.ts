@@ -177,7 +177,7 @@ async function makeRealm(
   const operator: Actor = {
     user: "",
     kind: "operator",
-    realm: { id: "", country: "US", accountingCurrency: "USD", withdrawals: {} },
+    realm: { id: "", country: "US", accountingCurrency: "USD" },
     roles: ["admin", "manage", "user"],
     scopes: ["realm", "own"],
     at,

@@ -100,6 +100,7 @@ for (const count of [1, 3]) {
       await desk.look();
       equal((await desk.node.rpc<string[]>("getrawmempool")).length, 2);
       await desk.rob((await newParty("LITECOIN")).address, claim);
+      await desk.release();
       await desk.fund(3n * COIN);
       const rows = await desk.ended([first, ...ids]);
       deepEqual(rows.map(({ status }) => status), ["FAILED", ...Array(count).fill("DONE")]);

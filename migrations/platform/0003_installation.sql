@@ -1,0 +1,45 @@
+-- What:     what this installation is: its id, its epoch, where its database lives, its master key, and the hosts
+--           that keep a record of it outside of the database.
+-- Why:      contract, "Restored or copied databases": a database that is older than the chains, or a copy of one
+--           that still runs, must be told apart before anything is signed.
+-- Locks:    none, all tables are new.
+-- Backfill: the row of the installation, with an id of its own; the first worker claims it.
+-- Undo:     forward only.
+
+create table installation (
+  singleton boolean primary key default true check (singleton),
+  id uuid not null,
+  epoch integer not null default 1 check (epoch > 0),
+  label text check (label ~ '^[A-Za-z0-9._:-]{1,64}$'),
+  home text,
+  timeline text,
+  master text,
+  halted jsonb,
+  updated_at timestamptz not null default now()
+);
+insert into installation (id) values (gen_random_uuid());
+comment on column installation.epoch is 'Grows with every reconciliation after a restore.';
+comment on column installation.label is 'What INSTALLATION_EPOCH must be; null where hosts keep records in DATA_DIR.';
+comment on column installation.home is 'The server and database that it lives in; null until a worker has claimed it.';
+comment on column installation.timeline is 'The server''s timeline, compared where INSTALLATION_EPOCH is used.';
+comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
+comment on column installation.halted is 'Why nothing is signed until the installation is reconciled.';
+
+create table installation_witnesses (
+  id uuid primary key,
+  count bigint not null check (count > 0),
+  token uuid not null,
+  seen_at timestamptz not null
+);
+comment on table installation_witnesses is 'Records of the installation that are kept outside of the database, one for each DATA_DIR.';
+
+create table realm_faults (
+  realm uuid not null references realms (id),
+  code text not null,
+  chain text not null default '',
+  network text not null default '',
+  detail text not null,
+  seen_at timestamptz not null,
+  primary key (realm, code, chain, network)
+);
+comment on table realm_faults is 'What keeps workers from signing for a realm, as they last found it; shown by /health/ready.';

@@ -1,0 +1,57 @@
+/**
+ * Databases that are put back from a backup, or copied, under a process's feet: the whole database of
+ * a test is a template of another, as a dump and its restore would be.
+ * @module
+ */
+import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
+
+/** A database of a test's own, and copies of it. */
+export interface Backups extends AsyncDisposable {
+  readonly url: string;
+  /** Keeps what the database holds now; gives the address of the copy. */
+  copy(): Promise<string>;
+  /** Puts back what a copy holds, under the database's own name. */
+  restore(copy: string): Promise<void>;
+}
+
+/** Makes a database that can be backed up. */
+export async function backups(): Promise<Backups> {
+  const own = await testDatabase();
+  const name = nameOf(own.url);
+  const copies: string[] = [];
+  async function clone(from: string, to: string): Promise<void> {
+    await asSuperuser(`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = '${from}' and pid <> pg_backend_pid()`);
+    await asSuperuser(`create database ${to} template ${from} owner ${new URL(own.url).username}`);
+  }
+  return {
+    url: own.url,
+    async copy() {
+      const copy = `${name}_${copies.length}`;
+      await clone(name, copy);
+      copies.push(copy);
+      const url = new URL(own.url);
+      url.pathname = copy;
+      return url.href;
+    },
+    async restore(copy) {
+      await asSuperuser(`drop database ${name} with (force)`);
+      await clone(nameOf(copy), name);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const copy of copies) await asSuperuser(`drop database ${copy} with (force)`);
+      await own[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+/** The superuser's address of a database of the run. */
+export function superuserOf(url: string): string {
+  const su = new URL(superuserUrl());
+  su.pathname = nameOf(url);
+  return su.href;
+}
