@@ -82,6 +82,8 @@ export interface Config {
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   chains: Readonly<Record<ChainName, ChainConfig>>;
+  /** A withdrawal never costs more than so many times what its user was charged. */
+  hotFeeMaxFactor: number;
   /** By the code of the asset. */
   assets: Readonly<Record<string, AssetSetting>>;
 }
@@ -158,6 +160,7 @@ export function readConfig(
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     chains: readChains(read, env),
+    hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
   };
   if (read.faults.length > 0) throw new ConfigError(read.faults);

@@ -246,11 +246,11 @@ export const CHECKS = {
       where t.type = 'deposit' group by t.id having count(d.id) <> 1`,
   /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
   "withdrawal.transaction": `
-    select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged) as expected,
+    select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,
       concat_ws(' ', t.source, t.destination, t.amount) as found
     from withdrawals w left join transactions t on t.id = w.transaction and t.type = 'withdrawal'
     where (t.id is null) <> (w.account = w.ramp) or (t.id is not null and
-      (t.source, t.destination, t.amount) <> (w.account, w.ramp, w.charged))
+      (t.source, t.destination, t.amount) <> (w.account, w.ramp, w.charged - w.surcharge))
     union all select t.id, 'one withdrawal', count(w.id)::text
       from transactions t join accounts a on a.id = t.destination and a.type <> 'system'
       left join withdrawals w on w.transaction = t.id
@@ -261,7 +261,8 @@ export const CHECKS = {
       concat_ws(' ', w.ramp, w.charged, w.status = 'PROCESSING') as expected,
       concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
     from withdrawals w full join (select id, account, amount, status, serves from blocks
-      where serves is not null) b on b.id = w.block
+      where serves is not null and (status <> 'RELEASED' or exists
+        (select 1 from withdrawals x where x.block = blocks.id))) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
       is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
   /** A withdrawal and the order that sends it name each other, and ended the same way. */

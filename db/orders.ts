@@ -52,6 +52,15 @@ export interface OrderRow {
   fee: string | null;
   /** What the fee is paid in; null is the chain's own coin. */
   fee_contract: string | null;
+  /** What users were charged for it, in base units of `budget_contract`. */
+  charged: string;
+  /** The most it may cost, in base units of `budget_contract`; null: bounded by the market only. */
+  budget: string | null;
+  budget_contract: string | null;
+  /** The newest block seen when a user last asked for more speed. */
+  hastened_at: number | null;
+  /** Why it failed, where callers are told a code of its own. */
+  fault: "fee_exceeded" | null;
   /** Where a deployed contract lives. */
   creates: string | null;
   error: string | null;
@@ -88,6 +97,9 @@ export type NewOrderRow = Pick<
   | "amount"
   | "speed"
   | "nonce"
+  | "charged"
+  | "budget"
+  | "budget_contract"
   | "created_at"
 >;
 
@@ -122,6 +134,11 @@ export const ORDER_COLUMNS = [
   "confirmations",
   "fee",
   "fee_contract",
+  "charged",
+  "budget",
+  "budget_contract",
+  "hastened_at",
+  "fault",
   "creates",
   "error",
   "created_at",
@@ -173,6 +190,10 @@ export type OrderChange = Partial<
     | "confirmations"
     | "fee"
     | "fee_contract"
+    | "charged"
+    | "budget"
+    | "hastened_at"
+    | "fault"
     | "creates"
     | "error"
   >

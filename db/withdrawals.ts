@@ -27,6 +27,8 @@ export interface WithdrawalRow {
   fee: string;
   /** Amount and fee: what leaves the account. */
   charged: string;
+  /** What speed-ups added; part of fee and charged. */
+  surcharge: string;
   paid_by: "sender" | "receiver";
   speed: "slow" | "medium" | "fast";
   gas_asset: string | null;
@@ -65,6 +67,7 @@ const COLUMNS = [
   "amount",
   "fee",
   "charged",
+  "surcharge",
   "paid_by",
   "speed",
   "gas_asset",
@@ -90,6 +93,7 @@ const COLUMNS = [
 /** What a new withdrawal consists of. */
 export type NewWithdrawalRow = Omit<
   WithdrawalRow,
+  | "surcharge"
   | "status"
   | "hash"
   | "nonce"
@@ -127,7 +131,19 @@ export async function selectWithdrawals(db: Db, ids: string[]): Promise<Withdraw
 export type WithdrawalChange = Partial<
   Pick<
     WithdrawalRow,
-    "status" | "hash" | "nonce" | "height" | "confirmations" | "cost" | "speed" | "error"
+    | "status"
+    | "hash"
+    | "nonce"
+    | "height"
+    | "confirmations"
+    | "cost"
+    | "speed"
+    | "fee"
+    | "charged"
+    | "surcharge"
+    | "block"
+    | "gas"
+    | "error"
   >
 >;
 

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { WithdrawalSettings } from "./withdrawal_settings.ts";
+
 /** Roles, weakest first; a user holds its role and all weaker ones. */
 export const ROLES = ["user", "manage", "admin"] as const;
 /** A role. */
@@ -18,6 +20,8 @@ export interface RealmDefaults {
   id: string;
   country: string;
   accountingCurrency: string;
+  /** What is set for withdrawals, by the asset's code. */
+  withdrawals?: WithdrawalSettings;
 }
 
 /** A user at the door, with the facts of its request. */

@@ -64,6 +64,7 @@ export const ERROR_CODES = [
   "rate.unavailable",
   "withdrawal.not_cancelable",
   "withdrawal.below_fee",
+  "withdrawal.fee_exceeded",
   "user.last_admin",
   "transaction.reverted",
   "block.closed",

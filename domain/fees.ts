@@ -1,6 +1,7 @@
 /**
  * What a withdrawal costs, out of what workers last saw: no node is asked here. A fee that is paid in
- * another coin than the one sent is converted at the known rates; without them the ramp bears it.
+ * another coin than the one sent is converted at recent rates; without them it is what the realm has
+ * set, or the ramp bears it.
  * @module
  */
 import { z } from "zod";
@@ -43,6 +44,12 @@ export interface Price {
   gas: { asset: string; value: string } | null;
   /** In base units of what pays it. */
   units: bigint;
+  /** The token that pays it; null is the chain's own coin. */
+  contract: string | null;
+  /** Where coins are spent, the most that is left to the miner because it is too small for change. */
+  slack: bigint;
+  /** The least that the realm lets be withdrawn, in whole units; null for no such bound. */
+  minimum: string | null;
   /** The smallest payment that nodes pass on, in base units of the asset. */
   least: bigint;
 }
@@ -62,6 +69,8 @@ export interface Priced {
 
 /** A quote older than this says nothing about now. */
 const QUOTE_AGE_MAX_MS = 600_000;
+/** A rate older than this converts no fee. */
+const RATE_AGE_MAX_MS = 3_600_000;
 
 /**
  * Prices a payment.
@@ -72,14 +81,46 @@ export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Pri
   const { asset, place, speed } = wanted;
   const contract = asset.contract ?? "";
   const quote = await recentQuote(db, actor, { ...place, contract, speed });
-  const units = BigInt(quote.base) + BigInt(quote.per_payment) +
-    BigInt(quote.per_input) * await coinsFor(db, wanted, quote);
+  const units = feeUnits(quote, { payments: 1, inputs: await coinsFor(db, wanted, quote) });
+  return await priced(db, actor, wanted, { quote, units });
+}
+
+/** Adds up what a quote comes to, in base units of what pays it. */
+export function feeUnits(quote: QuoteRow, of: { payments: number; inputs: bigint }): bigint {
+  return BigInt(quote.base) + BigInt(quote.per_payment) * BigInt(of.payments) +
+    BigInt(quote.per_input) * of.inputs;
+}
+
+/** Writes a fee in whole units of the asset that is sent. */
+export async function priced(
+  db: Db,
+  actor: Actor,
+  { asset, currency }: Pick<Priced, "asset" | "currency">,
+  { quote, units }: { quote: QuoteRow; units: bigint },
+): Promise<Price> {
   const least = BigInt(quote.least);
-  if ((quote.fee_contract ?? "") === contract) {
-    return { fee: fromUnits(units, asset.decimals), gas: null, units, least };
+  const slack = BigInt(quote.per_input) === 0n ? 0n : 2n * least;
+  const common = { units, least, slack, contract: quote.fee_contract };
+  if ((quote.fee_contract ?? "") === (asset.contract ?? "")) {
+    return { ...common, fee: fromUnits(units, asset.decimals), gas: null, minimum: null };
   }
   const gas = { asset: asset.gas.code, value: fromUnits(units, asset.gas.decimals) };
-  return { fee: await converted(db, wanted, units), gas, units, least };
+  const fee = await converted(db, { asset, currency, since: actor.at - RATE_AGE_MAX_MS }, units);
+  if (fee !== null) return { ...common, fee, gas, minimum: null };
+  const set = actor.realm.withdrawals?.[asset.code];
+  return {
+    ...common,
+    fee: set?.fee === undefined ? "0" : roundUp(set.fee, asset.decimals),
+    gas,
+    minimum: set?.least ?? null,
+  };
+}
+
+/** A realm may have set more digits than a token of its own has. */
+function roundUp(amount: string, decimals: number): string {
+  const places = Math.max(decimals, scaleOf(amount));
+  const step = 10n ** BigInt(places - decimals);
+  return fromUnits((toUnits(amount, places) + step - 1n) / step, decimals);
 }
 
 /**
@@ -109,11 +150,15 @@ async function coinsFor(db: Db, wanted: Priced, quote: QuoteRow): Promise<bigint
   return BigInt(count);
 }
 
-/** The fee in whole units of the asset, rounded up; 0 while a rate is not known. */
-async function converted(db: Db, { asset, currency }: Priced, units: bigint): Promise<string> {
-  const worths = await selectWorths(db, [asset.code, asset.gas.code], currency);
+/** The fee in whole units of the asset, rounded up; null while a rate is not known. */
+async function converted(
+  db: Db,
+  { asset, currency, since }: Pick<Priced, "asset" | "currency"> & { since: number },
+  units: bigint,
+): Promise<string | null> {
+  const worths = await selectWorths(db, [asset.code, asset.gas.code], currency, since);
   const [ours, theirs] = [worths.get(asset.code), worths.get(asset.gas.code)];
-  if (ours === undefined || theirs === undefined) return "0";
+  if (ours === undefined || theirs === undefined) return null;
   const places = Math.max(scaleOf(ours), scaleOf(theirs));
   const above = units * toUnits(theirs, places) * 10n ** BigInt(asset.decimals);
   const below = toUnits(ours, places) * 10n ** BigInt(asset.gas.decimals);

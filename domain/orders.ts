@@ -62,6 +62,18 @@ export interface NewOrder {
   speed: Speed;
   /** A nonce that must be used. */
   nonce?: number;
+  /** What users are charged for it, and what it may cost at most; left out, the house bears it. */
+  cost?: OrderCost;
+}
+
+/** What users are charged for an order, and what it may cost at most. */
+export interface OrderCost {
+  /** Base units. */
+  charged: bigint;
+  /** Base units. */
+  budget: bigint;
+  /** What both are counted in; null is the chain's own coin. */
+  contract: string | null;
 }
 
 const OPEN = new Set(["new", "planned", "signed", "sent", "mined"]);
@@ -85,6 +97,9 @@ export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promis
     amount: amountOf(wish),
     speed: order.speed,
     nonce: order.nonce ?? null,
+    charged: `${order.cost?.charged ?? 0n}`,
+    budget: order.cost === undefined ? null : `${order.cost.budget}`,
+    budget_contract: order.cost?.contract ?? null,
     created_at: actor.at,
   });
   await nudgeOrder(tx, actor, id);

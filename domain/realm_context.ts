@@ -14,6 +14,7 @@ import { idTime, isId, newIds } from "./ids.ts";
 import { placeOf } from "./realms.ts";
 import type { Claims } from "./tokens.ts";
 import type { FactsMemory } from "./transactions.ts";
+import { withdrawalSettings } from "./withdrawal_settings.ts";
 
 /** A realm in use. */
 export interface RealmContext {
@@ -82,6 +83,7 @@ function createContext(
       id: first.id,
       country: known.row.country,
       accountingCurrency: known.row.accounting_currency,
+      withdrawals: withdrawalSettings(known.row.settings),
     }),
     lane() {
       if (lane === null) {

@@ -29,6 +29,7 @@ import { idTime, isId, newId } from "./ids.ts";
 import { Password } from "./passwords.ts";
 import { assertRealmAdmin, notFound } from "./permissions.ts";
 import { createUser, UserView, viewUser } from "./users.ts";
+import { WithdrawalSettings } from "./withdrawal_settings.ts";
 
 export type { Ladders };
 
@@ -65,6 +66,7 @@ export const RealmChange = z.strictObject({
   tier: Tier.optional(),
   webhooks: FreeForm.optional(),
   chains: FreeForm.optional(),
+  withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
   .meta({ id: "RealmChange" });
 /** What can be changed of a realm. */
@@ -79,6 +81,7 @@ const realmFields = {
   tier: z.string(),
   webhooks: z.record(z.string(), z.unknown()),
   chains: z.record(z.string(), z.unknown()),
+  withdrawals: z.record(z.string(), z.unknown()),
   updated_at: z.number().int().optional(),
   created_at: z.number().int(),
   error: z.unknown(),
@@ -179,6 +182,7 @@ export async function furnish(
     id: place.id,
     country: input.country,
     accountingCurrency: input.accounting_currency,
+    withdrawals: {},
   };
   return await createUser(tx, { ...actor, realm }, {
     username: input.admin.username ?? input.admin.email,
@@ -219,11 +223,12 @@ export async function changeRealm(
   }
   const row = isId(id) ? await lockRealm(tx, id) : null;
   if (row === null) throw notFound("realm.not_found");
-  const { webhooks, chains, ...plain } = input;
+  const { webhooks, chains, withdrawals, ...plain } = input;
   const settings = {
     ...row.settings,
     ...(webhooks === undefined ? {} : { webhooks }),
     ...(chains === undefined ? {} : { chains }),
+    ...(withdrawals === undefined ? {} : { withdrawals }),
   };
   const changed = await named(
     input.tier,
@@ -313,6 +318,7 @@ export function viewRealm(row: RealmRow): Record<string, unknown> {
     tier: row.tier,
     webhooks: row.settings.webhooks ?? {},
     chains: row.settings.chains ?? {},
+    withdrawals: row.settings.withdrawals ?? {},
     created_at: row.created_at,
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
     error: row.error,

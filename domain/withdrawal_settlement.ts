@@ -1,6 +1,7 @@
 /**
  * What the ledger books when a withdrawal's order gets further or ends. The fee at creation is what
- * the user is charged; what the chain takes more or less is between the ramp and the fees.
+ * the user is charged; what the chain takes more or less is between the ramp and the fees. What it
+ * takes for a transaction that moved nothing is the sender's: less comes back.
  * @module
  */
 import { selectAccount } from "../db/accounts.ts";
@@ -17,7 +18,7 @@ import { freeBlock } from "./blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
-import { compare, fromUnits, subtract } from "./money.ts";
+import { compare, fromUnits, subtract, toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
@@ -61,16 +62,9 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   const done = order.state === "done";
   if (cost !== null && !cost.own) await bookGas(tx, actor, order);
   if (done) await bookSent(tx, actor, row, cost!);
-  else {
-    await returnCharge(tx, actor, row);
-    if (cost !== null) await bookCost(tx, actor, row, cost);
-  }
-  const failure = done ? null : {
-    code: "upstream.failed",
-    title: "Not sent",
-    status: 502,
-    detail: order.error ?? "the chain did not carry it out",
-  };
+  else if (cost === null) await returnCharge(tx, actor, row);
+  else await bookFailed(tx, actor, row, { cost, asset });
+  const failure = done ? null : failureOf(order);
   const change = {
     status: done ? "DONE" as const : "FAILED" as const,
     hash: order.hash,
@@ -83,6 +77,15 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   const event = done ? "done" : "failed";
   const entry = { at: actor.at, event, ...(failure === null ? {} : { reason: failure.detail }) };
   await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+}
+
+function failureOf({ fault, error }: OrderRow) {
+  if (fault === "fee_exceeded") {
+    const detail = error ?? "the network would take more than it may cost";
+    return { code: "withdrawal.fee_exceeded", title: "Fee exceeded", status: 409, detail };
+  }
+  const detail = error ?? "the chain did not carry it out";
+  return { code: "upstream.failed", title: "Not sent", status: 502, detail };
 }
 
 /**
@@ -124,20 +127,51 @@ async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): P
   if (cost.own) await book("fee", row.ramp, sides.world, cost.amount);
 }
 
-/** The chain took a fee for nothing: the fees bear it, not the user. */
-async function bookCost(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
-  if (!cost.own) return; // booked already, if it was a ramp's
+/**
+ * The chain took a fee and moved nothing: that is the sender's, as far as what was charged reaches.
+ * A fee in another coin is counted as it was at the charge.
+ */
+async function bookFailed(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+  { cost, asset }: { cost: Cost; asset: ChainAsset },
+): Promise<void> {
+  const kept = keptOf(row, cost, asset);
+  await returnCharge(tx, actor, row, subtract(row.charged, kept));
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
-  await book("fee", sides.fees, row.ramp, cost.amount);
+  if (!cost.own) return await book("fee", row.ramp, sides.fees, kept); // the coins are booked
+  await book("fee", sides.fees, row.ramp, subtract(cost.amount, kept));
   await book("fee", row.ramp, sides.world, cost.amount);
 }
 
-/** Gives back what was charged. */
-export async function returnCharge(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
+/** What a failed transaction costs its sender, in whole units of the asset. */
+function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
+  const most = row.charged;
+  const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
+  return compare(worth, most) < 0 ? worth : most;
+}
+
+/** Converts a cost in coins at the ratio of fee to gas that the user was charged; rounded up. */
+function convertedAsCharged(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
+  const { decimals, gas } = asset;
+  if (row.gas === null || compare(row.gas, "0") === 0) return row.fee;
+  const above = toUnits(cost.amount, gas.decimals) * toUnits(row.fee, decimals);
+  const below = toUnits(row.gas, gas.decimals);
+  return fromUnits((above + below - 1n) / below, decimals);
+}
+
+/** Gives back what was charged, or what is left of it. */
+export async function returnCharge(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+  left: string = row.charged,
+): Promise<void> {
   await freeBlock(tx, actor, row.block);
   if (row.account === row.ramp) return;
-  await bookFor(tx, actor, row)("return", row.ramp, row.account, row.charged);
+  await bookFor(tx, actor, row)("return", row.ramp, row.account, left);
 }
 
 function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {

@@ -5,11 +5,10 @@
  */
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
-import type { Db, Tx } from "../db/database.ts";
+import type { Tx } from "../db/database.ts";
 import { selectAliasTarget, selectDefaultAccount } from "../db/facts.ts";
 import {
   insertWithdrawal,
-  selectWithdrawal,
   updateWithdrawal,
   updateWithdrawalData,
   type WithdrawalRow,
@@ -25,13 +24,15 @@ import { type Price, priceOf, Speed } from "./fees.ts";
 import { isId, newIds } from "./ids.ts";
 import { postMove } from "./ledger.ts";
 import { add, Amount, assertScale, compare, subtract, toUnits } from "./money.ts";
-import { cancelOrder, createOrder, hastenOrder } from "./orders.ts";
+import { cancelOrder, createOrder } from "./orders.ts";
 import { assertNotStranding } from "./own_addresses.ts";
-import { assertMay, notFound } from "./permissions.ts";
+import { notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { SourceParty } from "./sides.ts";
 import { assertNotStopped } from "./stops.ts";
 import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
+import { budgetFor } from "./withdrawal_budget.ts";
+import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce, returnCharge } from "./withdrawal_settlement.ts";
 
 export { viewWithdrawal, WithdrawalView } from "./withdrawal_views.ts";
@@ -50,6 +51,13 @@ export const NewWithdrawal = z.strictObject({
 }).meta({ id: "NewWithdrawal" });
 /** What is asked for when value is withdrawn. */
 export type NewWithdrawal = z.infer<typeof NewWithdrawal>;
+
+/** What the installation's settings say of withdrawals. */
+export interface WithdrawalLimits {
+  chains: ChainSettings;
+  /** A withdrawal never costs more than so many times what its user is charged. */
+  feeFactor: number;
+}
 
 /** What is decided before anything is written. */
 interface Decision {
@@ -74,7 +82,7 @@ interface Decision {
 export async function createWithdrawal(
   tx: Tx,
   actor: Actor,
-  input: NewWithdrawal & { chains: ChainSettings },
+  input: NewWithdrawal & WithdrawalLimits,
 ): Promise<WithdrawalRow> {
   const decided = await decide(tx, actor, input);
   const { account, ramp, asset, place, price, amount, charged } = decided;
@@ -104,6 +112,7 @@ export async function createWithdrawal(
       contract: asset.contract,
       payments: [{ to: decided.destination, amount: `${toUnits(amount, asset.decimals)}` }],
     },
+    cost: budgetFor(price, { asset, amount, factor: input.feeFactor }),
   });
   const row = await insertWithdrawal(tx, {
     id,
@@ -138,7 +147,7 @@ export async function createWithdrawal(
 async function decide(
   tx: Tx,
   actor: Actor,
-  input: NewWithdrawal & { chains: ChainSettings },
+  input: NewWithdrawal & WithdrawalLimits,
 ): Promise<Decision> {
   const account = await sourceOf(tx, input);
   assertAccount(actor, "write", account);
@@ -168,6 +177,10 @@ async function decide(
     sender,
     currency: account.currency,
   });
+  if (price.minimum !== null && compare(input.value, price.minimum) < 0) {
+    const why = `at least ${price.minimum} is withdrawn while the fee cannot be converted`;
+    throw new DomainError("withdrawal.below_fee", why);
+  }
   const { amount, charged } = applyFee(input.value, price.fee, input.fee.paid_by);
   if (toUnits(amount, asset.decimals) < price.least) {
     throw new DomainError("withdrawal.below_fee", "the chain passes on no amount as small as this");
@@ -216,17 +229,6 @@ async function sourceOf(
   return id === null ? null : await selectAccount(tx, id);
 }
 
-async function reachWithdrawal(
-  db: Db,
-  actor: Actor,
-  id: string,
-): Promise<WithdrawalRow> {
-  const row = isId(id) ? await selectWithdrawal(db, id) : null;
-  if (row === null) throw notFound("withdrawal.not_found");
-  assertMay(actor, "write", { owner: row.owner, what: "withdrawal.not_found" });
-  return row;
-}
-
 /**
  * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs behind the
  * gate.
@@ -249,30 +251,6 @@ export async function cancelWithdrawal(
   const canceled = await updateWithdrawal(tx, row.id, change, entry, actor.at);
   await announce(tx, actor, canceled);
   return canceled;
-}
-
-/**
- * Asks for a withdrawal to be mined sooner: what was sent is replaced, and can only be replaced. The
- * user's fee stays as it is.
- *
- * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner
- */
-export async function hastenWithdrawal(
-  tx: Tx,
-  actor: Actor,
-  { id, speed }: { id: string; speed: Speed },
-): Promise<WithdrawalRow> {
-  const row = await reachWithdrawal(tx, actor, id);
-  const order = row.status === "PROCESSING"
-    ? await hastenOrder(tx, actor, row.order_id, speed)
-    : null;
-  if (order === null) {
-    throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
-  }
-  const entry = { at: actor.at, event: "hastened", speed };
-  const hastened = await updateWithdrawal(tx, row.id, { speed }, entry, actor.at);
-  await announce(tx, actor, hastened);
-  return hastened;
 }
 
 /**

@@ -705,6 +705,11 @@ table orders (
   confirmations integer not null default 0
   fee numeric(78,0)
   fee_contract text
+  charged numeric(78,0) not null default 0
+  budget numeric(78,0)
+  budget_contract text
+  hastened_at integer
+  fault text
   creates text
   error text
   looked_at timestamp with time zone
@@ -712,8 +717,14 @@ table orders (
   created_at timestamp with time zone not null
 )
 constraint orders_amount_check CHECK ((amount >= (0)::numeric))
+constraint orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (carrier IS NOT NULL) OR (fee <= budget)))
+constraint orders_budget_check CHECK ((budget > (0)::numeric))
+constraint orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'payout'::text]))))
 constraint orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
 constraint orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES orders(id)
+constraint orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
+constraint orders_charged_check CHECK ((charged >= (0)::numeric))
+constraint orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
 constraint orders_fee_check CHECK ((fee >= (0)::numeric))
 constraint orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
 constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
@@ -729,7 +740,20 @@ CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
-CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
+CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
+granted: delete, insert, select, update
+
+table ramp_costs (
+  ramp uuid not null
+  day date not null
+  contract text not null default ''::text
+  cost numeric(78,0) not null default 0
+  charged numeric(78,0) not null default 0
+  held_at timestamp with time zone
+)
+constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
+constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
+constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
 granted: delete, insert, select, update
 
 table ramps (
@@ -916,6 +940,7 @@ table sweeps (
   gas_order uuid
   order_id uuid
   hash text
+  strikes integer not null default 0
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -927,6 +952,7 @@ constraint sweeps_borne_check CHECK ((borne >= (0)::numeric))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
+constraint sweeps_strikes_check CHECK ((strikes >= 0))
 CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::numeric) OR (borne > (0)::numeric))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
@@ -1072,6 +1098,7 @@ table withdrawals (
   amount numeric not null
   fee numeric not null
   charged numeric not null
+  surcharge numeric not null default 0
   paid_by text not null
   speed text not null
   gas_asset text
@@ -1096,6 +1123,7 @@ table withdrawals (
 constraint withdrawals_amount_check CHECK ((amount > (0)::numeric))
 constraint withdrawals_charge CHECK ((charged = (amount + fee)))
 constraint withdrawals_charged_check CHECK ((charged > (0)::numeric))
+constraint withdrawals_check CHECK (((surcharge >= (0)::numeric) AND (surcharge <= fee)))
 constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
@@ -1110,7 +1138,7 @@ constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::te
 constraint withdrawals_value CHECK ((value =
 CASE paid_by
     WHEN 'sender'::text THEN amount
-    ELSE charged
+    ELSE (charged - surcharge)
 END))
 constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
@@ -1164,11 +1192,12 @@ begin
     perform 1 from orders o
       cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
       cross join lateral (
-        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee,
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
+          sum(m.charged) as charged,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
         from orders m where m.carrier = p) c
       where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
-        else c.amount = o.amount and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
+        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'orders_payout';

@@ -217,7 +217,12 @@ export const PROBLEMS = {
   "withdrawal.below_fee": kind(
     409,
     "Value below fee",
-    "The receiver pays the fee, and the value does not exceed it.",
+    "The receiver pays the fee, and the value does not exceed it; or it is below the least amount.",
+  ),
+  "withdrawal.fee_exceeded": kind(
+    409,
+    "Fee exceeded",
+    "Its network fee would be more than the permitted multiple of what was charged for it.",
   ),
   "user.last_admin": kind(
     409,

@@ -7,12 +7,12 @@ import {
   cancelWithdrawal,
   changeWithdrawal,
   createWithdrawal,
-  hastenWithdrawal,
   NewWithdrawal,
   viewWithdrawal,
   WithdrawalView,
 } from "../domain/withdrawals.ts";
 import { Amount } from "../domain/money.ts";
+import { hastenWithdrawal } from "../domain/withdrawal_speed.ts";
 import { WITHDRAWALS } from "../domain/withdrawal_collection.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command, query } from "./door.ts";
@@ -103,7 +103,8 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "stop.active",
     ],
     handle: (call) => {
-      const input = { ...call.body, chains: call.services.config.chains };
+      const { chains, hotFeeMaxFactor: feeFactor } = call.services.config;
+      const input = { ...call.body, chains, feeFactor };
       return command(
         call,
         async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, input)),
@@ -141,7 +142,8 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     path: "/v1/withdrawals/{id}/speed-up",
     tag: "Withdrawals",
     summary: "Have a withdrawal mined sooner",
-    description: "Replaces what was sent: the same nonce, or the same coins, at a higher price.",
+    description: "Replaces what was sent: the same nonce, or the same coins, at a higher price. " +
+      "What that costs more by the newest prices is charged. Once a block at most.",
     access: "user",
     cost: "chain",
     params: ById,
@@ -151,14 +153,22 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     errors: [
       "withdrawal.not_found",
       "withdrawal.not_cancelable",
+      "balance.insufficient",
+      "account.not_enabled",
+      "account.inactive",
+      "account.frozen",
+      "rate.limited",
+      "chain.stale",
       "permission.owner",
       "permission.role",
     ],
     handle: (call) => {
-      const input = { ...call.params, ...call.body };
+      const feeFactor = call.services.config.hotFeeMaxFactor;
+      const input = { ...call.params, ...call.body, feeFactor };
       return command(
         call,
         async (tx) => viewWithdrawal(await hastenWithdrawal(tx, call.actor, input)),
+        { gate: true },
       );
     },
   }),

@@ -2,6 +2,7 @@
 import type { Pool, Tx } from "../db/database.ts";
 import type { RealmRow } from "../db/realms.ts";
 import type { Actor } from "../domain/actor.ts";
+import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
 import type { Log } from "../log.ts";
 import type { Chains } from "./chains/registry.ts";
 import type { Signer } from "./signer.ts";
@@ -29,6 +30,7 @@ export function workerActor(realm: RealmRow, requestId: string, at: number): Act
       id: realm.id,
       country: realm.country,
       accountingCurrency: realm.accounting_currency,
+      withdrawals: withdrawalSettings(realm.settings),
     },
     roles: ["admin", "manage", "user"],
     scopes: ["realm", "own"],

@@ -36,6 +36,8 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
     contract: "",
     wish: wish as unknown as Record<string, unknown>,
     speed: "fast",
+    budget: null,
+    budget_contract: null,
   });
   await work.crossing("drafted");
   await bench.step(async (tx) => {

@@ -18,6 +18,7 @@ import {
 import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
+  type Budget,
   type Draft,
   type Order,
   type Plan,
@@ -41,6 +42,13 @@ export interface Survey {
   readonly held: Balances | null;
 }
 
+/** Why an order ends before anything is reserved. */
+export interface Refusal {
+  readonly refused: string;
+  /** Where callers are told a code of its own. */
+  readonly fault: OrderRow["fault"];
+}
+
 /**
  * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
  * waits.
@@ -50,13 +58,14 @@ export interface Survey {
 export async function planOrder(
   work: OrderWork,
   order: OrderRow,
-): Promise<{ order: OrderRow | null } | { refused: string }> {
+): Promise<{ order: OrderRow | null } | Refusal> {
   let survey: Survey;
   try {
     survey = await surveyFor(work, order);
   } catch (error) {
-    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-    return { refused: error.message };
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
+    return refusalOf(error);
   }
   await work.crossing("drafted");
   try {
@@ -71,12 +80,17 @@ export async function planOrder(
     await work.crossing("planned");
     return { order: planned };
   } catch (error) {
+    if (error instanceof ChainError && error.fault === "exceeded") return refusalOf(error);
     // Coins are gathered while that is cheap and makes sense, or not at all.
     const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
       error.fault === "unavailable" || error.fault === "held";
     if (waits) throw error;
-    return { refused: error.message };
+    return refusalOf(error as ChainError);
   }
+}
+
+function refusalOf(error: ChainError): Refusal {
+  return { refused: error.message, fault: error.fault === "exceeded" ? "fee_exceeded" : null };
 }
 
 /**
@@ -118,14 +132,16 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
 /**
  * Has the node try and price an order; nothing is reserved.
  *
- * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little
+ * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
+ * `exceeded` if it would cost more than its budget
  */
 export async function surveyFor(
   { bench, chain }: OrderWork,
-  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract">,
+  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract" | "budget" | "budget_contract">,
 ): Promise<Survey> {
   await assertToken(bench, chain, order.contract);
-  const draft = await chain.draft(orderOf(order.wish as unknown as Wish), order.speed);
+  const wish = orderOf(order.wish as unknown as Wish);
+  const draft = await chain.draft(wish, order.speed, budgetOf(order));
   if (draft.lacking > 0n) {
     throw new ChainError("insufficient", `${draft.feePayer} lacks ${draft.lacking} for the fee`);
   }
@@ -267,6 +283,11 @@ export async function fillGaps({ bench, chain }: OrderWork, order: OrderRow): Pr
       await fillNonce(tx, bench.actor, order, nonce);
     }
   });
+}
+
+function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {
+  if (order.budget === null) return null;
+  return { contract: order.budget_contract, units: BigInt(order.budget) };
 }
 
 /** Reads a wish as the chain takes it. */

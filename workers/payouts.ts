@@ -74,7 +74,8 @@ async function joinTogether(
   const drafted = [order, ...mates].toSorted((one, other) => one.id < other.id ? -1 : 1);
   try {
     const wish = wishOf(drafted);
-    const survey = await surveyFor(work, { ...order, wish });
+    const budget = `${sumOf(drafted, "budget")}`;
+    const survey = await surveyFor(work, { ...order, wish, budget });
     await work.crossing("drafted");
     const joined = await work.bench.step(async (tx): Promise<Joined | null> => {
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
@@ -90,7 +91,8 @@ async function joinTogether(
     await work.crossing("planned");
     return joined;
   } catch (error) {
-    const alone = error instanceof ChainError && ["refused", "insufficient"].includes(error.fault);
+    const alone = error instanceof ChainError &&
+      ["refused", "insufficient", "exceeded"].includes(error.fault);
     if (!alone) throw error;
     return null;
   }
@@ -115,10 +117,19 @@ async function createPayout(
     subject: null,
     wish,
     speed: first.speed,
+    cost: {
+      charged: sumOf(members, "charged"),
+      budget: sumOf(members, "budget"),
+      contract: first.budget_contract,
+    },
   });
   await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
   await joinOrders(tx, members.map((member) => member.id), id);
   return true;
+}
+
+function sumOf(members: readonly OrderRow[], what: "charged" | "budget"): bigint {
+  return members.reduce((sum, member) => sum + BigInt(member[what] ?? 0), 0n);
 }
 
 /** The least that the payments cost in a transaction each, which spend no fewer coins together. */

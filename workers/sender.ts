@@ -100,7 +100,8 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
     if (held !== null) throw new ChainError("held", held);
     const planned = await planPayout(work, order) ?? await planOrder(work, order);
     if ("refused" in planned) {
-      return await finish(work, order, "failed", { error: planned.refused });
+      const { refused: error, fault } = planned;
+      return await finish(work, order, "failed", { error: error.slice(0, 500), fault });
     }
     order = planned.order;
   } else if (order.state === "sent" && order.replace) {

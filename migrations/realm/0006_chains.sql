@@ -355,6 +355,7 @@ create table sweeps (
   gas_order uuid,
   order_id uuid,
   hash text,
+  strikes integer not null default 0 check (strikes >= 0),
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null
@@ -366,6 +367,7 @@ create index sweeps_open on sweeps (chain, network, id) where state not in ('don
 comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
 comment on column sweeps.borne is 'Of the fee, what the account fees paid because nothing was credited yet; given back as soon as it is.';
+comment on column sweeps.strikes is 'Attempts in a row, with this one, that the chain took a fee for and that moved nothing: each makes the pause longer.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
 create table deposit_apps (

@@ -29,12 +29,21 @@ create table orders (
   confirmations integer not null default 0,
   fee numeric(78, 0) check (fee >= 0),
   fee_contract text,
+  charged numeric(78, 0) not null default 0 check (charged >= 0),
+  budget numeric(78, 0) check (budget > 0),
+  budget_contract text,
+  hastened_at integer,
+  fault text check (fault in ('fee_exceeded')),
   creates text,
   error text,
   looked_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
+  constraint orders_budget check
+    (budget is null or fee is null or height is not null or carrier is not null or fee <= budget),
+  constraint orders_charged check (budget is null or charged <= budget),
+  constraint orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'payout')),
   constraint orders_nonce check (purpose <> 'fill' or nonce is not null),
   constraint orders_joined check (state <> 'joined' or carrier is not null),
   constraint orders_carrier check
@@ -55,6 +64,11 @@ comment on column orders.looks is 'Number of the look that is due; one with an o
 comment on column orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column orders.since is 'Height of the head when the first transaction was planned.';
 comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
+comment on column orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
+comment on column orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
+comment on column orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
+comment on column orders.hastened_at is 'The newest block seen when a user last asked for more speed: once a block.';
+comment on column orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
 -- A payout pays what it carries; all of it ends as the payout does, and divides its fee. Looked at when all of a
@@ -67,11 +81,12 @@ begin
     perform 1 from orders o
       cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
       cross join lateral (
-        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee,
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
+          sum(m.charged) as charged,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
         from orders m where m.carrier = p) c
       where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
-        else c.amount = o.amount and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
+        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'orders_payout';
@@ -79,7 +94,7 @@ begin
   end loop;
   return null;
 end $$;
-create constraint trigger orders_payout after insert or update of carrier, state on orders
+create constraint trigger orders_payout after insert or update of carrier, state, budget, charged on orders
   deferrable initially deferred for each row execute function check_payout();
 
 create table order_candidates (
@@ -123,3 +138,17 @@ create table nonces (
   next integer not null check (next >= 0),
   primary key (chain, network, address)
 ) with (fillfactor = 50);
+
+-- What carrying out its users' orders cost a ramp in a day (UTC), and what they were charged for it. Base units.
+create table ramp_costs (
+  ramp uuid not null,
+  day date not null,
+  contract text not null default '',
+  cost numeric(78, 0) not null default 0 check (cost >= 0),
+  charged numeric(78, 0) not null default 0 check (charged >= 0),
+  held_at timestamptz,
+  primary key (ramp, day, contract)
+) with (fillfactor = 50);
+comment on table ramp_costs is 'Withdrawals, payouts, fillers of nonces and children that ended; what is on its way is in orders.';
+comment on column ramp_costs.contract is 'What the network was paid in: '''' is the chain''s own coin.';
+comment on column ramp_costs.held_at is 'When the limit of the day was first met: told once.';

@@ -18,6 +18,7 @@ create table withdrawals (
   amount numeric not null check (amount > 0),
   fee numeric not null check (fee >= 0),
   charged numeric not null check (charged > 0),
+  surcharge numeric not null default 0 check (surcharge >= 0 and surcharge <= fee),
   paid_by text not null check (paid_by in ('sender', 'receiver')),
   speed text not null check (speed in ('slow', 'medium', 'fast')),
   gas_asset text,
@@ -39,7 +40,7 @@ create table withdrawals (
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint withdrawals_charge check (charged = amount + fee),
-  constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged end),
+  constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged - surcharge end),
   constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
   constraint withdrawals_order unique (order_id)
 );
@@ -48,6 +49,7 @@ create index withdrawals_account on withdrawals (account, id);
 create index withdrawals_processing on withdrawals (account) where status = 'PROCESSING';
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
+comment on column withdrawals.surcharge is 'What speed-ups added to the fee, part of fee and charged.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
 

@@ -72,10 +72,10 @@ const WITHDRAWAL = (transaction: string, charged: string) => `
 
 /** An order as it ended, or not; a payout, or carried by one. */
 const ORDER = (of: { purpose?: string; state?: string; amount?: string; carrier?: string }) => `
-  insert into orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, carrier, hash,
-    height, created_at)
+  insert into orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, budget,
+    carrier, hash, height, created_at)
   values (gen_random_uuid(), 'BITCOIN', 'testnet', gen_random_uuid(),
-    '${of.purpose ?? "payout"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1,
+    '${of.purpose ?? "payout"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1, 3,
     ${of.carrier ?? "null"}, 'h', 1, now())`;
 const PAYOUT = "(select id from orders where purpose = 'payout')";
 

@@ -177,7 +177,7 @@ async function makeRealm(
   const operator: Actor = {
     user: "",
     kind: "operator",
-    realm: { id: "", country: "US", accountingCurrency: "USD" },
+    realm: { id: "", country: "US", accountingCurrency: "USD", withdrawals: {} },
     roles: ["admin", "manage", "user"],
     scopes: ["realm", "own"],
     at,

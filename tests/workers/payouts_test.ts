@@ -128,8 +128,9 @@ Deno.test({
     const unshared = `update orders set state = 'failed'
       where purpose = 'payout' or state = 'joined'`;
     await rejects(rowsOf(desk.realm, unshared), DISAGREES);
-    const empty = `insert into orders (id, chain, network, ramp, purpose, sender, wish, created_at)
-      select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, now()
+    const empty = `insert into orders (id, chain, network, ramp, purpose, sender, wish, budget,
+        created_at)
+      select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, budget, now()
       from orders where purpose = 'payout'`;
     await rejects(rowsOf(desk.realm, empty), DISAGREES);
   },

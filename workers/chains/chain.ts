@@ -14,6 +14,7 @@ import type { ChainId } from "../../domain/assets.ts";
 import type { CoinWitness } from "./coins.ts";
 import type {
   Broadcast,
+  Budget,
   Draft,
   Fate,
   FateQuery,
@@ -91,16 +92,18 @@ export interface Chain {
   nonces(address: Address): Promise<Nonces | null>;
 
   /**
-   * Tries an order and prices it; nothing is reserved and nothing is sent.
-   * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little
+   * Tries an order and prices it; nothing is reserved and nothing is sent. With a budget, nothing
+   * that is planned after this draft can cost more, whatever code the destination runs.
+   * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little,
+   * `exceeded` if it would likely cost more than its budget
    */
-  draft(order: Order, speed: Speed): Promise<Draft>;
+  draft(order: Order, speed: Speed, budget?: Budget | null): Promise<Draft>;
   /**
    * Makes the transaction out of what may be used. Pure: asks nobody and may run in a database
    * transaction. With `replaces`, takes over that plan's claims (at least one coin, or the nonce)
    * at a price of at least a tenth more, as nodes demand of a replacement.
    * @throws {ChainError} `insufficient` if the coins do not suffice, `refused` beyond a fee cap,
-   * `unsupported` if the chain replaces nothing
+   * `exceeded` beyond the draft's budget, `unsupported` if the chain replaces nothing
    */
   plan(draft: Draft, stock: Stock, replaces?: Plan): Plan;
   /**
@@ -129,6 +132,7 @@ export type ChainFault =
   | "refused" // the order cannot work as it stands
   | "insufficient" // too little is there
   | "held" // a stop, a freeze or the like keeps it from being signed
+  | "exceeded" // it would cost more than its budget
   | "unsupported"; // this chain has no such thing
 
 /** A failure with a fault that the code above can act on. Messages hold no keys and no credentials. */

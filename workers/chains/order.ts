@@ -60,12 +60,22 @@ export type Order =
   /** Moves nothing: fills a nonce that nobody will use, or cancels what it replaces. */
   | { readonly kind: "noop"; readonly from: Address };
 
+/** The most that an order may cost. */
+export interface Budget {
+  /** What it is counted in; null is the chain's own coin. */
+  readonly contract: Contract;
+  /** Base units. */
+  readonly units: bigint;
+}
+
 /** An order that the node has tried and priced. Plain JSON but for bigints. */
 export interface Draft {
   /** The order, with addresses in canonical form. */
   readonly order: Order;
   /** The most it may cost. */
   readonly fee: Fee;
+  /** What it costs if the next blocks are like the last, where that is less. */
+  readonly likely?: bigint;
   /** Who pays the fee. */
   readonly feePayer: Address;
   /** Base units of the fee's asset that the payer lacks; 0n for none. */

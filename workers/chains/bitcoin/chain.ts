@@ -60,7 +60,7 @@ export async function openCoins(
     balances: (holdings) => balancesAt(chain, holdings),
     quote: (contract) => quote(chain, contract),
     nonces: () => Promise.resolve(null),
-    draft: (order, speed) => draftOrder(chain, order, speed),
+    draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
     plan: (draft, stock, replaces) => planDraft(table, draft, stock, replaces),
     sign: (plan, keys) => signPlan(chain, plan, keys),
     inspect: (raw) => inspectRaw(chain, raw),

@@ -6,9 +6,9 @@
 import { parseAddress } from "../../../domain/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
-import type { Draft, Order, Payment, Speed } from "../order.ts";
+import type { Budget, Draft, Order, Payment, Speed } from "../order.ts";
 import type { CoinChain } from "./context.ts";
-import { feeAt, readRates } from "./fees.ts";
+import { ceilingOf, feeAt, readRates } from "./fees.ts";
 import { dustOf, isOurKind } from "./scripts.ts";
 
 /** Payments that share a transaction at most. */
@@ -20,6 +20,10 @@ export interface Priced {
   readonly rate: string;
   /** What a replacement must add for its own size, at the same measure. */
   readonly step: string;
+  /** The highest rate that any replacement may bid, as the market was when this was drafted. */
+  readonly ceiling: string;
+  /** The most that it may cost as a whole; null for no bound. */
+  readonly budget: string | null;
   /** What the sender's coins, and the change, are locked by. */
   readonly source: string;
   /** Scripts of the payments in order. */
@@ -27,7 +31,12 @@ export interface Priced {
 }
 
 /** Prices an order. What it will spend is not known yet, so nothing can be lacking here. */
-export async function draftOrder(chain: CoinChain, given: Order, speed: Speed): Promise<Draft> {
+export async function draftOrder(
+  chain: CoinChain,
+  given: Order,
+  speed: Speed,
+  budget: Budget | null = null,
+): Promise<Draft> {
   const { table } = chain;
   const order = await canonical(chain, given);
   const source = await chain.scripts.script(order.from);
@@ -38,9 +47,17 @@ export async function draftOrder(chain: CoinChain, given: Order, speed: Speed): 
     const dust = dustOf(table, scripts[at]);
     if (amount !== "all" && amount < dust) throw refused(`${to} takes no less than ${dust}`);
   }
-  const { bySpeed, step } = await chain.nodes.ask((peer) => readRates(table, peer));
-  const rate = bySpeed[speed];
-  const body: Priced = { rate: `${rate}`, step: `${step}`, source, scripts };
+  if (budget !== null && budget.contract !== null) throw refused("fees are paid in coins");
+  const rates = await chain.nodes.ask((peer) => readRates(table, peer));
+  const rate = rates.bySpeed[speed];
+  const body: Priced = {
+    rate: `${rate}`,
+    step: `${rates.step}`,
+    ceiling: `${ceilingOf(table, rates)}`,
+    budget: budget === null ? null : `${budget.units}`,
+    source,
+    scripts,
+  };
   return {
     order,
     fee: feeAt(table, rate, scripts.length > 0 ? scripts : [source]),

@@ -53,6 +53,15 @@ export function feeAt(table: CoinTable, rate: bigint, scripts: readonly string[]
   };
 }
 
+/** No bid is above so many times the rate of the next blocks, or of a node without estimates. */
+const MARKET_FACTOR = 4n;
+
+/** The highest rate that any replacement may bid while the market is as it is. */
+export function ceilingOf(table: CoinTable, { bySpeed }: Rates): bigint {
+  const ceiling = MARKET_FACTOR * largest([bySpeed.fast, table.fallback.fast]);
+  return ceiling < table.rateMax ? ceiling : table.rateMax;
+}
+
 /** Asks a node for its rates. */
 export async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
   const [pool, network, ...estimates] = await peer.batch([

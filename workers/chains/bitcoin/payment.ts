@@ -171,8 +171,9 @@ function choose(
   const sets = confirmed.length === offers.length ? [offers] : [confirmed, offers];
   const fixed = payments.amounts.reduce<bigint>((sum, one) => sum + (one ?? 0n), 0n);
   const everything = payments.amounts.includes(null);
+  const affordable = inputsFor(table, priced, payments);
   for (const set of everything ? [offers] : sets) {
-    const inputsMax = inputsWithin(table, payments.scripts);
+    const inputsMax = Math.min(inputsWithin(table, payments.scripts), affordable);
     const chosen = everything
       // What goes back to its own address is gathered.
       ? (payments.scripts[0] === priced.source ? selectSmallest : selectAll)(set, inputsMax)
@@ -184,6 +185,7 @@ function choose(
   const held = offers.reduce((sum, { amount }) => sum + amount, 0n);
   const why = `${offers.length} coins hold ${held} base units, ${fixed} and a fee are needed`;
   if (held <= fixed || offers.length === 1) throw new ChainError("insufficient", why);
+  if (offers.length > affordable) throw exceeded(`${why}; ${affordable} may be spent`);
   const most = inputsWithin(table, payments.scripts);
   const many = offers.length > most
     ? `no more than ${most} fit one transaction: consolidate them`
@@ -280,6 +282,18 @@ function inputsWithin(table: CoinTable, scripts: readonly string[]): number {
   return Math.floor(rest / inputWeight(table));
 }
 
+/** Coins that a budget lets a transaction spend. */
+function inputsFor(table: CoinTable, { rate, budget, source }: Priced, payments: Payments): number {
+  if (budget === null) return Infinity;
+  const { scripts } = payments;
+  const fixed = frameWeight(table, 253, scripts.length + 1) + outputWeight(source) +
+    scripts.reduce((sum, script) => sum + outputWeight(script), 0);
+  const left = BigInt(budget) - priceOf(BigInt(rate), fixed);
+  const inputs = left <= 0n ? 0n : left / priceOf(BigInt(rate), inputWeight(table));
+  if (inputs > 0n) return Number(inputs);
+  throw exceeded(`${rate} for 1000 virtual bytes is too much: at most ${budget} may be spent`);
+}
+
 /** The least fee that nodes take for a replacement (BIP-125, rules 3, 4 and 6), and a tenth more. */
 function outbid(replaces: Plan, priced: Priced, vsize: number): bigint {
   const prior = replaces.fee;
@@ -313,15 +327,28 @@ function assertSound(
   }
   if (vsize > VSIZE_MAX) throw refused("it does not fit one transaction");
   // Room for an output of change that was not worth making.
-  const cap = priceOf(table.rateMax, 4 * vsize + outputWeight(priced.source)) +
+  const cap = priceOf(BigInt(priced.ceiling), 4 * vsize + outputWeight(priced.source)) +
     changeMin(table, priced);
   const own = fee - shortOfAll(BigInt(priced.rate), coins);
+  if (priced.budget !== null) assertWithin(BigInt(priced.budget), fee, own);
   if (own > cap) throw refused(`the fee of ${fee} is above the highest rate`);
   if (fee > table.feeMax) throw refused(`the fee of ${fee} is above ${table.feeMax}`);
   const meant = amounts.reduce((sum, amount) => sum + amount, 0n);
   if (order.kind === "pay" && fee > meant && fee > table.feeFree) {
     throw refused(`the fee of ${fee} is more than what is paid`);
   }
+}
+
+/** What lifts an unconfirmed coin is no fault of who is paid: that waits for the coin's block. */
+function assertWithin(budget: bigint, fee: bigint, own: bigint): void {
+  if (own > budget) throw exceeded(`the fee would be ${fee}, at most ${budget} may be spent`);
+  if (fee <= budget) return;
+  const why = `what it rests on would cost ${fee - own} to lift: it waits until that is mined`;
+  throw new ChainError("insufficient", why);
+}
+
+function exceeded(why: string): ChainError {
+  return new ChainError("exceeded", why);
 }
 
 function refused(why: string): ChainError {

@@ -58,7 +58,7 @@ export async function openEvm(
     balances: (holdings, height) => balancesAt(evm, holdings, height),
     quote: (contract) => quote(evm, contract),
     nonces: (address) => evm.nodes.ask((peer) => readNonces(peer, address)),
-    draft: (order, speed) => draftOrder(evm, order, speed),
+    draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),
     plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),

@@ -5,12 +5,20 @@
  */
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node.ts";
-import type { Draft, NewToken, Order, Speed } from "../order.ts";
+import type { Budget, Draft, NewToken, Order, Speed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, saidYes, transferCall } from "./erc20.ts";
-import { feeFor, feeTokenFor, GAS_FEE_TOKEN, GAS_NATIVE, gasPrices } from "./fees.ts";
+import {
+  ceilingOf,
+  feeFor,
+  feeTokenFor,
+  GAS_FEE_TOKEN,
+  GAS_NATIVE,
+  type GasPrice,
+  gasPrices,
+} from "./fees.ts";
 import { big, bytes, toHex } from "./node.ts";
 import { balanceQuestion } from "./search.ts";
 import artefact from "./token/Token.json" with { type: "json" };
@@ -33,6 +41,10 @@ export interface Body {
   readonly max: string;
   /** The miner's part per gas. */
   readonly tip: string;
+  /** The most per gas that any replacement may bid, as the market was when this was drafted. */
+  readonly ceiling: string;
+  /** The most that it may cost as a whole, in units of what pays its fee; null for no bound. */
+  readonly budget: string | null;
   /** The token in which the fee is paid, or null. */
   readonly feeToken: Contract;
   /** If everything is to be moved: what the sender held of it. */
@@ -63,20 +75,26 @@ const GAS_DEPLOY_MAX = 6_000_000n;
 /** Per cent of the node's estimate, since state may change before the block. */
 const GAS_MARGIN = 110n;
 
-/** Tries and prices an order. */
-export async function draftOrder(evm: Evm, given: Order, speed: Speed): Promise<Draft> {
+/** Tries and prices an order; its gas limit times what it bids per gas is within its budget. */
+export async function draftOrder(
+  evm: Evm,
+  given: Order,
+  speed: Speed,
+  budget: Budget | null = null,
+): Promise<Draft> {
   const order = canonical(evm, given);
   const contract = order.kind === "pay" ? order.contract : null;
   const chainId = await evm.nodes.chainId();
   return await evm.nodes.ask(async (peer) => {
     const feeToken = await feeTokenFor(evm, peer, contract);
-    const price = (await gasPrices(evm, peer, feeToken))[speed];
+    const prices = await gasPrices(evm, peer, feeToken);
+    const price = prices[speed];
     const held = await heldBy(peer, order.from, contract);
     const wish = wishOf(evm, order, held);
     const gas = await gasFor(peer, order, wish, feeToken);
     // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
     const exact = wish.all && contract === null;
-    const max = exact ? price.likely : price.max;
+    const max = bidFor(gas, exact ? { ...price, max: price.likely } : price, feeToken, budget);
     const fee = gas * max;
     const body: Body = {
       chainId,
@@ -87,6 +105,8 @@ export async function draftOrder(evm: Evm, given: Order, speed: Speed): Promise<
       gas: `${gas}`,
       max: `${max}`,
       tip: `${exact || price.tip > max ? max : price.tip}`,
+      ceiling: `${ceilingOf(evm, prices, feeToken)}`,
+      budget: budget === null ? null : `${budget.units}`,
       feeToken,
       all: wish.all ? `${wish.amount}` : null,
       nonce: null,
@@ -97,11 +117,32 @@ export async function draftOrder(evm: Evm, given: Order, speed: Speed): Promise<
     return {
       order,
       fee: feeFor(feeToken, fee),
+      likely: gas * (price.likely < max ? price.likely : max),
       feePayer: order.from,
       lacking: missing > 0n ? missing : 0n,
       body: JSON.stringify(body),
     };
   });
+}
+
+/** The most that is bid per gas: what the price wants, within the budget; not below what is likely. */
+function bidFor(
+  gas: bigint,
+  { likely, max }: GasPrice,
+  feeToken: Contract,
+  budget: Budget | null,
+): bigint {
+  if (budget === null) return max;
+  if (budget.contract !== feeToken) {
+    throw new ChainError("exceeded", `its fee would be paid in ${feeToken ?? "coins"}`);
+  }
+  const affordable = budget.units / gas;
+  if (affordable < likely) {
+    const cost = gas * likely;
+    const why = `${gas} gas would cost ${cost} base units, at most ${budget.units} may be spent`;
+    throw new ChainError("exceeded", why);
+  }
+  return affordable < max ? affordable : max;
 }
 
 function canonical(evm: Evm, order: Order): Order {

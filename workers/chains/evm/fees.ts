@@ -37,6 +37,9 @@ const PERCENTILES: Readonly<Record<Speed, number>> = { slow: 30, medium: 50, fas
 const LEGACY: Readonly<Record<Speed, bigint>> = { slow: 100n, medium: 125n, fast: 150n };
 const GET_CURRENCIES = "0x61c661de";
 
+/** A bid is never more than so many times what a place in the next blocks likely costs. */
+const MARKET_FACTOR = 4n;
+
 /** Prices a typical payment at each speed. */
 export async function quote(evm: Evm, contract: Contract): Promise<Record<Speed, Fee>> {
   return await evm.nodes.ask(async (peer) => {
@@ -104,6 +107,20 @@ async function legacyPrices(peer: Peer): Promise<Record<Speed, GasPrice>> {
     const bid = (price * LEGACY[speed]) / 100n;
     return { likely: bid, max: bid, tip: bid, bids: "legacy" };
   });
+}
+
+/**
+ * The most that is bid per gas while the market is as it is; a table's cap holds besides. Below a
+ * price at which gas is nearly free the market says little, and bids may reach that.
+ */
+export function ceilingOf(
+  evm: Evm,
+  prices: Readonly<Record<Speed, GasPrice>>,
+  feeToken: Contract,
+): bigint {
+  const market = MARKET_FACTOR * largest(prices.fast.likely, prices.medium.likely);
+  const ceiling = feeToken === null ? largest(market, evm.table.gasPriceCalm) : market;
+  return ceiling < evm.table.gasPriceMax ? ceiling : evm.table.gasPriceMax;
 }
 
 /** Celo's nodes quote in any fee token they take. */

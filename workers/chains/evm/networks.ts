@@ -17,6 +17,8 @@ export interface EvmTable {
   readonly tipMin: bigint;
   /** Above this nothing is signed: a broken node must not spend our coins. */
   readonly gasPriceMax: bigint;
+  /** Up to this a bid may exceed the market many times over: where gas is nearly free. */
+  readonly gasPriceCalm: bigint;
   /** A contract through which the native coin also moves, with logs as a token's. */
   readonly nativeToken: string | null;
   /** Contracts whose logs repeat what the transaction itself says, in lower case. */
@@ -36,6 +38,7 @@ export const EVM_TABLES: Readonly<Record<EvmChainId, EvmTable>> = {
     bids: "1559",
     tipMin: 1n,
     gasPriceMax: 2_000n * GWEI,
+    gasPriceCalm: 5n * GWEI,
     nativeToken: null,
     echoes: [],
     feeTokens: [],
@@ -46,6 +49,7 @@ export const EVM_TABLES: Readonly<Record<EvmChainId, EvmTable>> = {
     bids: "1559",
     tipMin: 25n * GWEI,
     gasPriceMax: 50_000n * GWEI,
+    gasPriceCalm: 150n * GWEI,
     nativeToken: null,
     echoes: ["0x0000000000000000000000000000000000001010"],
     feeTokens: [],
@@ -56,6 +60,7 @@ export const EVM_TABLES: Readonly<Record<EvmChainId, EvmTable>> = {
     bids: "1559",
     tipMin: 1n,
     gasPriceMax: 20_000n * GWEI,
+    gasPriceCalm: 100n * GWEI,
     nativeToken: "0x471ece3750da237f93b8e339c536989b8978a438",
     echoes: [],
     feeTokens: [
@@ -69,6 +74,7 @@ export const EVM_TABLES: Readonly<Record<EvmChainId, EvmTable>> = {
     bids: "legacy",
     tipMin: 0n,
     gasPriceMax: 500n * GWEI,
+    gasPriceCalm: 3n * GWEI,
     nativeToken: null,
     echoes: [],
     feeTokens: [],

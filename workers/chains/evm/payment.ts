@@ -43,11 +43,17 @@ export function planDraft(evm: Evm, draft: Draft, stock: Stock, replaces?: Plan)
     tip = sweeps || drafted.bids === "legacy" ? max : largest(tip, bumped(prior.tip));
     max = largest(max, tip);
   }
-  if (max > evm.table.gasPriceMax) {
-    throw refused(`gas would cost ${max}, at most ${evm.table.gasPriceMax} is paid`);
+  if (max > BigInt(drafted.ceiling) || max > evm.table.gasPriceMax) {
+    throw refused(`gas would cost ${max}, at most ${drafted.ceiling} is paid`);
   }
   const gas = BigInt(drafted.gas);
   const fee = gas * max;
+  if (drafted.budget !== null && fee > BigInt(drafted.budget)) {
+    throw new ChainError(
+      "exceeded",
+      `it would cost ${fee}, at most ${drafted.budget} may be spent`,
+    );
+  }
   const amount = amountOf(order, drafted, fee);
   const body: Body = {
     ...drafted,

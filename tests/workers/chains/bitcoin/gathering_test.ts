@@ -55,6 +55,9 @@ function gatheringDraft(rate: bigint): Draft {
     fee: { contract: null, base: 0n, perInput: 0n, perPayment: 0n, least: 0n },
     feePayer: "ramp",
     lacking: 0n,
-    body: JSON.stringify({ rate: `${rate}`, step: "1000", source, scripts: [source] }),
+    body: JSON.stringify({
+      ...{ rate: `${rate}`, step: "1000", ceiling: "1000000000", budget: null },
+      ...{ source, scripts: [source] },
+    }),
   };
 }

@@ -30,7 +30,8 @@ function draftOf(
     at % 2 === 0 ? sourceOf(table) : `a914${"bb".repeat(20)}87`
   );
   const payments: Payment[] = amounts.map((amount, at) => ({ to: `receiver ${at}`, amount }));
-  const body = { rate: `${rate}`, step: "1000", source: sourceOf(table), scripts };
+  const bounds = { step: "1000", ceiling: `${table.rateMax}`, budget: null };
+  const body = { ...bounds, rate: `${rate}`, source: sourceOf(table), scripts };
   return {
     order: { kind: "pay", from: SENDER, contract: null, payments },
     fee: feeAt(table, rate, scripts),

@@ -1,0 +1,54 @@
+/**
+ * What a realm sets for its withdrawals and sweeps, by the code of the asset: what counts where no
+ * rate is known, and what the network may cost a ramp in a day.
+ * @module
+ */
+import { z } from "zod";
+import { findAsset } from "./assets.ts";
+import { Amount, scaleOf } from "./money.ts";
+
+/** What may be set of an asset; amounts in whole units of it. */
+const AssetSettings = z.strictObject({
+  least: Amount.optional().meta({
+    description: "The least that may be withdrawn while the fee cannot be converted.",
+  }),
+  fee: Amount.optional().meta({
+    description: "The fee that is charged while it cannot be converted.",
+  }),
+  sweep_min: Amount.optional().meta({
+    description: "The least that gas is sent ahead for to a deposit address, while its worth is " +
+      "not known.",
+  }),
+  daily_cost: Amount.optional().meta({
+    description: "Of what pays fees: the most that the network may cost a ramp in a day (UTC).",
+  }),
+});
+
+/** Symbols of tokens that a realm deploys end like this. */
+const OWN_TOKEN = /^[A-Z0-9]{1,30}_(ETH|MATIC|CELO|BSC|TRON|SOL)$/;
+const ASSETS_MAX = 500;
+
+/** What a realm sets for withdrawals, by the code of the asset. */
+export const WithdrawalSettings = z.record(z.string().max(40), AssetSettings)
+  .superRefine((settings, context) => {
+    for (const [code, setting] of Object.entries(settings)) {
+      const asset = findAsset(code);
+      if (asset === null && !OWN_TOKEN.test(code)) {
+        context.addIssue({ code: "custom", path: [code], message: "there is no such asset" });
+      }
+      for (const [name, amount] of Object.entries(setting)) {
+        if (asset === null || amount === undefined || scaleOf(amount) <= asset.decimals) continue;
+        const message = `at most ${asset.decimals} digits after the point are expected`;
+        context.addIssue({ code: "custom", path: [code, name], message });
+      }
+    }
+  })
+  .refine((settings) => Object.keys(settings).length <= ASSETS_MAX, "too many assets")
+  .meta({ id: "WithdrawalSettings" });
+/** What a realm sets for withdrawals, by the code of the asset. */
+export type WithdrawalSettings = z.infer<typeof WithdrawalSettings>;
+
+/** Reads the part for withdrawals of what a realm has set. */
+export function withdrawalSettings(settings: Record<string, unknown>): WithdrawalSettings {
+  return (settings.withdrawals ?? {}) as WithdrawalSettings;
+}
