@@ -65,6 +65,7 @@ export async function assignAddress(
   } catch (error) {
     const broken = brokenConstraint(error);
     if (broken === "external_addresses_address") throw taken;
+    if (broken === "external_addresses_watching") throw unwatching();
     throw broken === "external_addresses_own" ? ours() : error;
   }
   return { address, currency: asset.code };
@@ -107,7 +108,11 @@ async function target(tx: Tx, actor: Actor, input: Assignment) {
   assertAccount(actor, "write", account);
   const asset: Asset | null = account.type === "virtual" ? findAsset(account.asset) : null;
   if (asset === null) {
-    throw new DomainError("asset.unknown", "only virtual accounts of an asset on a chain watch");
+    throw unwatching();
   }
   return { account, asset, network: networkOf(input.chains, asset.chain, account.testnet) };
+}
+
+function unwatching(): DomainError {
+  return new DomainError("asset.unknown", "only virtual accounts of an asset on a chain watch");
 }

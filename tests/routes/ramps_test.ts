@@ -94,3 +94,72 @@ Deno.test("GET /v1/assets lists the registry, GET /v1/chains the configured chai
     ["BSC", null],
   ]);
 });
+
+Deno.test("an xpub is shown to realm managers, realm administrators and the ramp's owner, by no route to others", async () => {
+  await using anvil = await startAnvil(31337);
+  await using realm = await testRealm({ env: { ETHEREUM_TESTNET_RPC_URL: anvil.url } });
+  const at = { asset: "ETH", testnet: true };
+  const owner = await realm.user({ role: "user", scope: "own" });
+  const ramp = (await owner.send("POST", "/v1/accounts", { type: "ramp", ...at })).body.id;
+  await realm.drain();
+  const customer = await realm.user({ role: "user", scope: "own" });
+  const mine = await realm.admin.send("POST", "/v1/accounts", {
+    ...{ type: "virtual", ramp, ...at, owner: customer.id, holder: customer.identity },
+  });
+  equal(mine.status, 201, mine.text);
+  await realm.drain();
+  const virtual = mine.body.id;
+  const given = (await customer.send("POST", `/v1/account/${virtual}/address`, {})).body;
+  await realm.drain();
+  equal(given.address.xpub, null);
+  const paths = [
+    `/v1/accounts/${virtual}?populate=address`,
+    `/v1/accounts/${virtual}/address`,
+    `/v1/accounts/${virtual}?populate=address&fields=address.xpub`,
+    `/v1/accounts/${given.id}?populate=address`,
+    `/v1/accounts/all?populate=address,ramp,holder,owner`,
+    `/v1/accounts?populate=address`,
+  ];
+  const seen = async (user: { send: typeof customer.send }, scope: string) => {
+    const texts = await Promise.all(
+      paths.map(async (path) =>
+        (await user.send("GET", path + (path.includes("?") ? "&" : "?") + scope)).text
+      ),
+    );
+    return texts.map((text) => /"xpub":"tpub/.test(text));
+  };
+  const nowhere = paths.map(() => false);
+  deepEqual(await seen(customer, ""), nowhere);
+  // A realm-wide reader without the right, and a manager of its own things only.
+  const reader = await realm.user({ role: "user", scope: "realm" });
+  deepEqual((await seen(reader, "")).slice(0, 4), nowhere.slice(0, 4));
+  const everything = "/v1/accounts/all?populate=address&scope=all";
+  equal((await reader.send("GET", everything)).text.includes("tpub"), false);
+  const own = await realm.user({ role: "admin", scope: "own" });
+  deepEqual(await seen(own, ""), nowhere);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  for (const one of [manager, realm.admin]) {
+    equal(
+      (await one.send("GET", `/v1/accounts/${virtual}?populate=address`)).text.includes("tpub"),
+      true,
+    );
+    equal((await one.send("GET", everything)).text.includes("tpub"), true);
+  }
+  const atRamp = await owner.send("GET", `/v1/accounts/${ramp}/address`);
+  match(atRamp.body[0].xpub, /^tpub/);
+  for (
+    const query of [
+      "sort=xpub",
+      "sort=address.xpub",
+      'query={"address.xpub":"tpub"}',
+      'query={"xpub":{"$contains":"t"}}',
+      "search=tpub&searchFields=xpub",
+    ]
+  ) {
+    equal(
+      (await customer.send("GET", `/v1/accounts/all?${encodeURI(query)}`)).body.code,
+      "query.invalid",
+      query,
+    );
+  }
+});
