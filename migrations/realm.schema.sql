@@ -330,6 +330,7 @@ constraint currencies_pkey PRIMARY KEY (id)
 constraint currencies_rate_check CHECK ((rate > (0)::numeric))
 constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
+CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
@@ -1733,6 +1734,6 @@ CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
  LANGUAGE sql
  STABLE
 AS $function$
-  select a.type = 'virtual' and not exists (select 1 from currencies c where c.name = a.asset)
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id)
     from accounts a where a.id = p_account
 $function$;

@@ -102,10 +102,12 @@ create table currencies (
   check (scale(trim_scale(supply)) <= decimals)
 );
 create index currencies_owner on currencies (owner, id);
+create index currencies_account on currencies (account);
 
--- Whether addresses of others may be watched for an account. What comes from a chain to any other is the realm's own.
+-- Whether addresses of others may be watched for an account. A currency's own account alone of the virtual ones is
+-- credited with what comes to an address of ours: a token of the realm's own that returns to its ramp.
 create function watches_addresses(p_account uuid) returns boolean language sql stable as $$
-  select a.type = 'virtual' and not exists (select 1 from currencies c where c.name = a.asset)
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id)
     from accounts a where a.id = p_account
 $$;
 

@@ -52,8 +52,6 @@ const DEPOSIT = (transaction: string, credited: string) => `
     credited, transaction, created_at)
   select gen_random_uuid(), 'ETHEREUM', 'testnet', gen_random_uuid(), 0, destination, '0x', asset, 10.5,
     'CONFIRMED', ${credited}, ${transaction}, now() from transactions where id = ${AT(2)}`;
-/** What a realm's own currency is of lives on no chain, or at its ramp: such an account watches nothing. */
-const UNLISTED = "update currencies set name = 'SILVER'";
 /** The address of that deposit as one of our own. */
 const RAMP = `insert into ramps (account, chain, network, number, created_at)
   select id, 'ETHEREUM', 'testnet', 0, now() from accounts limit 1`;
@@ -101,14 +99,14 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     `update accounts set blocked = total + 1 where id = ${GOLD}`,
   ],
   ["account.linked", `update accounts set linked = 1 where id = ${GOLD}`],
-  ["account.linked", DEPOSIT("gen_random_uuid()", "10.5"), UNLISTED],
+  ["account.linked", DEPOSIT("gen_random_uuid()", "10.5")],
   ["entry.linked", `update entries set linked = 1 where account = ${GOLD} and seq = 2`],
   [
     "entry.linked",
     `update accounts set linked = 1 where id = ${GOLD}`,
     `update entries set linked = 1 where account = ${GOLD}`,
   ],
-  ["deposit.address", DEPOSIT("gen_random_uuid()", "10.5"), RAMP, ADDRESS, UNLISTED],
+  ["deposit.address", DEPOSIT("gen_random_uuid()", "10.5"), RAMP, ADDRESS],
   ["account.state", `delete from account_states where account = ${GOLD}`],
   ["account.state", `update accounts set frozen = true where id = ${GOLD}`],
   [

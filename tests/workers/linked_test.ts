@@ -274,6 +274,50 @@ Deno.test("the database lets no address be ours and linked, nor a deposit at our
   await deposit(STRANGER);
 });
 
+Deno.test("whoever links an address while it is given out: it ends as ours, and nobody is refused it", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  const { ramp, thief, account } = await linkedStage(stage);
+  const xpub = await xpubOf(stage, ramp.id);
+  for (let index = RESERVED_AHEAD + 300; index < RESERVED_AHEAD + 306; index++) {
+    const address = await deriveAddress("ETHEREUM", "testnet", xpub, index);
+    await realm.command((tx) => tx`update ramps set next_index = ${index}`);
+    const [given, link] = await Promise.all([
+      realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {}),
+      thief.send("POST", `/v1/accounts/${account}/assign/${address}`),
+    ]);
+    equal(given.status, 201, given.text);
+    equal(given.body.address.address, address);
+    ok([200, 409].includes(link.status), link.text);
+  }
+  const rest = await thief.send("GET", `/v1/accounts/${account}/assign`);
+  deepEqual(rest.body, [{ address: STRANGER, currency: "ETH" }]);
+});
+
+Deno.test("a transfer to an address goes to the account that it is ours for, of the source's asset", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const { ramp, thief, account } = await linkedStage(stage);
+  const saver = await virtualOf(stage, realm.admin, ramp.id);
+  const given = await stage.address(saver);
+  await anvil.pool({ to: ramp.address, value: 4n * ETHER });
+  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "4");
+  // The same stranger's address, linked to an account of another chain's coin.
+  const body = { type: "virtual", asset: "MATIC", testnet: true };
+  const matic = (await thief.send("POST", "/v1/accounts", body)).body.id;
+  equal((await thief.send("POST", `/v1/accounts/${matic}/assign/${STRANGER}`)).status, 200);
+  await realm.drain();
+  const pay = async (address: string) => {
+    const move = { source: { account: ramp.id }, destination: { address }, value: "1" };
+    const answer = await realm.admin.send("POST", "/v1/transactions", move);
+    return [answer.status, answer.body.destination?.account ?? answer.body.code];
+  };
+  deepEqual(await pay(given.address), [201, saver]);
+  deepEqual(await pay(STRANGER), [201, account]);
+  // What another user of the realm pays is no linked value.
+  deepEqual((await stage.account(account)).balance, { total: "1", available: "1" });
+});
+
 interface Coded {
   code: string;
 }
