@@ -37,7 +37,10 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/assign/{external_address}",
     tag: "Accounts",
     summary:
-      "Assign an external address: deposits that arrive there from now on add to the account",
+      "Assign an external address: deposits that arrive there from now on show in the account",
+    description:
+      "What arrives there is part of `balance.total` and of `balance.linked`, and never " +
+      "available. An address of the service's own, given out or to be given out, is refused.",
     access: "user",
     params: ByAddress,
     status: 200,
