@@ -12,16 +12,17 @@ export interface SolvencyRow extends AssetName {
   /** On the chain, at the height. */
   assets: string;
   height: number;
-  /** Owed by the ledger, up to the position. */
+  /** Owed to accounts up to the position, without what is being paid out. */
   liabilities: string;
   fees: string;
   /** The last transaction that they include; null before the first. */
   position: string | null;
   /** On the chain and not credited yet. */
   pending: string;
-  /** The most that orders on their way may have taken. */
+  /** Set aside for what may have left and is not in a block up to the height. */
   sending: string;
   drift: string;
+  solvent: boolean;
   stopped: boolean;
   ramps: { ramp: string; assets: string; liabilities: string }[];
   checked_at: number;
@@ -38,6 +39,7 @@ const COLUMNS = [
   "pending",
   "sending",
   "drift",
+  "solvent",
   "stopped",
   "ramps",
   "checked_at",
@@ -50,6 +52,17 @@ export async function selectStopped(db: Db, of: AssetName): Promise<boolean> {
   return row?.stopped ?? false;
 }
 
+/** What a comparison said that people are told of. */
+export type Verdict = Pick<SolvencyRow, "drift" | "solvent" | "stopped">;
+
+/** Reads what the last comparison of an asset said; null before the first. */
+export async function selectVerdict(db: Db, of: AssetName): Promise<Verdict | null> {
+  const [row] = await db<Verdict[]>`
+    select drift, solvent, stopped from solvency
+    where asset = ${of.asset} and testnet = ${of.testnet}`;
+  return row ?? null;
+}
+
 /** Keeps a comparison. */
 export async function upsertSolvency(tx: Tx, row: SolvencyRow): Promise<void> {
   await tx`
@@ -57,7 +70,7 @@ export async function upsertSolvency(tx: Tx, row: SolvencyRow): Promise<void> {
     on conflict (asset, testnet) do update set assets = excluded.assets, height = excluded.height,
       liabilities = excluded.liabilities, fees = excluded.fees, position = excluded.position,
       pending = excluded.pending, sending = excluded.sending, drift = excluded.drift,
-      stopped = excluded.stopped, ramps = excluded.ramps, checked_at = excluded.checked_at`;
+      solvent = excluded.solvent, stopped = excluded.stopped, ramps = excluded.ramps, checked_at = excluded.checked_at`;
 }
 
 /** Reads the last comparisons, of one asset or of all. */
@@ -105,41 +118,44 @@ export async function selectHolders(
     order by 2`;
 }
 
-/** Adds up the confirmed coins of each ramp, in base units, as the scanner knows them. */
+/** Adds up the coins of each ramp that were there at a height, in base units. */
 export async function sumCoins(
   db: Db,
-  of: AssetName,
+  of: AssetName & { height: number },
 ): Promise<{ ramp: string; units: string }[]> {
   return await db<{ ramp: string; units: string }[]>`
     select c.ramp, sum(c.amount)::text as units from coins c join accounts a on a.id = c.ramp
-    where a.asset = ${of.asset} and a.testnet = ${of.testnet} and c.spent_by is null
-      and c.height is not null
+    where a.asset = ${of.asset} and a.testnet = ${of.testnet} and c.height <= ${of.height}
+      and (c.spent_height is null or c.spent_height > ${of.height})
     group by c.ramp`;
 }
 
-/** What the ledger says of an asset at one moment. */
+/** An asset on its chain at a height; contract '' is the chain's own coin. */
+export interface Compared extends AssetName {
+  chain: string;
+  network: string;
+  contract: string;
+  height: number;
+}
+
+/** What the ledger says of an asset at one moment, in whole units. */
 export interface LedgerFigures {
-  liabilities: string;
+  /** Owed to accounts that are not the service's own; linked value aside, which nobody holds. */
+  owed: string;
   fees: string;
   position: string | null;
   /** Seen on the chain up to the height and not credited, less what is credited of later blocks. */
   pending: string;
-  /** Credited for addresses that are only watched. */
-  watched: string;
-  /** Base units that orders on their way may have taken. */
-  sending: string;
+  /** What a hundred payments cost at the price of this moment, in base units; 0 if another coin pays. */
+  leeway: string;
 }
 
 /** Reads what the ledger says of an asset, to be compared with the chain at a height. */
-export async function selectFigures(
-  tx: Tx,
-  of: AssetName & { chain: string; network: string; contract: string; height: number },
-): Promise<LedgerFigures> {
+export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures> {
   const [row] = await tx<LedgerFigures[]>`
     select
-      (select coalesce(sum(total), 0) from accounts
-        where asset = ${of.asset} and testnet = ${of.testnet} and type <> 'system')::text
-        as liabilities,
+      (select coalesce(sum(total - linked), 0) from accounts
+        where asset = ${of.asset} and testnet = ${of.testnet} and type <> 'system')::text as owed,
       (select coalesce(sum(total), 0) from accounts
         where asset = ${of.asset} and testnet = ${of.testnet} and system = 'fees')::text as fees,
       (select id from transactions order by id desc limit 1) as position,
@@ -150,20 +166,117 @@ export async function selectFigures(
         from deposits d join addresses o using (chain, network, address)
         where d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
           and (d.status = 'PENDING' or d.block > ${of.height}))::text as pending,
-      (select coalesce(sum(d.credited), 0) from deposits d
-        where d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
-          and d.status = 'CONFIRMED' and not exists (select 1 from addresses o
-            where o.chain = d.chain and o.network = d.network and o.address = d.address))::text
-        as watched,
-      (select coalesce(sum(case when o.purpose in ('withdrawal', 'payout')
-            and o.contract = ${of.contract}
-            then o.amount else 0 end), 0)
-          + coalesce(sum(case when coalesce(o.fee_contract, '') = ${of.contract}
-            then o.fee else 0 end), 0)
-        from orders o join accounts a on a.id = o.ramp
-        where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
-          and (a.asset = ${of.asset} or ${of.contract} <> ''))::text as sending`;
+      (select coalesce(sum(trunc(100 * (base + per_input + per_payment))), 0) from fee_quotes
+        where chain = ${of.chain} and network = ${of.network} and contract = ${of.contract}
+          and speed = 'medium' and coalesce(fee_contract, '') = contract)::text as leeway`;
   return row;
+}
+
+/** An order whose bytes may have left, or that has left above the height; amounts in base units. */
+export interface FlightRow {
+  id: string;
+  state: "sent" | "mined" | "done" | "failed" | "dead" | "canceled";
+  since: number | null;
+  /** The block that has it, as far as it is known. */
+  height: number | null;
+  /** What it takes to somebody outside. */
+  amount: string;
+  /** The most that the chain takes, or took once it is in a block. */
+  fee: string;
+  /** What those are charged whom it pays, or whose value it carries. */
+  charged: string;
+}
+
+/**
+ * Lists the orders whose effect on an asset is not the same in the ledger and on the chain at a height:
+ * those whose bytes may have left and that are not booked, and those that are booked and lie above.
+ * Of coins, what a scanned block showed of them counts, not what a node was asked of.
+ */
+export async function selectFlights(
+  tx: Tx,
+  of: Compared & { decimals: number; limit: number },
+): Promise<FlightRow[]> {
+  const contract = of.contract;
+  return await tx<FlightRow[]>`
+    with flying as (
+      select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
+        o.height, o.carrier from orders o
+      where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
+      union all
+      select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
+        o.height, o.carrier from orders o
+      where o.chain = ${of.chain} and o.network = ${of.network} and o.height > ${of.height}
+        and o.state in ('done', 'failed', 'dead', 'canceled'))
+    select o.id, o.state, o.since,
+      case when k.coins and o.state in ('sent', 'mined') then t.height else o.height end::integer
+        as height,
+      (case when o.purpose in ('withdrawal', 'payout') and o.contract = ${contract}
+        then coalesce(o.amount, 0) else 0 end)::text as amount,
+      (case when q.own then coalesce(t.fee, o.fee, 0) else 0 end)::text as fee,
+      trunc(case when o.contract <> ${contract} then 0
+        when o.purpose = 'sweep' and q.own then coalesce(t.fee, o.fee, 0)
+        else coalesce((select sum(w.charged) from withdrawals w where w.order_id in
+          (select o.id union all select m.id from orders m where m.carrier = o.id)), 0)
+          * ('1' || repeat('0', ${of.decimals}::integer))::numeric end)::text as charged
+    from flying o join accounts a on a.id = o.ramp
+      cross join lateral (select exists (select from claims c where c.order_id = o.id
+        and c.claim ~ '^[0-9a-f]{64}:') as coins) k
+      left join lateral (select c.consumed_height as height, s.fee from claims c
+        join order_candidates s on s.order_id = c.order_id and s.hash = c.consumed_by
+        where k.coins and c.order_id = o.id and c.consumed_height <= ${of.height}
+        order by c.claim limit 1) t on true
+      cross join lateral (select coalesce(o.fee_contract, '') = ${contract} as own) q
+    where o.carrier is null and (a.asset = ${of.asset} or ${contract} <> '')
+      and (o.contract = ${contract} or q.own)
+    order by o.id limit ${of.limit}`;
+}
+
+/** A deposit of a token as its log told it; amount in whole units. */
+export interface UnprovenRow {
+  hash: string;
+  index: number;
+  address: string;
+  amount: string;
+  block: number;
+  block_hash: string;
+  sender: string | null;
+}
+
+/** Reads the pending deposits that a comparison counts, at most `limit`. */
+export async function selectUnproven(
+  db: Db,
+  of: Compared,
+  limit: number,
+): Promise<UnprovenRow[]> {
+  return await db<UnprovenRow[]>`
+    select d.hash, d.index, d.address, d.amount::text as amount, d.block::integer as block,
+      d.block_hash, d.sender
+    from deposits d join addresses o using (chain, network, address)
+    where d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
+      and d.status = 'PENDING' and d.block <= ${of.height} order by d.id limit ${limit}`;
+}
+
+/** A sweep that a block has and that is not booked; amount in base units. */
+export interface UnbookedSweep {
+  hash: string;
+  amount: string;
+  from: string;
+  to: string;
+}
+
+/** Reads a token's sweeps whose loss on the way is not booked yet, at most `limit`. */
+export async function selectUnbooked(
+  db: Db,
+  of: Compared,
+  limit: number,
+): Promise<UnbookedSweep[]> {
+  return await db<UnbookedSweep[]>`
+    select o.hash, o.amount::text as amount, o.sender as "from",
+      o.wish -> 'payments' -> 0 ->> 'to' as "to"
+    from sweeps s join orders o on o.id = s.order_id
+    where s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
+      and o.contract = ${of.contract} and o.state in ('mined', 'done')
+      and o.height <= ${of.height} and o.hash is not null order by o.id limit ${limit}`;
 }
 
 /** Adds up what is owed through each ramp of an asset. */
@@ -172,7 +285,8 @@ export async function sumLiabilities(
   of: AssetName,
 ): Promise<{ ramp: string; total: string }[]> {
   return await db<{ ramp: string; total: string }[]>`
-    select case when type = 'ramp' then id else ramp end as ramp, sum(total)::text as total
+    select case when type = 'ramp' then id else ramp end as ramp,
+      sum(total - linked)::text as total
     from accounts where asset = ${of.asset} and testnet = ${of.testnet}
       and (type = 'ramp' or ramp is not null)
     group by 1`;

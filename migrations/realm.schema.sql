@@ -739,6 +739,7 @@ constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::
 CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
 CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE INDEX orders_height ON orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
@@ -867,10 +868,14 @@ table solvency (
   pending numeric not null
   sending numeric not null
   drift numeric not null
+  solvent boolean not null
   stopped boolean not null
   ramps jsonb not null default '[]'::jsonb
   checked_at timestamp with time zone not null
 )
+constraint solvency_covered CHECK (((NOT solvent) OR ((((assets - pending) - sending) >= liabilities) AND (drift >= (0)::numeric))))
+constraint solvency_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
+constraint solvency_missing CHECK ((stopped OR (drift >= (0)::numeric)))
 constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
 granted: delete, insert, select, update

@@ -51,6 +51,7 @@ create table orders (
 );
 create index orders_open on orders (chain, network, sender, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
+create index orders_height on orders (chain, network, height) where height is not null;
 create index orders_subject on orders (subject, id) where subject is not null;
 create index orders_hash on orders (hash) where hash is not null;
 create index orders_carrier on orders (carrier) where carrier is not null;

@@ -129,14 +129,18 @@ create table solvency (
   pending numeric not null,
   sending numeric not null,
   drift numeric not null,
+  solvent boolean not null,
   stopped boolean not null,
   ramps jsonb not null default '[]' check (jsonb_typeof(ramps) = 'array'),
   checked_at timestamptz not null,
-  primary key (asset, testnet)
+  primary key (asset, testnet),
+  constraint solvency_drift check (drift = assets - pending - sending - liabilities - fees),
+  constraint solvency_covered check (not solvent or (assets - pending - sending >= liabilities and drift >= 0)),
+  constraint solvency_missing check (stopped or drift >= 0)
 );
 comment on column solvency.assets is 'At the addresses of the ramps and their deposit accounts, at the height.';
-comment on column solvency.liabilities is 'What accounts are owed, without those of the system, up to the position.';
-comment on column solvency.fees is 'Earned, or below 0 borne; not owed to anybody.';
+comment on column solvency.liabilities is 'Owed to accounts up to the position, without those of the system, linked value, and what is being paid out of them.';
+comment on column solvency.fees is 'Earned by the house, or below 0 lost; never counted as cover.';
 comment on column solvency.pending is 'On the chain at the height and not credited; less what was credited from later blocks.';
-comment on column solvency.sending is 'The most that orders on their way may already have taken.';
-comment on column solvency.drift is 'Assets and sending, less pending, liabilities and fees; below 0 something is missing.';
+comment on column solvency.sending is 'Set aside for what may have left and is in no block up to the height.';
+comment on column solvency.drift is 'Assets less pending, sending, liabilities and fees; below 0 something is missing, above 0 something is there that nothing explains.';
