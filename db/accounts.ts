@@ -14,6 +14,8 @@ export interface AccountRow {
   decimals: number;
   active: boolean;
   frozen: boolean;
+  /** Whether a manager or administrator of the realm, or the service itself, has frozen it. */
+  frozen_by_realm: boolean;
   enabled: boolean;
   is_default: boolean;
   currency: string;
@@ -42,6 +44,7 @@ const COLUMNS = [
   "decimals",
   "active",
   "frozen",
+  "frozen_by_realm",
   "enabled",
   "is_default",
   "currency",
@@ -62,7 +65,15 @@ const COLUMNS = [
 /** What a new account consists of; it starts empty. */
 export type NewAccountRow = Omit<
   AccountRow,
-  "total" | "blocked" | "linked" | "frozen" | "error" | "deleted_at" | "updated_at" | "system"
+  | "total"
+  | "blocked"
+  | "linked"
+  | "frozen"
+  | "frozen_by_realm"
+  | "error"
+  | "deleted_at"
+  | "updated_at"
+  | "system"
 >;
 
 /** Adds an account. */
@@ -152,10 +163,28 @@ export async function updateAccount(
     where id = ${id}`;
 }
 
-/** Freezes or unfreezes an account. */
-export async function markFrozen(tx: Tx, id: string, frozen: boolean, now: number): Promise<void> {
+/** Freezes an account. One that its owner froze is frozen by the realm from then on, never the other way. */
+export async function freezeAccount(
+  tx: Tx,
+  id: string,
+  by: { user: string | null; realm: boolean; at: number },
+): Promise<void> {
   await tx`
-    update accounts set frozen = ${frozen}, updated_at = ${now} where id = ${id} and frozen <> ${frozen}`;
+    update accounts set frozen = true, frozen_by = ${by.user}, frozen_by_realm = ${by.realm},
+      updated_at = ${by.at}
+    where id = ${id} and (not frozen or (${by.realm} and not frozen_by_realm))`;
+}
+
+/** Unfreezes an account, unless the realm froze it and it is not the realm that unfreezes. */
+export async function unfreezeAccount(
+  tx: Tx,
+  id: string,
+  by: { realm: boolean; at: number },
+): Promise<void> {
+  await tx`
+    update accounts set frozen = false, frozen_by = null, frozen_by_realm = false,
+      updated_at = ${by.at}
+    where id = ${id} and frozen and (${by.realm} or not frozen_by_realm)`;
 }
 
 /** Activates or deactivates an account. */

@@ -84,8 +84,8 @@ export async function freezeRamps(
   addresses: readonly string[],
 ): Promise<void> {
   await tx`
-    update accounts set frozen = true, updated_at = now()
-    where not frozen and type = 'ramp' and id in (
+    update accounts set frozen = true, frozen_by = null, frozen_by_realm = true, updated_at = now()
+    where not frozen_by_realm and type = 'ramp' and id in (
       select a.ramp from addresses a
       where a.chain = ${place.chain} and a.network = ${place.network}
         and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;

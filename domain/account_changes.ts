@@ -4,11 +4,12 @@ import {
   type AccountRow,
   type AccountTie,
   clearDefault,
+  freezeAccount,
   markActive,
-  markFrozen,
   selectAccount,
   selectAccounts,
   selectAccountTie,
+  unfreezeAccount,
   updateAccount,
 } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
@@ -23,7 +24,7 @@ import { Flag, FreeForm, Id } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { viewIdentity } from "./identities.ts";
 import { compare } from "./money.ts";
-import { assertMayAssign, notFound } from "./permissions.ts";
+import { assertMayAssign, notFound, rightsOf } from "./permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 import { viewUser } from "./users.ts";
 
@@ -145,7 +146,8 @@ export async function changeAccount(
 }
 
 /**
- * Changes an account's state. Each is where it was asked to be afterwards, also if it was before.
+ * Changes an account's state. Each is where it was asked to be afterwards, also if it was before. What
+ * the realm or the service has frozen, only the realm unfreezes.
  *
  * @throws {DomainError} account.not_found, permission.owner, account.not_empty
  */
@@ -160,9 +162,14 @@ export async function setState(
   if (state === "activate" && !row.enabled) {
     throw new DomainError("account.not_enabled", "the account is not ready yet");
   }
-  if (state === "freeze" || state === "unfreeze") {
-    await markFrozen(tx, row.id, state === "freeze", actor.at);
-  } else await markActive(tx, row.id, state === "activate", actor.at);
+  const realm = rightsOf(actor).write === "all";
+  if (state === "unfreeze" && row.frozen_by_realm && !realm) {
+    throw new DomainError("permission.owner", "a manager or administrator froze this account");
+  }
+  const user = actor.kind === "user" ? actor.user : null;
+  if (state === "freeze") await freezeAccount(tx, row.id, { user, realm, at: actor.at });
+  else if (state === "unfreeze") await unfreezeAccount(tx, row.id, { realm, at: actor.at });
+  else await markActive(tx, row.id, state === "activate", actor.at);
   return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
 }
 

@@ -24,7 +24,7 @@ import { isId, newIds } from "./ids.ts";
 import { postMove } from "./ledger.ts";
 import { type Page, parsePage } from "./listing.ts";
 import { Amount, assertScale, compare, DecimalText, trim } from "./money.ts";
-import { notFound } from "./permissions.ts";
+import { notFound, rightsOf } from "./permissions.ts";
 import { showTransaction } from "./postings.ts";
 import { DestinationParty, findParties } from "./sides.ts";
 
@@ -244,6 +244,9 @@ async function openBlockOf(
   const over = block.expires_at !== null && block.expires_at <= actor.at;
   if (block.status !== "OPEN" || over) {
     throw new DomainError("block.closed", "the block is not open any more");
+  }
+  if (block.owner !== actor.user && rightsOf(actor).write !== "all") {
+    throw new DomainError("permission.owner", "another user opened this block");
   }
   if (block.serves !== null) {
     throw new DomainError("permission.owner", "the service itself holds this block");

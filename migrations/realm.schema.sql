@@ -23,6 +23,8 @@ table accounts (
   decimals smallint not null
   active boolean not null default false
   frozen boolean not null default false
+  frozen_by uuid
+  frozen_by_realm boolean not null default false
   enabled boolean not null default false
   is_default boolean not null default false
   currency text not null
@@ -45,6 +47,7 @@ constraint accounts_currency_places_check CHECK (((currency_places >= 0) AND (cu
 constraint accounts_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint accounts_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
 constraint accounts_default_type CHECK (((NOT is_default) OR (type = 'virtual'::text)))
+constraint accounts_frozen_by CHECK ((frozen OR ((frozen_by IS NULL) AND (NOT frozen_by_realm))))
 constraint accounts_held CHECK (((type = 'system'::text) OR ((holder IS NOT NULL) AND (owner IS NOT NULL))))
 constraint accounts_linked CHECK (((linked = (0)::numeric) OR ((linked > (0)::numeric) AND (type = 'virtual'::text))))
 constraint accounts_pkey PRIMARY KEY (id)

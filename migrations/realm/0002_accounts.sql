@@ -16,6 +16,8 @@ create table accounts (
   decimals smallint not null check (decimals between 0 and 77),
   active boolean not null default false,
   frozen boolean not null default false,
+  frozen_by uuid,
+  frozen_by_realm boolean not null default false,
   enabled boolean not null default false,
   is_default boolean not null default false,
   currency text not null,
@@ -37,6 +39,7 @@ create table accounts (
   constraint accounts_scale check (scale(trim_scale(total)) <= decimals),
   constraint accounts_system check ((type = 'system') = (system is not null)),
   constraint accounts_held check (type = 'system' or (holder is not null and owner is not null)),
+  constraint accounts_frozen_by check (frozen or (frozen_by is null and not frozen_by_realm)),
   constraint accounts_default_type check (not is_default or type = 'virtual'),
   constraint accounts_unblocked check (type <> 'deposit' or blocked = 0)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
@@ -46,6 +49,8 @@ create unique index accounts_default on accounts (holder, asset, testnet)
   where is_default and deleted_at is null;
 create unique index accounts_counterparty on accounts (asset, testnet, system)
   where type = 'system';
+comment on column accounts.frozen_by is 'The user who froze it; null for the operator and for the service itself.';
+comment on column accounts.frozen_by_realm is 'Frozen by a user who writes the whole realm, or by the service itself: only such a user unfreezes it.';
 comment on column accounts.total is 'Balance in whole units of the asset; changed by ledger_apply alone.';
 comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked and linked.';
 comment on column accounts.linked is

@@ -234,3 +234,92 @@ Deno.test("a stop of nothing that exists is refused, and the record of a stop ca
   const reopen = "update stops set lifted_at = null, lifted_by = null where id = $1";
   await rejects(realm.command((tx) => tx.unsafe(reopen, [id])));
 });
+
+/** An account of a user's own with 100 in it, and one to send to. */
+async function owned(realm: TestRealm) {
+  const user = await realm.user();
+  const { name, account } = await realm.currency("1000");
+  const body = { type: "virtual", asset: name, owner: user.id, holder: user.identity };
+  const { id } = (await realm.admin.send("POST", "/v1/accounts", body)).body;
+  await realm.drain();
+  const move = { source: { account }, destination: { account: id }, value: "100" };
+  equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
+  const act = async (what: string, by = user) =>
+    told(await by.send("POST", `/v1/accounts/${id}/${what}`));
+  return { user, name, id, other: account, act };
+}
+
+Deno.test("what a manager, an administrator or the service froze, its owner does not unfreeze", async () => {
+  await using realm = await testRealm();
+  const { user, id, other, act } = await owned(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const own = await realm.user({ role: "admin", scope: "own" });
+  const out = async () => {
+    const ways = [
+      user.send("POST", "/v1/transactions", {
+        source: { account: id },
+        destination: { account: other },
+        value: "1",
+      }),
+      user.send("POST", "/v1/transactions/batch", {
+        atomic: true,
+        transactions: [{ source: { alias: "mine" }, destination: { account: other }, value: "1" }],
+      }),
+      user.send("POST", `/v1/accounts/${id}/blocks`, { amount: "1" }),
+    ];
+    return (await Promise.all(ways)).map(({ body }) => body.code);
+  };
+  const alias = { alias: "mine", type: "account", account: id };
+  const named = await user.send("POST", "/v1/aliases", alias);
+  equal(named.status, 201, named.text);
+  for (const by of [manager, realm.admin]) {
+    deepEqual(await act("freeze", by), [200, undefined]);
+    for (const way of ["unfreeze", "freeze", "activate", "undelete"]) {
+      const [status, code] = await act(way);
+      if (way === "unfreeze") deepEqual([status, code], [403, "permission.owner"]);
+    }
+    equal((await user.send("DELETE", `/v1/accounts/${id}`)).status >= 400, true);
+    deepEqual(await act("unfreeze"), [403, "permission.owner"]);
+    deepEqual(await act("unfreeze", own), [404, "account.not_found"]);
+    deepEqual(await out(), Array(3).fill("account.frozen"));
+    deepEqual(await act("unfreeze", by === manager ? realm.admin : manager), [200, undefined]);
+  }
+  deepEqual(await act("freeze"), [200, undefined]);
+  deepEqual(await act("unfreeze"), [200, undefined]);
+  deepEqual(await act("freeze"), [200, undefined]);
+  deepEqual(await act("freeze", manager), [200, undefined], "taken over from the owner");
+  deepEqual(await act("unfreeze"), [403, "permission.owner"]);
+  deepEqual(await act("unfreeze", manager), [200, undefined]);
+  const service = "update accounts set frozen = true, frozen_by_realm = true where id = $1";
+  await rowsOf(realm, service, [id]);
+  deepEqual(await act("unfreeze"), [403, "permission.owner"]);
+  deepEqual(await act("unfreeze", realm.admin), [200, undefined]);
+});
+
+Deno.test("a block is released and captured by who opened it, or by who writes the whole realm", async () => {
+  await using realm = await testRealm();
+  const { user, id, other, act } = await owned(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const at = `/v1/accounts/${id}/blocks`;
+  const hold = async (by: typeof user) => (await by.send("POST", at, { amount: "10" })).body.id;
+  const capture = async (block: string, by: typeof user) =>
+    told(
+      await by.send("POST", `${at}/${block}/capture`, { destination: { account: other } }),
+    );
+  const release = async (block: string, by: typeof user) =>
+    told(await by.send("DELETE", `${at}/${block}`));
+  const legal = await hold(manager);
+  deepEqual(await release(legal, user), [403, "permission.owner"]);
+  deepEqual(await capture(legal, user), [403, "permission.owner"]);
+  const tried = `${at}/${legal}/capture?dry_run=true`;
+  const trial = await user.send("POST", tried, { destination: { account: other } });
+  deepEqual(told(trial), [403, "permission.owner"]);
+  deepEqual((await realm.balance(id)).available, "90");
+  const mine = await hold(user);
+  deepEqual(await act("freeze", manager), [200, undefined]);
+  for (const by of [user, manager]) deepEqual(await capture(mine, by), [409, "account.frozen"]);
+  deepEqual(await act("unfreeze", manager), [200, undefined]);
+  deepEqual(await capture(mine, user), [201, undefined]);
+  deepEqual(await release(await hold(user), manager), [200, undefined]);
+  deepEqual(await release(legal, realm.admin), [200, undefined]);
+});

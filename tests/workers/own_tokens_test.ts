@@ -95,6 +95,8 @@ Deno.test("a reorganisation before the depth takes back what came; one beyond it
   await anvil.rpc("anvil_reorg", 4, []);
   await stage.mine();
   equal((await stage.account(ramp.id)).frozen, true);
+  const who = "select frozen_by_realm as realm from accounts where id = $1";
+  deepEqual(await rowsOf(stage.realm, who, [ramp.id]), [{ realm: true }]);
   equal((await stage.realm.balance(gold.account)).total, "966", "no money is taken back");
 });
 
