@@ -18,6 +18,7 @@ export const EVENT_TYPES = [
   "persons.sync.finished",
   "solvency.drift",
   "chain.quarantined",
+  "ramp.cost_limited",
   "stop.set",
   "stop.lifted",
   "coin.corrected",

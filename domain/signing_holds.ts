@@ -9,33 +9,44 @@ import { lockOrder, updateOrder } from "../db/orders.ts";
 import { selectCarried } from "../db/payouts.ts";
 import { selectSigning, type SigningRow } from "../db/stops.ts";
 import { selectWithdrawal, updateWithdrawal } from "../db/withdrawals.ts";
-import type { Actor } from "./actor.ts";
+import type { Actor, RealmDefaults } from "./actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
 import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./orders.ts";
+import { costHold, tellCostHold } from "./ramp_costs.ts";
 import { announce } from "./withdrawal_settlement.ts";
 
 /**
  * Says why an order may not be signed now; null if it may. A payout is held where one of the
  * withdrawals that it pays is.
  */
-export async function signingHold(db: Db, order: OrderRow): Promise<string | null> {
+export async function signingHold(
+  db: Db,
+  realm: RealmDefaults,
+  order: OrderRow,
+): Promise<string | null> {
   const orders = order.purpose === "payout" ? await selectCarried(db, order.id) : [order];
-  const [held] = (await signingHolds(db, orders)).values();
+  const [held] = (await signingHolds(db, realm, orders)).values();
   return held ?? null;
 }
 
 /** Says which of some orders may not be signed now, and why: by their ids. */
 export async function signingHolds(
   db: Db,
+  realm: RealmDefaults,
   orders: readonly OrderRow[],
 ): Promise<Map<string, string>> {
   if (orders.length === 0) return new Map();
   const named = orders.map(({ id, chain }) => ({ id, coin: nativeAsset(chain as ChainId).code }));
   const rows = await selectSigning(db, named);
-  return new Map(rows.flatMap((row) => {
+  const holds = new Map(rows.flatMap((row) => {
     const reason = reasonOf(row);
     return reason === null ? [] : [[row.id, reason] as const];
   }));
+  // They leave by the same ramp, so what holds one of them holds all.
+  const costly = await costHold(db, realm, orders[0], orders);
+  if (costly === null) return holds;
+  for (const { id } of orders) if (!holds.has(id)) holds.set(id, costly);
+  return holds;
 }
 
 function reasonOf(row: SigningRow): string | null {
@@ -83,6 +94,7 @@ export async function noteHold(
   const order = await lockOrder(tx, id);
   if (order === null || !isOpen(order)) return order;
   const noted = await updateOrder(tx, order.id, { error: reason.slice(0, 500) });
+  await tellCostHold(tx, actor, order, reason);
   if (order.purpose !== "withdrawal" || order.subject === null) return noted;
   const row = await selectWithdrawal(tx, order.subject);
   if (row === null || row.status !== "PROCESSING") return noted;

@@ -72,7 +72,7 @@ export async function planOrder(
     const planned = await work.bench.step(async (tx) => {
       const current = await lockOrder(tx, order.id);
       if (current === null || current.state !== "new") return current;
-      await assertMaySign(tx, current);
+      await assertMaySign(tx, work.bench, current);
       const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
       await assertFunded(tx, current, survey, plan);
       return await keepPlan(work, tx, current, plan, survey.head);

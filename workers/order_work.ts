@@ -49,14 +49,15 @@ export interface OrderWork {
  *
  * @throws {ChainError} `held`
  */
-export async function assertMaySign(db: Db, order: OrderRow): Promise<void> {
-  const held = await signingHold(db, order);
+export async function assertMaySign(db: Db, { actor }: Bench, order: OrderRow): Promise<void> {
+  const held = await signingHold(db, actor.realm, order);
   if (held !== null) throw new ChainError("held", held);
 }
 
 /** Says why an order may not be signed now, or nothing at all; null if it may. */
 export async function holdOf(bench: Bench, order: OrderRow): Promise<string | null> {
-  return await reading(bench.pool, (db) => signingHold(db, order)) ?? await bench.signer.fault();
+  const held = await reading(bench.pool, (db) => signingHold(db, bench.actor.realm, order));
+  return held ?? await bench.signer.fault();
 }
 
 /**
@@ -80,7 +81,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   const stored = await bench.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return null;
-    const stopped = await signingHold(tx, current);
+    const stopped = await signingHold(tx, bench.actor.realm, current);
     if (stopped !== null) return stopped;
     const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
       hash: signed.hash,

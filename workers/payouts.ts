@@ -51,7 +51,7 @@ async function matesOf(
 ): Promise<OrderRow[]> {
   const waiting = await reading(bench.pool, async (db) => {
     const mates = await selectMates(db, order, most);
-    const held = await signingHolds(db, mates);
+    const held = await signingHolds(db, bench.actor.realm, mates);
     return mates.filter(({ id }) => !held.has(id));
   });
   if (waiting.length === 0) return [];
@@ -83,7 +83,7 @@ async function joinTogether(
       if (!taken) {
         const asPriced = members.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
-        if ((await signingHolds(tx, members)).size > 0) return null;
+        if ((await signingHolds(tx, work.bench.actor.realm, members)).size > 0) return null;
         if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
       return { order: await selectOrder(tx, order.id) };

@@ -29,6 +29,7 @@ import {
   reviveOrders,
 } from "../domain/orders.ts";
 import { noteHold } from "../domain/signing_holds.ts";
+import { noteRampCost } from "../domain/ramp_costs.ts";
 import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
@@ -328,6 +329,7 @@ async function finish(
     await tidyCoins(tx, ended);
     await releaseClaims(tx, bench.actor, ended);
     await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);
+    await noteRampCost(tx, ended);
   }, { gate: true });
   await crossing("settled");
   return null;

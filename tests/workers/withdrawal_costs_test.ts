@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { add, compare, subtract, toUnits } from "../../domain/money.ts";
+import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
@@ -151,6 +152,63 @@ Deno.test("a speed-up of what the receiver pays for is charged to the sender, an
   deepEqual([account, ramp, fees], ["10", "0", "0"]);
   await sound(desk);
 });
+
+Deno.test("what the network has cost a ramp in a day stops its signing, is told once, and ends with a higher limit", async () => {
+  await using desk = await openDesk();
+  await setWithdrawals(desk, { ETH: { daily_cost: "0.00001" } });
+  const first = await desk.withdraw("1");
+  equal((await desk.finish(first.body.id)).status, "DONE");
+  const [spent] = await rowsOf<{ cost: string; charged: string }>(
+    desk.realm,
+    "select cost::text, charged::text from ramp_costs",
+  );
+  const [order] = await rowsOf(desk.realm, "select fee::text as cost, charged::text from orders");
+  deepEqual(spent, order);
+  const ids = [];
+  for (let count = 0; count < 2; count++) {
+    const made = await desk.withdraw("1");
+    equal(made.status, 201, made.text);
+    ids.push(made.body.id);
+    await desk.look();
+    await desk.look();
+    const { status, history, chain } = await desk.read(made.body.id);
+    deepEqual([status, chain], ["PROCESSING", undefined]);
+    match(history.at(-1).reason, /has cost the ramp .* ETH today, of 0.00001/);
+  }
+  const told = "select 1 from events where type = 'ramp.cost_limited'";
+  equal((await rowsOf(desk.realm, told)).length, 1);
+  await setWithdrawals(desk, { ETH: { daily_cost: "1" } });
+  for (const id of ids) equal((await desk.finish(id)).status, "DONE");
+  await sound(desk);
+});
+
+Deno.test("without a setting a day may cost what was charged twice over, and an allowance", async () => {
+  await using desk = await openDesk();
+  const burnt = `insert into ramp_costs (ramp, day, cost, charged)
+    select $1, (now() at time zone 'utc')::date, base * 2250, base * 1000 from fee_quotes
+    where contract = '' and speed = 'medium'
+    on conflict (ramp, day, contract) do update set cost = excluded.cost + $2::numeric`;
+  const ramp = `${desk.ramp}`;
+  await rowsOf(desk.realm, burnt.replace("2250", "2249"), [ramp, "0"]);
+  const first = await desk.withdraw("1");
+  equal((await desk.finish(first.body.id)).status, "DONE");
+  await rowsOf(desk.realm, burnt, [ramp, `${10n ** 18n}`]);
+  const second = await desk.withdraw("1");
+  await desk.look();
+  equal((await desk.read(second.body.id)).history.at(-1).event, "waiting");
+  const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${second.body.id}/cancel`);
+  equal(canceled.body.status, "CANCELED", canceled.text);
+  await sound(desk);
+});
+
+/** Changes what the realm sets of withdrawals, and lets the desk's workers know. */
+async function setWithdrawals(desk: Desk, withdrawals: WithdrawalSettings): Promise<void> {
+  const path = `/v1/realms/${desk.realm.id}`;
+  const answer = await desk.realm.admin.send("PATCH", path, { withdrawals });
+  equal(answer.status, 200, answer.text);
+  deepEqual(answer.body.withdrawals, withdrawals);
+  desk.bench.actor.realm = { ...desk.bench.actor.realm, withdrawals };
+}
 
 /** Withdraws to the contract; gives what was answered. */
 async function withdraw(desk: Desk, value: string, more = {}): Promise<Answer["body"]> {
