@@ -55,14 +55,15 @@ export interface QuotedRow {
   contract: string | null;
 }
 
-/** Lists what the realm's ramps send. */
+/** Lists what the realm's ramps send, and tokens that they will send once these are registered. */
 export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
   return await db<QuotedRow[]>`
     select r.chain, r.network, a.asset, null as contract
     from ramps r join accounts a on a.id = r.account where a.deleted_at is null
     union
     select t.chain, t.network, t.symbol, t.contract from fungible_tokens t
-    where t.status = 'registered' and t.deleted_at is null
+    where t.status in ('deployed', 'registered') and t.contract is not null
+      and t.deleted_at is null
     order by 1, 2, 3`;
 }
 

@@ -13,9 +13,18 @@ const shared = new WeakMap<Chains, Map<string, { at: number; fees: Promise<Fees>
 
 type Fees = Awaited<ReturnType<Chain["quote"]>>;
 
-/** Refreshes the quotes; a chain that cannot be asked keeps its last ones, until they are stale. */
-export async function refreshFees(bench: Bench): Promise<void> {
-  for (const wanted of await reading(bench.pool, selectQuoted)) {
+/**
+ * Refreshes the quotes; a chain that cannot be asked keeps its last ones, until they are stale.
+ *
+ * @param only the place whose quotes are needed now; left out, all
+ */
+export async function refreshFees(
+  bench: Bench,
+  only?: { chain: string; network: string },
+): Promise<void> {
+  const all = await reading(bench.pool, selectQuoted);
+  const here = (one: QuotedRow) => one.chain === only?.chain && one.network === only.network;
+  for (const wanted of only === undefined ? all : all.filter(here)) {
     try {
       const quotes = await quotesOf(bench, wanted);
       await bench.step((tx) => upsertQuotes(tx, quotes));

@@ -4,6 +4,7 @@ import { reading } from "../db/transaction.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { concludeCheck } from "../domain/fungible_tokens.ts";
 import type { Bench } from "./bench.ts";
+import { refreshFees } from "./fees.ts";
 
 /** Asks a token's contract what it is, and registers it or says why not. */
 export async function checkToken(bench: Bench, { token }: { token: string }): Promise<void> {
@@ -15,4 +16,5 @@ export async function checkToken(bench: Bench, { token }: { token: string }): Pr
   const { height } = await chain.head();
   const found = { id: row.id, told, height };
   await bench.step((tx) => concludeCheck(tx, bench.actor, found), { gate: true });
+  await refreshFees(bench, row);
 }

@@ -10,6 +10,7 @@ import { deriveAddresses } from "../domain/derivation.ts";
 import { needsReserve, reserveAddresses, RESERVED_AHEAD } from "../domain/own_addresses.ts";
 import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
+import { refreshFees } from "./fees.ts";
 import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
 
@@ -35,6 +36,8 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   const xpub = await bench.signer.xpub(vault, { chain, network, number: ramp.number });
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
   const addresses = await deriveRange(bench, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
+  // Whoever withdraws as soon as the ramp is ready finds a price.
+  await refreshFees(bench, { chain, network });
   const derived = { xpub, addresses };
   await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
 }

@@ -74,7 +74,7 @@ const REST_MS = 5000;
 
 const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
-  { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: refreshFees },
+  { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: (bench) => refreshFees(bench) },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
