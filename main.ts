@@ -5,7 +5,7 @@
 import { parseArgs, parseEnv } from "node:util";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
-import { outliveLostConnections } from "./db/lost_connections.ts";
+import { outliveRejections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { applyAssets } from "./domain/asset_settings.ts";
@@ -57,7 +57,7 @@ type Command = (base: Base, ending: Promise<string>, args: readonly string[]) =>
 const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   worker: work,
-  migrate: () => Promise.resolve(), // every command does it first
+  migrate: async () => {}, // every command does it first
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
   audit,
@@ -88,13 +88,13 @@ export async function main(args: readonly string[]): Promise<void> {
     if (command === null) {
       throw new ConfigError([`there is no command ${name}: ${Object.keys(COMMANDS).join(", ")}`]);
     }
-    outliveLostConnections((message) => console.error(message));
+    outliveRejections((message, error) => console.error(`${message}: ${error}`));
     const ending = listenForEnd();
-    const base = await begin().catch((error) => {
-      throw new StartError(error.message, { cause: error });
-    });
+    const failed = (cause: Error) => Promise.reject(new StartError(cause.message, { cause }));
+    const base = await begin().catch(failed);
     try {
-      await migrateAll(base.database, base.ladders, base.log);
+      const left = await migrateAll(base.database, base.ladders, base.log);
+      if (left.length > 0 && name === "migrate") throw new StartError(`not migrated: ${left}`);
       await command(base, ending.signalled, rest);
     } finally {
       ending.forget();
@@ -200,16 +200,17 @@ async function audit(base: Base): Promise<void> {
   });
 }
 
-async function workersOf({ config, database, log, masterKey }: Base): Promise<Runner> {
+async function workersOf(base: Base): Promise<Runner> {
+  const { config, database, ladders, log, masterKey } = base;
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
-  return await startWorkers({ config, database, log, masterKey: masterKey!, edge });
+  return await startWorkers({ config, database, ladders, log, masterKey: masterKey!, edge });
 }
 
 /** Reads the configuration and opens the database, starting it first where it is our own. */
 async function begin(): Promise<Base> {
   const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
-  const faults = await applyAssets(config.assets);
-  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `ASSETS: ${fault}`));
+  const faults = (await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`);
+  if (faults.length > 0) throw new ConfigError(faults);
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   const closers: (() => Promise<void>)[] = [];
   let url = config.databaseUrl;
@@ -224,8 +225,10 @@ async function begin(): Promise<Base> {
     masterKey ??= await localSecret(config.dataDir, "master_key");
   }
   const secrets = openSecrets(platformKey!);
+  const ladders = await readLadders();
   const database = openDatabase({
     url,
+    rung: ladders.realm.length,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
@@ -235,7 +238,6 @@ async function begin(): Promise<Base> {
   if (!config.realmRoles) {
     log("warn", "realms have no roles of their own: they are kept apart by schema alone");
   }
-  const ladders = await readLadders();
   return {
     config,
     log,
@@ -340,7 +342,7 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
       action: "realm create",
       idempotency: null,
       gate: false,
-      print: (result) => {
+      print(result) {
         if ("refused" in result) throw result.refused;
         return { status: 201, body: JSON.stringify(result.view) };
       },

@@ -345,7 +345,9 @@ export type CheckCode = keyof typeof CHECKS;
 
 /** Lets the statements of this transaction take as long as they need. */
 export async function allowTime(tx: Tx): Promise<void> {
-  await tx`set local statement_timeout = 0`;
+  await tx.unsafe(
+    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0",
+  );
 }
 
 /** Runs one check; gives at most `limit` of what it found. */

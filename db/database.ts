@@ -4,6 +4,7 @@
  * @module
  */
 import postgres from "postgres";
+import { Contention } from "./errors.ts";
 import { silenceLost } from "./lost_connections.ts";
 import { openQuota, type Quota } from "./quota.ts";
 
@@ -27,6 +28,8 @@ export interface DatabaseOptions {
   onStatement?: (text: string) => void;
   /** Connections of the process, all pools together. */
   connectionsMax?: number;
+  /** The realm migration that this version needs: a realm that is behind is kept from everybody. */
+  rung?: number;
   /** Connections of the platform's pool and of each realm's. */
   platformMax?: number;
   realmMax?: number;
@@ -41,6 +44,8 @@ export interface Place {
   role: string | null;
   /** Sealed address of a database of the realm's own; null for the platform's. */
   placement: Uint8Array | null;
+  /** Number of the last migration applied there. */
+  rung: number;
 }
 
 /** A pool with what must be said at the start of each transaction, if anything. */
@@ -81,6 +86,15 @@ const WATCH_MAX = 4;
 const REALM_MAX = 4;
 const IDLE_S = 30;
 const STATEMENT_TIMEOUT_MS = 30_000;
+/**
+ * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
+ * and all others: its process is stopped, cut off, or too slow to be waited for.
+ */
+const SILENCE_MS = 4_000;
+/** Who builds a realm may think for longer; nobody waits for those locks. */
+const BUILD_SILENCE_MS = 60_000;
+/** A peer that acknowledges nothing for so long is gone. */
+const PEER_TIMEOUT_MS = 10_000;
 
 /** Prepares the pools; nothing is connected before it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -105,6 +119,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     platform,
     realm(place) {
+      if (isBehind(options, place)) return UNMIGRATED;
       const known = realms.get(place.id);
       if (known !== undefined) return known;
       const pool = bounded(place, options.realmMax ?? REALM_MAX, "realm");
@@ -112,6 +127,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       return pool;
     },
     watch(place) {
+      if (isBehind(options, place)) return UNMIGRATED;
       const known = watches.get(place.id);
       if (known !== undefined) return known;
       const url = urlOf(options, place);
@@ -122,7 +138,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       watches.set(place.id, pool);
       return pool;
     },
-    lane: (place) => bounded(place, 1, "lane"),
+    lane: (place) => isBehind(options, place) ? UNMIGRATED : bounded(place, 1, "lane"),
     owner: (place) => {
       const as = { ...sessionOf(place, "owner"), role: null };
       return unbounded(options, connect(options, urlOf(options, place), as, 1), as);
@@ -164,6 +180,19 @@ function unbounded(options: DatabaseOptions, sql: Sql, as: Session): Pool {
 }
 
 const FREE = Promise.resolve(() => {});
+
+function isBehind(options: DatabaseOptions, place: Place): boolean {
+  return place.rung < (options.rung ?? 0);
+}
+
+/** The pool of a realm that waits for its migration: nobody enters. */
+const UNMIGRATED: Pool = {
+  get sql(): Sql {
+    throw new Contention("the realm is being migrated");
+  },
+  settings: "",
+  enter: () => Promise.reject(new Contention("the realm is being migrated")),
+};
 
 /** A pool whose connections come and go as the quota has room for them. */
 function underQuota(
@@ -237,7 +266,7 @@ function connect(options: DatabaseOptions, url: string, as: Session, max: number
       application_name: `purser ${as.name}`,
       // A pooler would share these between clients, so there they are said in each transaction.
       ...(options.prepare
-        ? { ...session, statement_timeout: STATEMENT_TIMEOUT_MS, timezone: "UTC" }
+        ? { ...session, ...Object.fromEntries(limitsOf(as)), ...PEER_SETTINGS, timezone: "UTC" }
         : {}),
     },
   });
@@ -250,9 +279,30 @@ function settingsOf(options: DatabaseOptions, as: Session): string {
   return [
     as.role === null ? "" : `set local role "${as.role}";`,
     `set local search_path to ${as.searchPath};`,
-    `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}; set local timezone = 'UTC';`,
+    ...limitsOf(as).map(([name, value]) => `set local ${name} = '${value}';`),
+    "set local timezone = 'UTC';",
   ].join(" ");
 }
+
+/** What bounds a session whatever its process does, and what a commit must have survived. */
+function limitsOf(as: Session): [name: string, value: string][] {
+  return [
+    ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
+    [
+      "idle_in_transaction_session_timeout",
+      `${as.name === "owner" ? BUILD_SILENCE_MS : SILENCE_MS}`,
+    ],
+    ["synchronous_commit", "on"], // a server, database or role may have been set to less
+  ];
+}
+
+/** How the server finds out that the other end of a connection is gone. */
+const PEER_SETTINGS: Readonly<Record<string, string>> = {
+  tcp_keepalives_idle: "10",
+  tcp_keepalives_interval: "5",
+  tcp_keepalives_count: "3",
+  tcp_user_timeout: `${PEER_TIMEOUT_MS}`,
+};
 
 /** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */
 function writeArray(values: readonly string[] | string): string {

@@ -20,13 +20,56 @@ export function isContention(error: unknown): boolean {
   return code === "40001" || code === "40P01";
 }
 
+/** Codes of the system and of PostgreSQL after which a connection is gone. */
+const DISCONNECTS: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "25P03", // the server ended a transaction that sent nothing for too long
+  "25P04", // … or that was open for too long
+  "53300", // no connection is free on the server
+]);
+
 /** Whether the connection was lost or could not be made, so that the outcome may be unknown. */
 export function isDisconnect(error: unknown): boolean {
   const code = codeOf(error);
   if (code === null) return false;
   return code.startsWith("CONN") || code.startsWith("08") || code.startsWith("57P") ||
-    ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND"].includes(code) ||
-    code === "53300";
+    DISCONNECTS.has(code);
+}
+
+/** Whether the server takes no writes: a standby after a failover, or set so by its operator. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === "25006";
+}
+
+/** Codes of a database in which what this version needs is missing, or may not be touched. */
+const BROKEN: ReadonlySet<string> = new Set([
+  "3D000", // no such database
+  "3F000", // no such schema
+  "42501", // no right
+  "42883", // no such function
+  "42P01", // no such table
+]);
+
+/**
+ * Whether the database cannot serve anybody now, whatever was asked: it takes no writes, it has no
+ * disk, memory or files left (classes 53 and 58), it refuses the service's login (class 28) or role,
+ * or its schema is not there.
+ */
+export function isUnavailable(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === null) return false;
+  if (isReadOnly(error) || /^(53|58|28)/.test(code) || BROKEN.has(code)) return true;
+  return (code === "22023" || code === "42704") && isFatal(error); // the role is missing
+}
+
+/** Whether the server ended the connection with this error, as it does with a refused start. */
+function isFatal(error: unknown): boolean {
+  const severity = (error as { severity?: unknown; severity_local?: unknown }).severity;
+  return severity === "FATAL" || severity === "PANIC";
 }
 
 /** Whether a statement ran longer than it may. */

@@ -9,7 +9,14 @@
  * @module
  */
 import type { Pool } from "./database.ts";
-import { codeOf, Contention, isContention, isDisconnect, isTimeout } from "./errors.ts";
+import {
+  codeOf,
+  Contention,
+  isContention,
+  isDisconnect,
+  isTimeout,
+  isUnavailable,
+} from "./errors.ts";
 import { selectPosted } from "./ledger.ts";
 import {
   type ApplyRow,
@@ -267,7 +274,7 @@ function ownOf<T extends Outcome | BulkOutcome>(outcome: T): T {
 }
 
 function isHopeless(error: unknown): boolean {
-  return error instanceof Contention;
+  return error instanceof Contention || isUnavailable(error);
 }
 
 async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {

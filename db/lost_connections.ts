@@ -70,13 +70,15 @@ function watch(connection: Connection, tx: postgres.TransactionSql): postgres.Tr
 }
 
 /**
- * Keeps the process alive when the driver leaves a promise of its own unanswered on a connection that
- * was cut: whoever waited has been told. Anything else that nobody caught still ends the process.
+ * Keeps the process alive when a promise fails that nobody awaits. The driver leaves such promises
+ * on connections that were cut; any other is a defect, but one realm's defect must not end the
+ * service of all others. An error that is thrown outside of a promise still ends the process.
  */
-export function outliveLostConnections(tell: (message: string) => void): void {
+export function outliveRejections(tell: (message: string, error: unknown) => void): void {
   globalThis.addEventListener("unhandledrejection", (event) => {
-    if (!isDisconnect(event.reason)) return;
     event.preventDefault();
-    tell(`a connection to the database was lost: ${event.reason.message}`);
+    const { reason } = event;
+    if (isDisconnect(reason)) tell("a connection to the database was lost", reason);
+    else tell("a promise failed and nobody awaited it", reason);
   });
 }

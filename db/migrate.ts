@@ -3,7 +3,9 @@
  * once, under a lock; a file that changed after it was applied stops everything.
  * @module
  */
+import { createHash } from "node:crypto";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
+import { isContention, isTimeout } from "./errors.ts";
 
 /** One file of a ladder. */
 export interface Migration {
@@ -21,10 +23,24 @@ export interface Ladders {
   rights: string;
 }
 
+/**
+ * Longest wait for a lock: whoever waits for a table keeps all others from it, so a migration behind
+ * a long reader gives up, lets them pass and is tried again.
+ */
+const PATIENCE = "set local lock_timeout = '2s'; set local statement_timeout = 0";
+/** A migration that finds a table in use is tried so often, after ever longer pauses. */
+const TRIES_MAX = 5;
+const PAUSE_MS = 250;
 const FILE = /^(\d{4})_([a-z0-9_]+)\.sql$/;
 const TRACK = `create table if not exists migrations (
   number integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`;
+
+/** The checksum of a whole ladder. */
+export function checksumOf(ladder: readonly Migration[]): string {
+  const text = ladder.map(({ checksum }) => checksum).join("\n");
+  return createHash("sha256").update(text).digest("hex");
+}
 
 /** Reads both ladders from the project's files. */
 export async function readLadders(): Promise<Ladders> {
@@ -68,6 +84,7 @@ export async function migrateRealm(
   ladders: Ladders,
   place: { schema: string; role: string | null },
 ): Promise<number> {
+  await tx.unsafe(PATIENCE);
   await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
   await enterSchema(tx, place.schema);
   const applied = await climb(tx, ladders.realm);
@@ -77,6 +94,20 @@ export async function migrateRealm(
     await tx.unsafe(rights);
   }
   return applied;
+}
+
+/** Runs a migration, again where the tables that it changes were in use. */
+export async function whileTablesAreFree<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries >= TRIES_MAX || !(isTimeout(error) || isContention(error))) throw error;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      setTimeout(resolve, PAUSE_MS * 2 ** tries);
+      await promise;
+    }
+  }
 }
 
 /** Makes the role and the schema of a realm, empty. */
@@ -140,13 +171,19 @@ function hex(bytes: ArrayBuffer): string {
   return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Reads how far the platform's ladder has been climbed, and whether any realm stands elsewhere. */
-export async function selectRungs(
-  db: Db,
-  realmRung: number,
-): Promise<{ platform: number; realmElsewhere: boolean }> {
-  const [row] = await db<{ platform: number; elsewhere: boolean }[]>`
+/** How far the platform's ladder has been climbed, and how many realms stand elsewhere. */
+export interface Rungs {
+  platform: number;
+  behind: number;
+  ahead: number;
+}
+
+/** Reads how far the platform's ladder has been climbed, and how many realms stand elsewhere. */
+export async function selectRungs(db: Db, realmRung: number): Promise<Rungs> {
+  const [row] = await db<{ platform: number; behind: string; ahead: string }[]>`
     select (select max(number) from migrations) as platform,
-      exists (select 1 from realms where rung <> ${realmRung}) as elsewhere`;
-  return { platform: row.platform, realmElsewhere: row.elsewhere };
+      count(*) filter (where rung < ${realmRung}) as behind,
+      count(*) filter (where rung > ${realmRung}) as ahead
+    from realms where rung <> ${realmRung}`;
+  return { platform: row.platform, behind: Number(row.behind), ahead: Number(row.ahead) };
 }

@@ -14,6 +14,8 @@ export interface RealmRow {
   role_name: string | null;
   placement: Uint8Array | null;
   rung: number;
+  /** Checksum of the migrations up to it. */
+  ladder: string;
   settings: Record<string, unknown>;
   error: unknown;
   updated_at: number | null;
@@ -35,6 +37,7 @@ const COLUMNS = [
   "role_name",
   "placement",
   "rung",
+  "ladder",
   "settings",
   "error",
   "updated_at",
@@ -86,14 +89,27 @@ export async function selectRealmsById(db: Db, ids: string[]): Promise<RealmRow[
     select ${columns(db)} from realms where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Reads realms whose ladder has not been climbed to the given rung. */
+/** Reads realms whose ladder has not been climbed to the given rung, after one of them. */
 export async function selectRealmsBehind(
   db: Db,
   rung: number,
-  limit: number,
+  page: { after: string | null; limit: number },
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
-    select ${columns(db)} from realms where rung < ${rung} order by id limit ${limit}`;
+    select ${columns(db)} from realms
+    where rung < ${rung} and ${page.after === null ? db`true` : db`id > ${page.after}`}
+    order by id limit ${page.limit}`;
+}
+
+/** Reads the id of a realm that stands at the given rung by other migrations; null where none does. */
+export async function selectRealmOtherwise(
+  db: Db,
+  rung: number,
+  ladder: string,
+): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`
+    select id from realms where rung = ${rung} and ladder <> ${ladder} order by id limit 1`;
+  return row?.id ?? null;
 }
 
 /** Counts the realms. */
@@ -103,8 +119,12 @@ export async function countRealms(db: Db): Promise<number> {
 }
 
 /** Notes how far a realm's ladder has been climbed. */
-export async function markRung(tx: Tx, id: string, rung: number): Promise<void> {
-  await tx`update platform.realms set rung = ${rung} where id = ${id}`;
+export async function markRung(
+  tx: Tx,
+  id: string,
+  { rung, ladder }: { rung: number; ladder: string },
+): Promise<void> {
+  await tx`update platform.realms set rung = ${rung}, ladder = ${ladder} where id = ${id}`;
 }
 
 /** What can be changed of a realm. */

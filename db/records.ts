@@ -53,10 +53,18 @@ export async function completeRefusal(
     where key = ${key} and status is null and transaction is null`;
 }
 
-/** Forgets answers older than the contract keeps them. */
-export async function deleteOldAnswers(db: Db): Promise<void> {
-  await db`delete from idempotency where created_at < now() - interval '7 days'`;
-  await db`delete from batches where created_at < now() - interval '7 days'`;
+/**
+ * Forgets some of the answers that are older than the contract keeps them; tells how many. Called
+ * again until there are none: one statement for all would run into its time limit after a backlog.
+ */
+export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
+  const keys = await db`
+    delete from idempotency where ctid = any(array(select ctid from idempotency
+      where created_at < now() - interval '7 days' limit ${limit}))`;
+  const batches = await db`
+    delete from batches where ctid = any(array(select ctid from batches
+      where created_at < now() - interval '7 days' limit ${limit}))`;
+  return keys.count + batches.count;
 }
 
 /** Adds an outgoing event in the transaction that causes it. */

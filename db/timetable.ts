@@ -18,9 +18,12 @@ export async function selectWaiting(pool: Pool, at: number): Promise<WaitingRow>
   );
 }
 
-/** Forgets the installation's own kept answers when the contract lets them go. */
-export async function deleteOldPlatformAnswers(db: Db): Promise<void> {
-  await db`delete from idempotency where created_at < now() - interval '7 days'`;
+/** Forgets some of the installation's own kept answers when the contract lets them go; tells how many. */
+export async function deleteOldPlatformAnswers(db: Db, limit: number): Promise<number> {
+  const gone = await db`
+    delete from idempotency where ctid = any(array(select ctid from idempotency
+      where created_at < now() - interval '7 days' limit ${limit}))`;
+  return gone.count;
 }
 
 /** Removes what a realm does not need any more: revocations and failed logins that are over. */

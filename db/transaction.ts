@@ -3,7 +3,7 @@
  * is run again here, so that no caller ever hears of it.
  * @module
  */
-import { Contention, isContention } from "./errors.ts";
+import { Contention, isContention, isReadOnly } from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
 
 /** How a transaction begins. */
@@ -134,9 +134,20 @@ export async function using<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Prom
   const leave = await pool.enter();
   try {
     return await work(pool.sql);
+  } catch (error) {
+    if (isReadOnly(error)) leaveStandby(pool.sql);
+    throw error;
   } finally {
     leave();
   }
+}
+
+/**
+ * Ends a connection of a pool whose server takes no writes, so that the next one is made to whichever
+ * server is the primary by then. The server ends it, because the driver cannot end a single one.
+ */
+function leaveStandby(sql: Sql): void {
+  sql.unsafe("select pg_terminate_backend(pg_backend_pid())").catch(() => {}); // always fails
 }
 
 /** What begins a serializable transaction behind the gate, in one message. */

@@ -1,5 +1,5 @@
 /** What a failure below means to a caller: busy, too slow, or nothing that can be told. @module */
-import { Contention, isContention, isDisconnect, isTimeout } from "../db/errors.ts";
+import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 
 /** Says a failure in the service's words; null for what must stay inside. */
@@ -8,6 +8,11 @@ export function failureOf(error: unknown): DomainError | null {
   if (error instanceof Contention || isContention(error) || isDisconnect(error)) {
     return new DomainError("service.overloaded", "the service is busy: try again shortly", {
       retryAfterS: 1,
+    });
+  }
+  if (isUnavailable(error)) {
+    return new DomainError("service.overloaded", "the database cannot serve this realm now", {
+      retryAfterS: 5,
     });
   }
   if (isTimeout(error)) {

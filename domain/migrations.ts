@@ -1,53 +1,107 @@
-/** Bringing an installation up to date: the platform first, then every realm that is behind. @module */
+/**
+ * Bringing an installation up to date: the platform first, then every realm that is behind. A realm
+ * that cannot be migrated keeps no other from it: it is told, it answers 503 until it is migrated,
+ * and it is tried again later.
+ * @module
+ */
 import type { Database } from "../db/database.ts";
-import { type Ladders, migratePlatform, migrateRealm } from "../db/migrate.ts";
-import { markRung, type RealmRow, selectRealmsBehind } from "../db/realms.ts";
+import {
+  checksumOf,
+  type Ladders,
+  migratePlatform,
+  migrateRealm,
+  whileTablesAreFree,
+} from "../db/migrate.ts";
+import {
+  markRung,
+  type RealmRow,
+  selectRealm,
+  selectRealmOtherwise,
+  selectRealmsBehind,
+} from "../db/realms.ts";
 import { reading } from "../db/transaction.ts";
 import { placeOf } from "./realms.ts";
 
 /** Tells of progress. */
-export type Tell = (level: "info", message: string, fields: Record<string, unknown>) => void;
+export type Tell = (
+  level: "info" | "error",
+  message: string,
+  fields: Record<string, unknown>,
+) => void;
 
-/** Applies what is due; cheap when nothing is. */
+const PAGE = 100;
+
+/**
+ * Applies what is due; cheap when nothing is.
+ *
+ * @returns the realms that could not be migrated
+ * @throws {Error} where the platform cannot be, or a file was changed after it had been applied
+ */
 export async function migrateAll(
   database: Database,
   ladders: Ladders,
   tell: Tell,
-): Promise<void> {
+): Promise<string[]> {
   const applied = await migratePlatform(database.platform.sql, ladders.platform);
   if (applied > 0) tell("info", "migrated the platform", { applied });
-  const rung = ladders.realm.length;
-  while (true) {
-    const behind = await reading(
+  await assertUnchanged(database, ladders);
+  return await migrateRealms(database, ladders, tell);
+}
+
+/** Migrates the realms that are behind; gives those that could not be. */
+export async function migrateRealms(
+  database: Database,
+  ladders: Ladders,
+  tell: Tell,
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (let after: string | null = null;;) {
+    const behind: RealmRow[] = await reading(
       database.platform,
-      (db) => selectRealmsBehind(db, rung, 100),
+      (db) => selectRealmsBehind(db, ladders.realm.length, { after, limit: PAGE }),
     );
-    if (behind.length === 0) return;
     for (const row of behind) {
-      const place = placeOf(row);
-      const count = row.placement === null
-        ? await database.platform.sql.begin(async (tx) => {
-          const done = await migrateRealm(tx, ladders, place);
-          await markRung(tx, row.id, rung);
-          return done;
-        })
-        : await migrateElsewhere(database, ladders, row);
-      tell("info", "migrated a realm", { realm: row.id, applied: count });
+      try {
+        const count = await whileTablesAreFree(() => migrateOne(database, ladders, row));
+        tell("info", "migrated a realm", { realm: row.id, applied: count });
+      } catch (error) {
+        failed.push(row.id);
+        tell("error", "a realm could not be migrated", { realm: row.id, error });
+      }
     }
+    if (behind.length < PAGE) return failed;
+    after = behind[behind.length - 1].id;
   }
 }
 
-/** Two databases, two transactions: the second is repeated if the process ends between them. */
-async function migrateElsewhere(
-  database: Database,
-  ladders: Ladders,
-  row: RealmRow,
-): Promise<number> {
+/** Refuses files that were changed after a realm had applied them. */
+async function assertUnchanged(database: Database, ladders: Ladders): Promise<void> {
+  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
+  const id = await reading(
+    database.platform,
+    (db) => selectRealmOtherwise(db, stand.rung, stand.ladder),
+  );
+  const row = id === null ? null : await reading(database.platform, (db) => selectRealm(db, id));
+  if (row === null) return;
+  await migrateOne(database, ladders, row); // names the file
+  throw new Error(`realm ${row.id} stands on other migrations than this version's`);
+}
+
+async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<number> {
+  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
   const place = placeOf(row);
+  if (row.placement === null) {
+    return await database.platform.sql.begin(async (tx) => {
+      const done = await migrateRealm(tx, ladders, place);
+      await markRung(tx, row.id, stand);
+      return done;
+    });
+  }
+  // Two databases, two transactions: the second is repeated if the process ends between them.
   const owner = database.owner(place);
   try {
     const done = await owner.sql.begin((tx) => migrateRealm(tx, ladders, place));
-    await database.platform.sql.begin((tx) => markRung(tx, row.id, ladders.realm.length));
+    await database.platform.sql.begin((tx) => markRung(tx, row.id, stand));
     return done;
   } finally {
     await owner.sql.end();

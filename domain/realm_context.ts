@@ -47,36 +47,47 @@ const STALE_MS = 500;
 const EXPIRED_MS = 1000;
 
 /** Prepares the realms in use; none is read before it is asked for. */
-export function openRealmContexts(database: Database, now: () => number): RealmContexts {
-  const contexts = new Map<string, RealmContext>();
-  const lanes: Lane[] = [];
+export function openRealmContexts(
+  database: Database,
+  now: () => number,
+  contextsMax = CONTEXTS_MAX,
+): RealmContexts {
+  const contexts = new Map<string, RealmContext>(); // the longest unused first
+  const lanes = new Map<string, Lane>(); // one per realm, also while its context is forgotten
   async function load(id: string): Promise<RealmContext | null> {
     const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
     if (row === null) return null;
     const existing = contexts.get(id);
     if (existing !== undefined) return existing;
-    const context = createContext(database, row, now, (lane) => lanes.push(lane));
-    if (contexts.size >= CONTEXTS_MAX) contexts.delete(contexts.keys().next().value!);
+    const context = createContext(database, row, now, lanes);
+    if (contexts.size >= contextsMax) contexts.delete(contexts.keys().next().value!);
     contexts.set(id, context);
     return context;
   }
-  return { find: (id) => contexts.get(id) ?? load(id), lanes: () => lanes };
+  function find(id: string): RealmContext | Promise<RealmContext | null> {
+    const context = contexts.get(id);
+    if (context === undefined) return load(id);
+    contexts.delete(id);
+    contexts.set(id, context);
+    return context;
+  }
+  return { find, lanes: () => [...lanes.values()] };
 }
 
 function createContext(
   database: Database,
   first: RealmRow,
   now: () => number,
-  onLane: (lane: Lane) => void,
+  lanes: Map<string, Lane>,
 ): RealmContext {
-  const place = placeOf(first);
-  const known = watch(database, place, first, now);
-  let lane: Lane | null = null;
+  const known = watch(database, first, now);
   return {
     id: first.id,
-    place,
+    get place() {
+      return placeOf(known.row);
+    },
     get pool() {
-      return database.realm(place);
+      return database.realm(placeOf(known.row));
     },
     row: () => known.row,
     defaults: () => ({
@@ -86,10 +97,11 @@ function createContext(
       withdrawals: withdrawalSettings(known.row.settings),
     }),
     lane() {
-      if (lane === null) {
-        lane = openLane(database.lane(place), { newIds: (count) => newIds(now(), count) });
-        onLane(lane);
-      }
+      const open = lanes.get(first.id);
+      if (open !== undefined) return open;
+      const pool = database.lane(placeOf(known.row));
+      const lane = openLane(pool, { newIds: (count) => newIds(now(), count) });
+      lanes.set(first.id, lane);
       return lane;
     },
     memory: createMemory(),
@@ -124,7 +136,7 @@ interface Known {
 }
 
 /** Follows a realm's row and revocations, by one look of the process for all its requests. */
-function watch(database: Database, place: Place, row: RealmRow, now: () => number): Known {
+function watch(database: Database, row: RealmRow, now: () => number): Known {
   const keys = new Map<string, number>(); // jti → when it expires by itself
   const users = new Map<string, { before: number; expiresAt: number }>();
   let horizon: string | null = null;
@@ -134,10 +146,14 @@ function watch(database: Database, place: Place, row: RealmRow, now: () => numbe
   async function look(): Promise<void> {
     const startedAt = now();
     const before = expired;
-    const [news, current] = await Promise.all([
-      reading(database.realm(place), (db) => selectRevocations(db, horizon)),
-      reading(database.platform, (db) => selectRealm(db, place.id)),
-    ]);
+    const revocations = reading(
+      database.realm(placeOf(known.row)),
+      (db) => selectRevocations(db, horizon),
+    );
+    revocations.catch(() => {}); // awaited below, after the row
+    const current = await reading(database.platform, (db) => selectRealm(db, row.id));
+    if (current !== null) known.row = current; // also where the realm itself is away
+    const news = await revocations;
     horizon = news.horizon;
     for (const revoked of news.rows) {
       if (revoked.jti !== null) keys.set(revoked.jti, revoked.expires_at);
@@ -148,7 +164,6 @@ function watch(database: Database, place: Place, row: RealmRow, now: () => numbe
     }
     for (const [jti, expiresAt] of keys) if (expiresAt < startedAt) keys.delete(jti);
     for (const [user, { expiresAt }] of users) if (expiresAt < startedAt) users.delete(user);
-    if (current !== null) known.row = current;
     if (before === expired) known.freshAt = startedAt; // else it began before what must be seen
   }
 

@@ -1,7 +1,7 @@
 /** Realms: physically separate tenants, and the keys that name them. @module */
 import { z } from "zod";
 import type { Db, Place, Pool, Tx } from "../db/database.ts";
-import { createPlace, enterSchema, type Ladders, migrateRealm } from "../db/migrate.ts";
+import { checksumOf, createPlace, enterSchema, type Ladders, migrateRealm } from "../db/migrate.ts";
 import { brokenConstraint } from "../db/errors.ts";
 import {
   type ApplicationKeyRow,
@@ -157,6 +157,7 @@ export async function createRealm(
       role_name: place.role,
       placement: place.placement,
       rung: ladders.realm.length,
+      ladder: checksumOf(ladders.realm),
       created_at: idTime(place.id),
     }));
   return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
@@ -165,7 +166,7 @@ export async function createRealm(
 /** Where a new realm will live. */
 export function newPlace(id: string, roles: boolean, placement: Uint8Array | null): Place {
   const schema = `realm_${id.replaceAll("-", "")}`;
-  return { id, schema, role: roles ? schema : null, placement };
+  return { id, schema, role: roles ? schema : null, placement, rung: 0 };
 }
 
 /** Builds role, schema, tables and administrator of a realm. */
@@ -304,7 +305,13 @@ export async function digestKey(key: string): Promise<Uint8Array> {
 
 /** Where a realm's data lives. */
 export function placeOf(row: RealmRow): Place {
-  return { id: row.id, schema: row.schema_name, role: row.role_name, placement: row.placement };
+  return {
+    id: row.id,
+    schema: row.schema_name,
+    role: row.role_name,
+    placement: row.placement,
+    rung: row.rung,
+  };
 }
 
 /** Shows a realm. */

@@ -122,6 +122,7 @@ table realms (
   role_name text
   placement bytea
   rung integer not null
+  ladder text not null
   settings jsonb not null default '{}'::jsonb
   error jsonb
   updated_at timestamp with time zone

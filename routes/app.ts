@@ -241,7 +241,10 @@ function refuseBody(text: string): undefined {
 /** Says what an error means to the caller; what is unknown is logged and stays inside. */
 function translate(services: Services, error: unknown, requestId: string): DomainError {
   const known = failureOf(error);
-  if (known !== null) return known;
+  if (known !== null) {
+    if (known !== error) services.log("warn", "not served", { request_id: requestId, error });
+    return known;
+  }
   services.log("error", "unexpected error", {
     request_id: requestId,
     error,

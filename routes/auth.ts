@@ -73,16 +73,16 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     const claims = remembered.get(key) ?? await verify(key);
     const realm = await services.realms.find(claims.realm);
     if (realm === null) throw new DomainError("auth.invalid", "the key's realm is gone");
-    return admit(claims, realm, await realm.isRevoked(claims), arrival);
+    return admitUnlessRevoked(claims, realm, arrival);
   }
 
-  function atOnce(key: string, arrival: Arrival): Caller | null {
+  /** Answers without a wait where all is in memory: the case of nearly every request. */
+  function asKnownUser(key: string, arrival: Arrival): Promise<Caller> | Caller {
     const claims = remembered.get(key);
-    if (claims === undefined) return null;
+    if (claims === undefined) return asUser(key, arrival);
     const realm = services.realms.find(claims.realm);
-    if (realm instanceof Promise) return null;
-    const revoked = realm.isRevoked(claims);
-    return typeof revoked === "boolean" ? admit(claims, realm, revoked, arrival) : null;
+    if (realm instanceof Promise) return asUser(key, arrival);
+    return admitUnlessRevoked(claims, realm, arrival);
   }
 
   return {
@@ -93,7 +93,7 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       if (access === "application") {
         return { actor: { ...NOBODY, ...arrival }, ...nothing(), applicationKey: key };
       }
-      if (access === "user") return atOnce(key, arrival) ?? asUser(key, arrival);
+      if (access === "user") return asKnownUser(key, arrival);
       return isPlatformKey(key).then((yes) => {
         if (yes) return { actor: { ...OPERATOR, ...arrival }, ...nothing() };
         if (access === "platform or user") return asUser(key, arrival);
@@ -105,6 +105,17 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
 
 function nothing(): Omit<Caller, "actor"> {
   return { claims: null, realm: null, applicationKey: "" };
+}
+
+/** Asks once whether the key was revoked: a second promise that nobody awaits could end the process. */
+function admitUnlessRevoked(
+  claims: Claims,
+  realm: RealmContext,
+  arrival: Arrival,
+): Promise<Caller> | Caller {
+  const revoked = realm.isRevoked(claims);
+  if (typeof revoked === "boolean") return admit(claims, realm, revoked, arrival);
+  return revoked.then((yes) => admit(claims, realm, yes, arrival));
 }
 
 function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: Arrival): Caller {

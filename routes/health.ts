@@ -1,7 +1,8 @@
 /** Whether the process lives, and whether it can serve. @module */
 import { z } from "zod";
-import { isMigrated } from "../domain/health.ts";
+import { checkDatabase, type DatabaseHealth } from "../domain/health.ts";
 import { type AnyRoute, route } from "./route.ts";
+import type { Services } from "./services.ts";
 
 const HealthView = z.object({
   status: z.enum(["ok", "unavailable"]),
@@ -9,6 +10,9 @@ const HealthView = z.object({
 }).meta({ id: "Health" });
 
 const PATIENCE_MS = 2000;
+const LOOK_MS = 1000;
+/** A clock that is further from the database's is wrong: keys would live too long, or not at all. */
+const CLOCK_OFF_MS = 1000;
 
 /** The routes of health. */
 export const healthRoutes: readonly AnyRoute[] = [
@@ -32,21 +36,51 @@ export const healthRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: HealthView,
     errors: [],
-    handle: async ({ services }) => {
-      const migrated = await soon(isMigrated(services.platform, services.ladders));
-      const ok = migrated === true;
-      const database = { reachable: migrated !== null, migrated: ok };
+    handle: async ({ services, at }) => {
+      const found = await soon(look(services, at));
+      const ok = found !== null && found.migrated && Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
       const isolation = services.config.realmRoles ? "schema and role" : "schema alone";
+      const database = found === null ? { writable: false, isolation } : {
+        writable: true,
+        migrated: found.migrated,
+        realms: found.realms,
+        durable: found.durable,
+        clock_ahead_ms: found.clockAheadMs,
+        isolation,
+      };
       return {
         status: ok ? 200 : 503,
-        body: JSON.stringify({
-          status: ok ? "ok" : "unavailable",
-          checks: { database: { ...database, isolation } },
-        }),
+        body: JSON.stringify({ status: ok ? "ok" : "unavailable", checks: { database } }),
       };
     },
   }),
 ];
+
+interface Finding extends DatabaseHealth {
+  /** How far the clock of this process is ahead of the database's, less what the answer took. */
+  clockAheadMs: number;
+}
+
+/** One look a second for all who ask: the route is open to everybody. */
+const looks = new WeakMap<Services, { at: number; finding: Promise<Finding> }>();
+
+function look(services: Services, at: number): Promise<Finding> {
+  const last = looks.get(services);
+  if (last !== undefined && Math.abs(at - last.at) < LOOK_MS) return last.finding;
+  const finding = measure(services);
+  finding.catch(() => {}); // those who wait see the failure
+  looks.set(services, { at, finding });
+  return finding;
+}
+
+async function measure(services: Services): Promise<Finding> {
+  const before = services.now();
+  const health = await checkDatabase(services.platform, services.ladders);
+  const after = services.now();
+  // The database's clock was read between the two.
+  const ahead = Math.max(0, before - health.at) - Math.max(0, health.at - after);
+  return { ...health, clockAheadMs: Math.round(ahead) };
+}
 
 /** Gives a result if it comes soon; null where it fails or keeps one waiting. */
 async function soon<T>(result: Promise<T>): Promise<T | null> {

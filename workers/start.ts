@@ -1,6 +1,7 @@
 /** Everything that a process with workers runs: jobs, timetable, followers of the chains, the fence. @module */
 import type { Config } from "../config.ts";
 import type { Database } from "../db/database.ts";
+import type { Ladders } from "../db/migrate.ts";
 import { readMasterKey } from "../domain/sealing.ts";
 import type { Log } from "../log.ts";
 import { openChains } from "./chains/registry.ts";
@@ -17,6 +18,8 @@ import { startTimetable } from "./timetable.ts";
 export interface WorkersOptions {
   config: Config;
   database: Database;
+  /** Realms that could not be migrated at the start are tried again. */
+  ladders: Ladders;
   log: Log;
   /** Opens what is encrypted at rest. */
   masterKey: string;
@@ -28,7 +31,7 @@ const REALM_POLL_MS = 2_000;
 
 /** Starts the workers. The installation is compared with the host's record of it before. */
 export async function startWorkers(options: WorkersOptions): Promise<Runner> {
-  const { config, database, log, masterKey, edge } = options;
+  const { config, database, ladders, log, masterKey, edge } = options;
   const { platform } = database;
   const fence = await openFence({
     platform,
@@ -45,7 +48,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const shared = { database, log, chains, signer, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
-  const timetable = startTimetable({ ...shared, rates }, { loop: !edge });
+  const timetable = startTimetable({ ...shared, rates, ladders }, { loop: !edge });
   const follower = startFollower({
     ...shared,
     pollMs: config.pollIntervalMs,

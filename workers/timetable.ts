@@ -3,15 +3,17 @@
  * several times a second; the rest is done once per interval by whichever process takes its lease.
  * @module
  */
-import type { Database, Pool } from "../db/database.ts";
+import type { Database, Pool, Tx } from "../db/database.ts";
 import { endLease, takeLease } from "../db/leases.ts";
 import { compactTallies } from "../db/collection.ts";
+import type { Ladders } from "../db/migrate.ts";
 import { deleteOldAnswers } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
 import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { expireDueBlocks } from "../domain/blocks.ts";
 import { newId } from "../domain/ids.ts";
+import { migrateRealms } from "../domain/migrations.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
@@ -42,6 +44,8 @@ export interface TimetableOptions {
   signer: Signer;
   /** Null: rates are set by hand. */
   rates: RatesGateway | null;
+  /** What this version needs; realms that could not be migrated at the start are tried again. */
+  ladders?: Ladders;
 }
 
 /** Work that repeats. */
@@ -71,6 +75,8 @@ const SLICE_MS = 2000;
 const PATIENCE_MS = 3000;
 /** After a failure a realm, or a piece of work, is left alone for so long. */
 const REST_MS = 5000;
+/** Rows that one statement deletes. */
+const TIDY_SLICE = 20_000;
 
 const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
@@ -84,6 +90,7 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
 const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
   { name: "fetch rates", everyMs: 300_000, leaseMs: 60_000, run: fetchRates },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyPlatform },
+  { name: "migrate realms", everyMs: 60_000, leaseMs: 600_000, run: migrateLeft },
 ];
 
 /** What the timetable keeps in mind between two passes. */
@@ -308,18 +315,30 @@ async function plantSeed({ realm, pool, signer }: Bench): Promise<void> {
   await signer.plant({ realm: realm.id, pool });
 }
 
-async function tidyRealm({ pool }: Bench): Promise<void> {
-  await locking(pool, async (tx) => {
-    await deleteOldAnswers(tx);
-    await deleteStale(tx);
-  });
+async function tidyRealm({ pool }: Bench, { signal }: Desk): Promise<void> {
+  await inSlices(pool, deleteOldAnswers, signal);
+  await locking(pool, deleteStale);
 }
 
-async function tidyPlatform(platform: Pool): Promise<void> {
-  await locking(platform, async (tx) => {
-    await deleteOldPlatformAnswers(tx);
-    await deleteExpiredSigningKeys(tx);
-  });
+async function tidyPlatform(platform: Pool, { signal }: Desk): Promise<void> {
+  await inSlices(platform, deleteOldPlatformAnswers, signal);
+  await locking(platform, deleteExpiredSigningKeys);
+}
+
+/** Deletes slice by slice, each in a transaction of its own, so that no backlog is too large. */
+async function inSlices(
+  pool: Pool,
+  remove: (tx: Tx, limit: number) => Promise<number>,
+  signal: AbortSignal,
+): Promise<void> {
+  let removed: number;
+  do removed = await locking(pool, (tx) => remove(tx, TIDY_SLICE)); while (
+    removed > 0 && !signal.aborted
+  );
+}
+
+async function migrateLeft(_: Pool, { database, ladders, log }: Desk): Promise<void> {
+  if (ladders !== undefined) await migrateRealms(database, ladders, log);
 }
 
 async function fetchRates(platform: Pool, desk: Desk): Promise<void> {

@@ -26,6 +26,7 @@ create table realms (
   role_name text check (role_name = schema_name),
   placement bytea,
   rung integer not null,
+  ladder text not null,
   settings jsonb not null default '{}',
   error jsonb,
   updated_at timestamptz,
@@ -33,6 +34,7 @@ create table realms (
 );
 comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';
 comment on column realms.rung is 'Number of the last migration applied to the realm.';
+comment on column realms.ladder is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';
 
 create table application_keys (
   id uuid primary key,

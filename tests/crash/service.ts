@@ -81,6 +81,7 @@ function spawn(port: number, databaseUrl: string): Deno.ChildProcess {
     env: {
       PORT: String(port),
       DATABASE_URL: databaseUrl,
+      BASE_URL: "http://purser.example", // one installation, whatever the port
       PLATFORM_KEY,
       MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
       LOG_FORMAT: "json",
@@ -107,11 +108,16 @@ async function untilServing(child: Deno.ChildProcess): Promise<void> {
 }
 
 /** Makes a realm with a currency and accounts of it, over HTTP. */
-export async function makeRealm(service: Service, accounts: number): Promise<CrashRealm> {
+export async function makeRealm(
+  service: Service,
+  accounts: number,
+  databaseUrl?: string,
+): Promise<CrashRealm> {
   const email = "admin@crash.example";
   const realm = await ask(service, PLATFORM_KEY, "/v1/realms", {
     name: "crash",
     admin: { email, password: PASSWORD },
+    ...(databaseUrl === undefined ? {} : { database_url: databaseUrl }),
   });
   const login = await ask(service, realm["x-api-key"], "/v1/auth/admins/login", {
     email,

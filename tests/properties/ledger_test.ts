@@ -7,7 +7,7 @@
  */
 import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { outliveLostConnections } from "../../db/lost_connections.ts";
+import { outliveRejections } from "../../db/lost_connections.ts";
 import { linearize, report } from "../support/history.ts";
 import { assertChain, assertLaws, assertSame } from "./laws.ts";
 import { type Deed, type Plan, plans, type Step } from "./plan.ts";
@@ -32,7 +32,7 @@ function parameters(runs: number): fc.Parameters<[Plan]> {
 }
 
 // As every command of the service does: connections are cut here all the time.
-outliveLostConnections(() => {});
+outliveRejections(() => {});
 
 async function check(stage: Stage, plan: Plan): Promise<void> {
   const scene = await openScene(stage);

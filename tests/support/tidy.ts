@@ -9,5 +9,5 @@ import type { TestRealm } from "./realm.ts";
 
 /** Forgets kept answers as the timetable does. */
 export async function tidy(realm: TestRealm): Promise<void> {
-  await locking(realm.pool, deleteOldAnswers);
+  await locking(realm.pool, (tx) => deleteOldAnswers(tx, 1000));
 }

@@ -1,0 +1,21 @@
+/** What a health check asks of the database. @module */
+import type { Db } from "./database.ts";
+
+/** What the database tells of itself. */
+export interface DatabaseFacts {
+  /** Its clock, epoch milliseconds. */
+  at: number;
+  /** Whether what it acknowledges survives a crash of its machine. */
+  durable: boolean;
+}
+
+/** Tries a write, for a server may answer reads and take nothing. */
+export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
+  const [row] = await db<{ at: string; durable: boolean }[]>`
+    insert into leases (name, holder, until, next_at) values ('health', 'health', now(), now())
+    on conflict (name) do update set until = now()
+    returning extract(epoch from clock_timestamp()) * 1000 as at,
+      current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on'
+        and current_setting('synchronous_commit') <> 'off' as durable`;
+  return { at: Number(row.at), durable: row.durable };
+}
