@@ -60,6 +60,8 @@ export interface Pool {
    * @throws {Contention} when there was none in time
    */
   enter(): Promise<() => void>;
+  /** Ends these connections as soon as nobody uses them, and opens others, unless that was done. */
+  renew(sql: Sql): void;
 }
 
 /** All pools of this process. */
@@ -103,14 +105,16 @@ export function openDatabase(options: DatabaseOptions): Database {
   const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX));
   const alive = new Set<Sql>();
   const realms = new Map<string, Pool>();
-  const shared = new Map<string, Sql>(); // by address
+  const shared = new Map<string, Pool>(); // by address
   const watches = new Map<string, Pool>();
   function plain(url: string, as: Session, max: number): Sql {
     const sql = connect(options, url, as, max);
     alive.add(sql);
     return sql;
   }
-  const platform = unbounded(options, plain(options.url, PLATFORM, platformMax), PLATFORM);
+  const always = (url: string, as: Session, max: number) =>
+    unbounded(settingsOf(options, as), () => plain(url, as, max), alive);
+  const platform = always(options.url, PLATFORM, platformMax);
   function bounded(place: Place, max: number, name: string): Pool {
     const as = sessionOf(place, name);
     const open = (size: number) => plain(urlOf(options, place), as, size);
@@ -131,17 +135,18 @@ export function openDatabase(options: DatabaseOptions): Database {
       const known = watches.get(place.id);
       if (known !== undefined) return known;
       const url = urlOf(options, place);
-      const sql = shared.get(url) ??
-        plain(url, { ...PLATFORM, name: "watch" }, url === options.url ? WATCH_MAX : 1);
-      shared.set(url, sql);
-      const pool = actingAs(unbounded(options, sql, PLATFORM), place);
+      const all = shared.get(url) ??
+        always(url, { ...PLATFORM, name: "watch" }, url === options.url ? WATCH_MAX : 1);
+      shared.set(url, all);
+      const pool = actingAs(all, place);
       watches.set(place.id, pool);
       return pool;
     },
     lane: (place) => isBehind(options, place) ? UNMIGRATED : bounded(place, 1, "lane"),
     owner: (place) => {
       const as = { ...sessionOf(place, "owner"), role: null };
-      return unbounded(options, connect(options, urlOf(options, place), as, 1), as);
+      const open = () => connect(options, urlOf(options, place), as, 1);
+      return unbounded(settingsOf(options, as), open, new Set());
     },
     taken: quota.taken,
     async close() {
@@ -158,7 +163,14 @@ export function openDatabase(options: DatabaseOptions): Database {
 export function actingAs(shared: Pool, place: Place): Pool {
   const role = place.role === null ? "" : `set local role "${place.role}";`;
   const settings = `${shared.settings} ${role} set local search_path to "${place.schema}";`;
-  return { sql: shared.sql, settings, enter: shared.enter };
+  return {
+    get sql() {
+      return shared.sql;
+    },
+    settings,
+    enter: shared.enter,
+    renew: shared.renew,
+  };
 }
 
 /** As whom a connection speaks, and what it sees. */
@@ -175,8 +187,26 @@ function sessionOf(place: Place, name: string): Session {
   return { searchPath: `"${place.schema}"`, role: place.role, name };
 }
 
-function unbounded(options: DatabaseOptions, sql: Sql, as: Session): Pool {
-  return { sql, settings: settingsOf(options, as), enter: () => FREE };
+/** A pool that is outside the quota. */
+function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): Pool {
+  let current = open();
+  return {
+    get sql() {
+      return current;
+    },
+    settings,
+    enter: () => FREE,
+    renew(sql) {
+      if (sql !== current) return;
+      current = open();
+      retire(sql, alive);
+    },
+  };
+}
+
+/** Ends connections that nobody is given any more; what still runs there has a moment. */
+function retire(sql: Sql, alive: Set<Sql>): void {
+  sql.end({ timeout: 5 }).catch(() => {}).finally(() => alive.delete(sql));
 }
 
 const FREE = Promise.resolve(() => {});
@@ -192,6 +222,7 @@ const UNMIGRATED: Pool = {
   },
   settings: "",
   enter: () => Promise.reject(new Contention("the realm is being migrated")),
+  renew() {},
 };
 
 /** A pool whose connections come and go as the quota has room for them. */
@@ -219,6 +250,11 @@ function underQuota(
     },
     settings: of.settings,
     enter,
+    renew(sql) {
+      if (sql !== current) return;
+      current = null;
+      retire(sql, of.alive);
+    },
   };
 }
 

@@ -132,22 +132,16 @@ export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Pro
 /** Runs `work` with connections that stay as long as it runs. */
 export async function using<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
   const leave = await pool.enter();
+  const { sql } = pool;
   try {
-    return await work(pool.sql);
+    return await work(sql);
   } catch (error) {
-    if (isReadOnly(error)) leaveStandby(pool.sql);
+    // After a failover its connections lead to a standby: the next ones find the primary.
+    if (isReadOnly(error)) pool.renew(sql);
     throw error;
   } finally {
     leave();
   }
-}
-
-/**
- * Ends a connection of a pool whose server takes no writes, so that the next one is made to whichever
- * server is the primary by then. The server ends it, because the driver cannot end a single one.
- */
-function leaveStandby(sql: Sql): void {
-  sql.unsafe("select pg_terminate_backend(pg_backend_pid())").catch(() => {}); // always fails
 }
 
 /** What begins a serializable transaction behind the gate, in one message. */

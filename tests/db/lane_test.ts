@@ -9,6 +9,7 @@ async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }>
   const opened = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
   const held = realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
     await tx`lock table ledger_gate in exclusive mode`;
     opened.resolve();
     await done.promise;

@@ -1,8 +1,17 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { openDatabase, type Sql } from "../../db/database.ts";
-import { migratePlatform, migrateRealm, type Migration, readLadders } from "../../db/migrate.ts";
+import {
+  type Ladders,
+  migratePlatform,
+  migrateRealm,
+  type Migration,
+  readLadders,
+} from "../../db/migrate.ts";
+import { migrateAll, migrateRealms } from "../../domain/migrations.ts";
+import { placeOf } from "../../domain/realms.ts";
 import { testDatabase } from "../support/database.ts";
-import { testRealm } from "../support/realm.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/until.ts";
 
 /** Runs the work in an empty database. */
 async function withDatabase(work: (sql: Sql) => Promise<void>): Promise<void> {
@@ -53,4 +62,96 @@ Deno.test("migrateRealm() is done at once when nothing is due", async () => {
   const place = { schema: realm.made.realm.schema_name, role: realm.made.realm.role_name };
   const applied = await sql.begin((tx) => migrateRealm(tx, ladders, place));
   equal(applied, 0);
+});
+
+/** The ladders with one more migration of realms. */
+async function longer(text: string): Promise<Ladders> {
+  const ladders = await readLadders();
+  return { ...ladders, realm: [...ladders.realm, step(ladders.realm.length + 1, text)] };
+}
+
+async function rungOf(realm: TestRealm): Promise<number> {
+  const { sql } = realm.database.platform;
+  const [row] = await sql`select rung from realms where id = ${realm.id}`;
+  return row.rung;
+}
+
+Deno.test("a realm that cannot be migrated keeps no other from it, answers 503, and is migrated later", async () => {
+  await using own = await testDatabase();
+  await using first = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using second = await first.neighbour();
+  const { sql } = first.database.platform;
+  const { schema } = placeOf(first.made.realm);
+  await sql.unsafe(`create table "${schema}".added ()`); // in the way
+  const ladders = await longer("create table added (id integer)");
+  const rung = ladders.realm.length;
+  const told: string[] = [];
+  const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
+  deepEqual(await migrateAll(first.database, ladders, tell), [first.id]);
+  deepEqual([await rungOf(first), await rungOf(second)], [rung - 1, rung]);
+  deepEqual(told.sort(), ["error: a realm could not be migrated", "info: migrated a realm"]);
+  const url = own.url;
+  const newer = openDatabase({ url, prepare: true, parseJson: JSON.parse, rung });
+  try {
+    const [behind, there] = await rowsOfBoth(sql, [first.id, second.id]);
+    for (const kind of ["realm", "watch", "lane"] as const) {
+      await rejects(newer[kind]({ ...placeOf(first.made.realm), rung: behind }).enter(), {
+        name: "Contention",
+      });
+      (await newer[kind]({ ...placeOf(second.made.realm), rung: there }).enter())();
+    }
+    await sql.unsafe(`drop table "${schema}".added`);
+    deepEqual(await migrateRealms(first.database, ladders, tell), []);
+    equal(await rungOf(first), rung);
+  } finally {
+    await newer.close();
+  }
+});
+
+async function rowsOfBoth(sql: Sql, ids: string[]): Promise<number[]> {
+  const rows = await sql`select id, rung from realms`;
+  return ids.map((id) => rows.find((row) => row.id === id)!.rung);
+}
+
+Deno.test("a migration that waits for a long reader lets transfers pass, and is tried again", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { account, name } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const ladders = await longer("alter table accounts add column added integer");
+  const reading = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const reader = realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`select id from accounts limit 1`;
+    reading.resolve();
+    await over.promise;
+  });
+  await reading.promise;
+  let migrated = false;
+  const migrating = migrateRealms(realm.database, ladders, () => {}).then((left) => {
+    migrated = true;
+    return left;
+  });
+  const waiting = `select 1 from pg_locks l
+    where l.relation = 'accounts'::regclass and not l.granted and l.mode = 'AccessExclusiveLock'`;
+  await until(async () => (await rowsOf(realm, waiting)).length > 0);
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
+  equal(migrated, false);
+  over.resolve();
+  await reader;
+  deepEqual(await migrating, []);
+});
+
+Deno.test("a migration of realms that was changed after it was applied stops the start", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const ladders = await readLadders();
+  deepEqual(await migrateAll(realm.database, ladders, () => {}), []);
+  const changed = ladders.realm.map((file, at) => at === 2 ? { ...file, checksum: "other" } : file);
+  await rejects(
+    migrateAll(realm.database, { ...ladders, realm: changed }, () => {}),
+    /migration 3 .* was changed/,
+  );
 });

@@ -1,7 +1,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
-import { serializable, snapshot } from "../../db/transaction.ts";
+import { serializable, snapshot, writing } from "../../db/transaction.ts";
+import { asSuperuser, testDatabase } from "../support/database.ts";
 import { testRealm } from "../support/realm.ts";
+import { until } from "../support/until.ts";
 
 Deno.test("serializable() runs whoever lost a race again, so that none is lost", async () => {
   await using realm = await testRealm();
@@ -66,4 +69,43 @@ Deno.test("snapshot() sees one moment and cannot write", async () => {
     snapshot(realm.pool, (tx) => tx`delete from rates`),
     { code: "25006" },
   );
+});
+
+Deno.test("a transaction that holds the ledger lock and falls silent is ended; the next one goes on", async () => {
+  await using realm = await testRealm();
+  const { account, name } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const held = Promise.withResolvers<void>();
+  const awake = Promise.withResolvers<void>();
+  const stopped = serializable(realm.pool, async (tx) => {
+    await tx`update accounts set data = '{"lost": true}' where id = ${account}`;
+    held.resolve();
+    await awake.promise; // as a process that is stopped, or cut off
+  }, { gate: true });
+  const ended = rejects(stopped);
+  await held.promise;
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const answer = await realm.admin.send("POST", "/v1/transactions", move);
+  equal(answer.status, 201); // after the 30 s that a statement may take it would be 503
+  awake.resolve();
+  await ended;
+  const shown = await realm.admin.send("GET", `/v1/accounts/${account}`);
+  deepEqual([shown.body.data, shown.body.balance.total], [{}, "9"]);
+});
+
+Deno.test("a pool whose server takes no writes any more is connected anew, and finds the next primary", async () => {
+  await using own = await testDatabase();
+  const name = new URL(own.url).pathname.slice(1);
+  const options = { url: own.url, prepare: true, parseJson: JSON.parse, platformMax: 1 };
+  await asSuperuser(`alter database ${name} set default_transaction_read_only = on`);
+  const database = openDatabase(options);
+  try {
+    const make = () => writing(database.platform, (db) => db`create table public.there ()`);
+    await rejects(make(), { code: "25006" });
+    await asSuperuser(`alter database ${name} reset default_transaction_read_only`);
+    // A connection of before would keep its setting for ever.
+    await until(() => make().then(() => true, () => false));
+  } finally {
+    await database.close();
+  }
 });

@@ -137,7 +137,8 @@ async function withSmallLane(realm: TestRealm) {
 async function holdGate(realm: TestRealm): Promise<{ open(): Promise<void> }> {
   const taken = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
-  const holding = realm.command(async () => {
+  const holding = realm.command(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
     taken.resolve();
     await release.promise;
   }, true);

@@ -1,4 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { deleteOldAnswers } from "../../db/records.ts";
+import { locking } from "../../db/transaction.ts";
 import { tidy } from "../support/tidy.ts";
 import { PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 
@@ -115,10 +117,20 @@ Deno.test("a refusal is kept, a failure is not", async () => {
   realm.services.log = () => {};
   const failed = await create();
   realm.services.log = real;
-  deepEqual([failed.status, failed.body.code], [500, "internal"]);
+  deepEqual([failed.status, failed.body.code], [503, "service.overloaded"]);
   await owner.unsafe(`alter table ${schema}.hidden rename to identities`);
   const repeated = await create();
   deepEqual([repeated.status, replayed(repeated)], [201, null]);
+});
+
+Deno.test("old answers are forgotten slice by slice, however many there are", async () => {
+  await using realm = await testRealm();
+  for (const key of ["a", "b", "c"]) {
+    await realm.admin.send("POST", "/v1/identities", {}, withKey(key));
+  }
+  await rowsOf(realm, "update idempotency set created_at = now() - interval '8 days'");
+  const forget = () => locking(realm.pool, (tx) => deleteOldAnswers(tx, 2));
+  deepEqual([await forget(), await forget(), await forget()], [2, 1, 0]);
 });
 
 Deno.test("kept answers are forgotten after seven days", async () => {
