@@ -290,6 +290,35 @@ export const CHECKS = {
       else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
     union all select m.id, 'a payout', p.purpose from orders m join orders p on p.id = m.carrier
       where p.purpose <> 'payout'`,
+  /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
+  "coin.claim": `
+    select k.claim as subject, 'a coin' as expected, c.spent_by as found
+    from claims k left join coins c on c.chain = k.chain and c.network = k.network
+      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
+    where k.claim ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
+      and not exists (select from order_candidates s where s.order_id = k.order_id
+        and s.hash = c.spent_by)))`,
+  /** An order that is done has spent the coins that its transaction names. */
+  "coin.order": `
+    select k.claim as subject, o.hash as expected, c.spent_by as found
+    from orders o join order_candidates s on s.order_id = o.id and s.hash = o.hash
+    cross join unnest(s.claims) k(claim)
+    left join coins c on c.chain = o.chain and c.network = o.network
+      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
+    where o.state = 'done' and k.claim ~ '^[0-9a-f]{64}:[0-9]+$'
+      and c.spent_by is distinct from o.hash`,
+  /** The balance of an address on a coin chain is that of its coins in blocks that nobody spent. */
+  "coin.holding": `
+    select h.address as subject, q.there as expected, h.amount as found
+    from holdings h join chain_cursors p on p.chain = h.chain and p.network = h.network
+      and p.height = h.height
+    cross join lateral (select coalesce(sum(c.amount) filter (where c.height <= h.height
+          and (c.spent_height is null or c.spent_height > h.height)), 0) as there,
+        coalesce(sum(c.amount) filter (where c.height is not null and c.spent_height is null), 0)
+          as free
+      from coins c where c.chain = h.chain and c.network = h.network and c.address = h.address) q
+    where h.contract = '' and h.amount not in (q.there, q.free)
+      and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
   /** Every transaction is sealed, or waits to be, and only once. */
   "seal.missing": `
     select t.id as subject, 1 as expected, count(q.id) as found

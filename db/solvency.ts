@@ -256,9 +256,11 @@ export async function selectUnproven(
       and d.status = 'PENDING' and d.block <= ${of.height} order by d.id limit ${limit}`;
 }
 
-/** A sweep that a block has and that is not booked; amount in base units. */
+/** A sweep that may be in a block and is not booked; amount in base units. */
 export interface UnbookedSweep {
-  hash: string;
+  order: string;
+  hash: string | null;
+  height: number | null;
   amount: string;
   from: string;
   to: string;
@@ -271,12 +273,12 @@ export async function selectUnbooked(
   limit: number,
 ): Promise<UnbookedSweep[]> {
   return await db<UnbookedSweep[]>`
-    select o.hash, o.amount::text as amount, o.sender as "from",
+    select o.id as "order", o.hash, o.height, o.amount::text as amount, o.sender as "from",
       o.wish -> 'payments' -> 0 ->> 'to' as "to"
     from sweeps s join orders o on o.id = s.order_id
     where s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
-      and o.contract = ${of.contract} and o.state in ('mined', 'done')
-      and o.height <= ${of.height} and o.hash is not null order by o.id limit ${limit}`;
+      and o.contract = ${of.contract} and o.state in ('sent', 'mined', 'done')
+      and o.amount is not null order by o.id limit ${limit}`;
 }
 
 /** Adds up what is owed through each ramp of an asset. */

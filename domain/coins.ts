@@ -1,6 +1,7 @@
 /**
  * Coins that the database takes for unspent and the chain does not have any more: they are taken out
- * of the holdings and out of what payments may choose, and the correction is told.
+ * of the holdings and out of what payments may choose, and the correction is told. One that a transaction spent
+ * which nothing here knows puts its ramp into quarantine, as the scanner would have.
  * @module
  */
 import type { PlaceKey } from "../db/chains.ts";
@@ -8,6 +9,7 @@ import { markSpentBy, recountHoldings } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
 import { emit } from "./events.ts";
+import { checkConsumed } from "./quarantine.ts";
 
 /** In place of a transaction id, where no block was found that spends a coin. */
 export const UNKNOWN_SPENDER = "unknown";
@@ -35,5 +37,7 @@ export async function correctCoins(
     const view = { chain, network, ramp, ...coin };
     await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
   }
+  const named = corrected.filter(({ by }) => by !== UNKNOWN_SPENDER);
+  await checkConsumed(tx, actor, place, named.map(({ claim, by }) => ({ claim, hash: by })));
   return corrected.map(({ claim }) => claim);
 }

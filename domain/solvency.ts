@@ -68,6 +68,8 @@ export const SolvencyView = z.object({
 
 /** What became of an order by the word of a node; amounts in base units. */
 export interface FlightFate {
+  /** The transaction that a block has; null while none has. */
+  readonly hash: string | null;
   /** Its block; null while it is in none. */
   readonly height: number | null;
   /** Whether it moved anything beside its fee. */
@@ -174,7 +176,8 @@ interface Weight {
 }
 
 function weigh(row: FlightRow, height: number, fate: FlightFate | undefined): Weight {
-  const known = fate ?? { height: row.height, success: row.state !== "failed", fee: null };
+  const told = { height: row.height, success: row.state !== "failed", fee: null };
+  const known = fate ?? told;
   const fee = known.fee ?? BigInt(row.fee);
   const left = (known.success ? BigInt(row.amount) : 0n) + fee;
   const booked = row.state !== "sent" && row.state !== "mined";

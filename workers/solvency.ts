@@ -37,6 +37,7 @@ const FLIGHTS_MAX = 20_000;
 /** Orders, deposits and sweeps that nodes are asked of where chain and ledger differ. */
 const ASKED_MAX = 1_000;
 const ASKED_AT_ONCE = 8;
+const UNMINED: FlightFate = { hash: null, height: null, success: true, fee: null };
 
 /** An asset of which chain and ledger are compared. */
 interface Subject {
@@ -140,7 +141,7 @@ async function explain(subject: Subject, found: Found): Promise<Found> {
   if (chain.traits.coins) return found;
   const fates = await fatesOf(subject, found.flights);
   if (of.contract === "") return { ...found, fates };
-  const kept = { pending: await keptOfPending(subject), swept: await keptOfSwept(subject) };
+  const kept = { pending: await keptOfPending(subject), swept: await keptOfSwept(subject, fates) };
   return { ...found, fates, kept };
 }
 
@@ -155,11 +156,10 @@ async function fatesOf(
     const rows = await reading(bench.pool, (db) => selectCandidates(db, id));
     const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
     const fate = await chain.status({ candidates, since: since ?? 0, depth });
-    if (fate.state !== "mined") {
-      return void fates.set(id, { height: null, success: true, fee: null });
-    }
+    if (fate.state !== "mined") return void fates.set(id, UNMINED);
     const fee = (fate.feeContract ?? "") === of.contract ? fate.fee : null;
-    fates.set(id, { height: fate.block.height, success: fate.success, fee });
+    const { hash, block: { height }, success } = fate;
+    fates.set(id, { hash, height, success, fee });
   });
   return fates;
 }
@@ -186,10 +186,17 @@ async function keptOfPending({ bench, chain, of }: Subject): Promise<bigint> {
 }
 
 /** Measures what a token kept of sweeps that are not booked yet. */
-async function keptOfSwept({ bench, chain, of }: Subject): Promise<bigint> {
+async function keptOfSwept(
+  { bench, chain, of }: Subject,
+  fates: ReadonlyMap<string, FlightFate>,
+): Promise<bigint> {
   const sweeps = await reading(bench.pool, (db) => selectUnbooked(db, of, ASKED_MAX));
   let kept = 0n;
-  await eachOf(sweeps, async ({ hash, from, to, amount }) => {
+  await eachOf(sweeps, async (sweep) => {
+    const { from, to, amount } = sweep;
+    const fate = fates.get(sweep.order);
+    const { hash, height } = fate ?? sweep;
+    if (fate?.success === false || hash === null || height === null || height > of.height) return;
     const watch = {
       addresses: new Set([to]),
       claims: new Set<string>(),

@@ -223,6 +223,27 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     ORDER({ purpose: "sweep" }),
     ORDER({ purpose: "withdrawal", carrier: "(select id from orders)" }),
   ],
+  [
+    "coin.claim",
+    ORDER({}),
+    `insert into claims (chain, network, claim, order_id, created_at)
+      select chain, network, repeat('a', 64) || ':0', id, now() from orders`,
+  ],
+  [
+    "coin.order",
+    ORDER({ state: "done" }),
+    `insert into order_candidates (order_id, attempt, plan, claims, hash, raw, created_at)
+      select id, 1, '{}', array[repeat('a', 64) || ':0'], hash, '00', now() from orders`,
+  ],
+  [
+    "coin.holding",
+    `insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+      values ('LITECOIN', 'regtest', 9, 'h', 9, now(), now())`,
+    `insert into coins (chain, network, hash, index, address, ramp, amount, height, created_at)
+      values ('LITECOIN', 'regtest', repeat('a', 64), 0, 'x', gen_random_uuid(), 5, 3, now())`,
+    `insert into holdings (chain, network, address, amount, height, seen_at)
+      values ('LITECOIN', 'regtest', 'x', 6, 9, now())`,
+  ],
   ["seal.missing", "delete from ledger_commits"],
   [
     "seal.missing",

@@ -1,5 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { scriptOf } from "../../domain/addresses.ts";
+import { checkLedger } from "../../domain/checks.ts";
 import { verifyRound } from "../../workers/coins.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
@@ -63,9 +64,14 @@ Deno.test({
     await using desk = await openCoinDesk(LITECOIN);
     await paidOnce(desk, "1");
     const before = await coinsOf(desk);
+    equal((await checkLedger(desk.realm.pool)).mismatches.length, 0);
     await resurrect(desk);
+    const { mismatches } = await checkLedger(desk.realm.pool);
+    const codes = new Set(mismatches.map(({ code }) => code));
+    deepEqual([...codes].toSorted(), ["coin.holding", "coin.order"]);
     await verifyRound(desk.bench, await chainOf(desk), PLACE);
     deepEqual(await coinsOf(desk), before);
+    equal((await checkLedger(desk.realm.pool)).mismatches.length, 0);
     await coinsAgree(desk);
     const told = await rowsOf(desk.realm, "select 1 from events where type = 'coin.corrected'");
     equal(told.length, before.filter((coin) => coin.spent_by !== null).length);
