@@ -65,6 +65,17 @@ export async function extendLease(db: Db, job: JobRow, leaseS: number): Promise<
   return rows.length > 0;
 }
 
+/**
+ * Whether an attempt still has its job, which then stays its own until the transaction ends: what an
+ * attempt writes after another has taken the job over is taken back.
+ */
+export async function holdJob(tx: Tx, job: JobRow): Promise<boolean> {
+  const rows = await tx`
+    select id from jobs where id = ${job.id} and attempts = ${job.attempts} and state = 'running'
+    for share`;
+  return rows.length > 0;
+}
+
 /** Closes a job that succeeded. */
 export async function markDone(db: Db, job: JobRow): Promise<void> {
   await db`

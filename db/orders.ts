@@ -1,18 +1,21 @@
 /** Statements on orders, what was signed for them, and what they use up. @module */
 import type { Db, Tx } from "./database.ts";
 
+/** How far an order may be. The database holds which changes there are (order_transitions). */
+export const ORDER_STATES = [
+  "new",
+  "joined",
+  "planned",
+  "signed",
+  "sent",
+  "mined",
+  "done",
+  "failed",
+  "dead",
+  "canceled",
+] as const;
 /** How far an order is. */
-export type OrderState =
-  | "new"
-  | "joined"
-  | "planned"
-  | "signed"
-  | "sent"
-  | "mined"
-  | "done"
-  | "failed"
-  | "dead"
-  | "canceled";
+export type OrderState = typeof ORDER_STATES[number];
 
 /** An order as stored. Amounts are base units as text. */
 export interface OrderRow {
@@ -79,7 +82,18 @@ export interface CandidateRow {
   fee: string | null;
   sent_at: number | null;
   outcome: string | null;
+  /** It moves nothing: once it is mined, nothing else of the order can be. */
+  cancels: boolean;
   dead: boolean;
+}
+
+/** Why nothing that was signed for an order can be mined any more. */
+export interface DeathProof {
+  proof: "consumed" | "expired" | "orphaned" | "unsigned";
+  /** The transaction that took a claim, where the chain tells. */
+  by: string | null;
+  /** The height of its block. */
+  height: number | null;
 }
 
 /** What a new order consists of. */
@@ -154,6 +168,7 @@ const CANDIDATE = [
   "fee",
   "sent_at",
   "outcome",
+  "cancels",
   "dead",
 ] as const;
 
@@ -288,9 +303,16 @@ export async function markOutcome(
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 
-/** Notes that nothing made for an order so far can ever be mined. */
-export async function markCandidatesDead(tx: Tx, order: string): Promise<void> {
-  await tx`update order_candidates set dead = true where order_id = ${order}`;
+/** Notes that nothing made for an order so far can ever be mined, and what proves it. */
+export async function markCandidatesDead(
+  tx: Tx,
+  order: string,
+  { proof, by, height }: DeathProof,
+): Promise<void> {
+  await tx`
+    update order_candidates set dead = true, proof = ${proof}, proof_by = ${by},
+      proof_height = ${height}
+    where order_id = ${order} and not dead`;
 }
 
 /**
@@ -303,8 +325,8 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
       select 1 from unnest(c.claims) k
         join order_candidates p on p.hash = split_part(k, ':', 1)
         join orders o on o.id = p.order_id
-      where p.dead or o.state in ('failed', 'dead', 'canceled')
-        or (o.state = 'done' and o.hash <> p.hash))), false) as orphaned
+      where p.dead or o.state in ('dead', 'canceled')
+        or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
     from order_candidates c where c.order_id = ${order} and not c.dead`;
   return row.orphaned;
 }

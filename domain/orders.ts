@@ -7,6 +7,7 @@
 import { deleteUnmadeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
+  type DeathProof,
   deleteClaims,
   insertClaims,
   insertOrder,
@@ -26,7 +27,12 @@ import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import type { ChainPlace } from "./places.ts";
 
-export { type CandidateRow, type OrderRow, type OrderState } from "../db/orders.ts";
+export {
+  type CandidateRow,
+  type DeathProof,
+  type OrderRow,
+  type OrderState,
+} from "../db/orders.ts";
 
 /** How soon a payment should be mined. */
 export type Speed = OrderRow["speed"];
@@ -192,9 +198,14 @@ async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<Ord
  * Begins an order anew, all of whose transactions are proven never to be mined. What a payout
  * carried goes its own ways.
  */
-export async function renewOrder(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function renewOrder(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  proof: DeathProof,
+): Promise<void> {
   const made = (await selectCandidates(tx, order.id)).flatMap(({ hash }) => hash ?? []);
-  await markCandidatesDead(tx, order.id);
+  await markCandidatesDead(tx, order.id, proof);
   await deleteUnmadeCoins(tx, order, made);
   await deleteClaims(tx, order.id);
   const change = { hash: null, height: null, confirmations: 0, replace: false };

@@ -80,7 +80,7 @@ export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promis
   const order = await lockOrder(tx, given.id);
   if (order?.state !== "planned" || !PLANNED_ANEW.has(order.purpose)) return false;
   await releaseClaims(tx, actor, order);
-  await renewOrder(tx, actor, order);
+  await renewOrder(tx, actor, order, { proof: "unsigned", by: null, height: null });
   return true;
 }
 

@@ -674,17 +674,36 @@ table order_candidates (
   fee numeric(78,0)
   sent_at timestamp with time zone
   outcome text
+  cancels boolean not null default false
   dead boolean not null default false
+  proof text
+  proof_by text
+  proof_height integer
   created_at timestamp with time zone not null
 )
 constraint order_candidates_attempt_check CHECK ((attempt > 0))
+constraint order_candidates_dead CHECK ((dead = (proof IS NOT NULL)))
 constraint order_candidates_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
 constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
+constraint order_candidates_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
+constraint order_candidates_proof_check CHECK ((proof = ANY (ARRAY['consumed'::text, 'expired'::text, 'orphaned'::text, 'unsigned'::text])))
+constraint order_candidates_proof_height_check CHECK ((proof_height >= 0))
 constraint order_candidates_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_candidates_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE TRIGGER order_candidates_change BEFORE INSERT OR UPDATE ON order_candidates FOR EACH ROW EXECUTE FUNCTION check_candidate()
 CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL))) EXECUTE FUNCTION refuse_signature()
-granted: delete, insert, select, update
+CREATE TRIGGER order_candidates_stay BEFORE DELETE OR TRUNCATE ON order_candidates FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select, update
+
+table order_transitions (
+  before text not null
+  after text not null
+  demands text not null
+)
+constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'dead'::text])))
+constraint order_transitions_pkey PRIMARY KEY (before, after)
+granted: select
 
 table orders (
   id uuid not null
@@ -745,8 +764,10 @@ CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_height ON orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
+CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
-granted: delete, insert, select, update
+CREATE TRIGGER orders_stay BEFORE DELETE OR TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select, update
 
 table ramp_costs (
   ramp uuid not null
@@ -1178,6 +1199,66 @@ AS $function$
   from accounts a where a.id = p_account
 $function$;
 
+CREATE OR REPLACE FUNCTION check_candidate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  o orders;
+  fault text;
+begin
+  select * into o from orders where id = new.order_id for update;
+  if tg_op = 'INSERT' then
+    fault := case
+      when o.state not in ('new', 'sent') then 'comes too late'
+      when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
+      when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
+          and (o.state = 'new' or not c.claims && new.claims))
+        then 'could be mined beside another'
+    end;
+  else
+    fault := case
+      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels)
+          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels)
+        then 'cannot be another plan'
+      when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
+          is distinct from (old.raw, old.hash, old.fee, old.expires)
+        then 'keeps the bytes that were stored first'
+      when old.raw is null and new.raw is not null and (new.dead or o.state not in ('planned', 'sent'))
+        then 'is signed too late'
+      when old.sent_at is not null and new.sent_at is distinct from old.sent_at
+        then 'has left'
+      when old.sent_at is null and new.sent_at is not null
+          and (new.dead or o.state not in ('signed', 'sent'))
+        then 'leaves too late'
+      when old.dead and (new.dead, new.proof, new.proof_by, new.proof_height)
+          is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
+        then 'stays dead'
+      when new.dead and not old.dead
+          and o.state not in ('sent', 'mined', case when new.raw is null then 'planned' else 'sent' end)
+        then 'never left'
+      when new.dead and not old.dead and not coalesce(case new.proof
+          when 'consumed' then not exists (
+            select 1 from order_candidates c where c.order_id = o.id and c.hash = new.proof_by)
+          when 'unsigned' then new.raw is null and o.state = 'planned'
+          when 'expired' then new.raw is null or new.expires is not null
+          when 'orphaned' then exists (
+            select 1 from unnest(new.claims) k
+              join order_candidates p on p.hash = split_part(k, ':', 1)
+              join orders q on q.id = p.order_id
+            where p.dead or q.state in ('dead', 'canceled')
+              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
+        end, false)
+        then 'is not proven dead'
+    end;
+  end if;
+  if fault is not null then
+    raise exception 'transaction % of order % %', new.attempt, new.order_id, fault
+      using errcode = 'check_violation', constraint = 'order_candidates_change';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_deletion()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1188,6 +1269,53 @@ begin
   if tie is null or new.type = 'system' then return new; end if;
   raise exception 'account % cannot be deleted: %', new.id, tie
     using errcode = 'check_violation', constraint = 'accounts_deletable';
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_order()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  demand text;
+  fault text;
+begin
+  if tg_op = 'INSERT' then
+    if new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null then
+      raise exception 'order % does not begin as new', new.id
+        using errcode = 'check_violation', constraint = 'orders_transition';
+    end if;
+    return new;
+  end if;
+  fault := case
+    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.wish, new.contract)
+        is distinct from
+        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.wish, old.contract)
+      or new.subject is distinct from old.subject
+      then 'cannot be for something else'
+    when new.looks < old.looks then 'cannot have fewer looks'
+    when new.nonce is distinct from old.nonce and exists (
+        select 1 from order_candidates c where c.order_id = new.id and not c.dead
+          and c.claims <> array[new.sender || ':' || new.nonce])
+      then 'cannot change the nonce of its transactions'
+    when old.state in ('done', 'failed', 'dead', 'canceled')
+        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.carrier)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.carrier)
+      then 'has ended'
+  end;
+  if fault is not null then
+    raise exception 'order % %', new.id, fault
+      using errcode = 'check_violation', constraint = 'orders_fixed';
+  end if;
+  if new.state = old.state then return new; end if;
+  select t.demands into demand from order_transitions t
+  where t.before = old.state and t.after = new.state;
+  if demand is null
+    or not shows_demand(new, demand, coalesce(new.carrier, old.carrier)) then
+    raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
+        coalesce('nothing shows ' || demand, 'there is no such change')
+      using errcode = 'check_violation', constraint = 'orders_transition';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_payout()
@@ -1692,6 +1820,33 @@ begin
   if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
   return r;
 end $function$;
+
+CREATE OR REPLACE FUNCTION shows_demand(o orders, p_demand text, p_carrier uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case p_demand
+    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier and p.purpose = 'payout'
+      and p.state = case o.state when 'new' then 'canceled' when 'joined' then 'planned' else o.state end)
+    when 'plan' then coalesce(c.living > 0, false)
+    when 'unsigned' then coalesce(c.signed, 0) = 0
+    when 'unsent' then coalesce(c.sent, 0) = 0
+    when 'bytes' then coalesce(c.named > 0, false)
+    when 'leaving' then coalesce(c.leaving > 0, false)
+    when 'block' then coalesce(c.named > 0, false) and o.height is not null and o.confirmations > 0
+    when 'paid' then coalesce(c.paying > 0, false) and o.height is not null and o.confirmations > 0
+    when 'no block' then o.height is null
+    when 'dead' then c.made > 0 and c.living = 0
+  end
+  from (select count(*) as made, count(*) filter (where not dead) as living,
+      count(*) filter (where not dead and raw is not null) as signed,
+      count(*) filter (where not dead and sent_at is not null) as sent,
+      count(*) filter (where not dead and hash = o.hash) as named,
+      count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
+      count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
+    from order_candidates where order_id = o.id) c
+$function$;
 
 CREATE OR REPLACE FUNCTION stopped_moves(p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
  RETURNS boolean[]

@@ -3,6 +3,7 @@
 grant usage on schema :schema to :role;
 grant select, insert, update, delete on all tables in schema :schema to :role;
 revoke update, delete, truncate on transactions, entries, audit, currency_issues, account_states, seals from :role;
-revoke delete, truncate on blocks, stops from :role;
+revoke delete, truncate on blocks, stops, orders, order_candidates from :role;
+revoke insert, update, delete, truncate on order_transitions from :role;
 revoke insert, update, delete on migrations from :role;
 grant execute on all functions in schema :schema to :role;

@@ -1,6 +1,6 @@
 /** One attempt at a job: under a lease that is kept while it runs, ended under its own token. @module */
-import type { Database, Pool } from "../db/database.ts";
-import { extendLease, type JobRow, markDone, markFailed, releaseJob } from "../db/jobs.ts";
+import type { Database, Pool, Tx } from "../db/database.ts";
+import { extendLease, holdJob, type JobRow, markDone, markFailed, releaseJob } from "../db/jobs.ts";
 import type { RealmRow } from "../db/realms.ts";
 import { serializable, writing } from "../db/transaction.ts";
 import type { JobName } from "../domain/jobs.ts";
@@ -29,6 +29,11 @@ export interface Site {
   signal: AbortSignal;
 }
 
+/** Another attempt has the job: this one may write nothing more. */
+class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+}
+
 /** Runs one attempt and writes down how it ended. */
 export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promise<void> {
   const { realm, pool, signal } = site;
@@ -47,7 +52,7 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
       signer: shop.signer,
       signal: AbortSignal.any([signal, lease.lost]),
       actor: workerActor(realm, job.id, start),
-      step: (work, how) => serializable(pool, work, how),
+      step: (work, how) => serializable(pool, (tx) => fenced(tx, job, work), how),
     };
     await task(bench, job.payload as never);
     await writing(pool, (db) => markDone(db, job));
@@ -59,6 +64,12 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
   } finally {
     lease.end();
   }
+}
+
+/** Runs a step of an attempt, in a transaction that holds the job. */
+async function fenced<T>(tx: Tx, job: JobRow, work: (tx: Tx) => Promise<T>): Promise<T> {
+  if (!await holdJob(tx, job)) throw new LeaseLost(`attempt ${job.attempts} has lost its lease`);
+  return await work(tx);
 }
 
 /** Prolongs a job's lease while it runs; tells when another has it. */

@@ -10,7 +10,7 @@ import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "./chains/order.ts";
 import { keepPlan, surveyFor } from "./order_plans.ts";
-import type { OrderWork } from "./order_work.ts";
+import { type OrderWork, stepInTurn } from "./order_work.ts";
 
 /** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
 export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
@@ -22,7 +22,7 @@ export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
     const why = `no child pays for it: ${error.message}`.slice(0, 500);
-    await bench.step((tx) => updateOrder(tx, parent.id, { error: why }));
+    await stepInTurn(work, (tx) => updateOrder(tx, parent.id, { error: why }));
   }
 }
 
@@ -40,9 +40,8 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
     budget_contract: null,
   });
   await work.crossing("drafted");
-  await bench.step(async (tx) => {
-    const current = await lockOrder(tx, parent.id);
-    if (current === null || current.state !== "sent") return;
+  await stepInTurn(work, async (tx, current) => {
+    if (current.state !== "sent") return;
     if (await selectChild(tx, parent.id) !== null) return;
     const made = (await selectCandidates(tx, parent.id)).find((one) => one.hash === current.hash);
     if (made === undefined || made.dead) return;

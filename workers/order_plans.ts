@@ -8,7 +8,6 @@ import type { Tx } from "../db/database.ts";
 import {
   insertCandidate,
   insertClaims,
-  lockOrder,
   selectCandidates,
   selectGaps,
   sumInFlight,
@@ -28,8 +27,7 @@ import {
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
-import { noteHold } from "../domain/signing_holds.ts";
-import { assertMaySign, holdOf, type OrderWork } from "./order_work.ts";
+import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
 
 /** What was asked of the node before a plan is made. */
@@ -58,7 +56,7 @@ export interface Refusal {
 export async function planOrder(
   work: OrderWork,
   order: OrderRow,
-): Promise<{ order: OrderRow | null } | Refusal> {
+): Promise<{ order: OrderRow } | Refusal> {
   let survey: Survey;
   try {
     survey = await surveyFor(work, order);
@@ -69,9 +67,8 @@ export async function planOrder(
   }
   await work.crossing("drafted");
   try {
-    const planned = await work.bench.step(async (tx) => {
-      const current = await lockOrder(tx, order.id);
-      if (current === null || current.state !== "new") return current;
+    const planned = await stepInTurn(work, async (tx, current) => {
+      if (current.state !== "new") return current;
       await assertMaySign(tx, work.bench, current);
       const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
       await assertFunded(tx, current, survey, plan);
@@ -97,17 +94,16 @@ function refusalOf(error: ChainError): Refusal {
  * Plans a replacement of what was sent last. What cannot be replaced stays as it is; a replacement is
  * signed anew, so that it waits where nothing may be signed.
  */
-export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
+export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
   const { bench, chain, crossing } = work;
   const held = await holdOf(bench, order);
-  if (held !== null) return await bench.step((tx) => noteHold(tx, bench.actor, order.id, held));
+  if (held !== null) return await holdInTurn(work, held);
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
     const survey = await surveyFor(work, order);
     await crossing("drafted");
-    const planned = await bench.step(async (tx) => {
-      const current = await lockOrder(tx, order.id);
-      if (current === null || current.state !== "sent" || !current.replace) return current;
+    const planned = await stepInTurn(work, async (tx, current) => {
+      if (current.state !== "sent" || !current.replace) return current;
       const candidates = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
       const last = candidates.at(-1)!;
       if (last.raw === null) return current; // its signature is missing, nothing else
@@ -123,9 +119,8 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     return planned;
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
-    return await bench.step((tx) =>
-      updateOrder(tx, order.id, { replace: false, error: error.message.slice(0, 500) })
-    );
+    const change = { replace: false, error: error.message.slice(0, 500) };
+    return await stepInTurn(work, (tx) => updateOrder(tx, order.id, change));
   }
 }
 
@@ -275,10 +270,11 @@ function leaving({ order, amounts }: Plan): bigint {
 }
 
 /** Fills nonces below those that are planned which no living order will use. */
-export async function fillGaps({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
+export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench, chain } = work;
   const nonces = await chain.nonces(order.sender);
   if (nonces === null) return;
-  await bench.step(async (tx) => {
+  await stepInTurn(work, async (tx) => {
     for (const nonce of await selectGaps(tx, order, nonces.mined)) {
       await fillNonce(tx, bench.actor, order, nonce);
     }

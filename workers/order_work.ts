@@ -1,12 +1,11 @@
 /** What the sender works with, and how what is planned gets its signature. @module */
 import { insertChange } from "../db/coins.ts";
-import type { Db } from "../db/database.ts";
+import type { Db, Tx } from "../db/database.ts";
 import {
   lockOrder,
   markSigned,
   selectCandidates,
   selectLeaves,
-  selectOrder,
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
@@ -42,6 +41,45 @@ export interface OrderWork {
   readonly chain: Chain;
   readonly place: ChainPlace;
   readonly crossing: Crossing;
+  /** The look that is taken: once another number is due, it may write nothing. */
+  readonly turn: Turn;
+}
+
+/** An order and the number of a look at it. */
+export interface Turn {
+  readonly order: string;
+  readonly look: number;
+}
+
+/** Another look is due, or the order has ended: what this look found counts no more. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+}
+
+/**
+ * Runs one step of a look under the order's lock.
+ *
+ * @throws {Outdated} if the look has lost its turn; nothing is written then
+ */
+export async function stepInTurn<T>(
+  { bench, turn }: Pick<OrderWork, "bench" | "turn">,
+  work: (tx: Tx, order: OrderRow) => Promise<T>,
+  options: { gate?: boolean } = {},
+): Promise<T> {
+  return await bench.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
+}
+
+/**
+ * Locks the order of a look.
+ *
+ * @throws {Outdated} if the look has lost its turn
+ */
+export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
+  const current = await lockOrder(tx, turn.order);
+  if (current === null || current.looks !== turn.look || !isOpen(current)) {
+    throw new Outdated(`look ${turn.look} at order ${turn.order} has lost its turn`);
+  }
+  return current;
 }
 
 /**
@@ -65,10 +103,10 @@ export async function holdOf(bench: Bench, order: OrderRow): Promise<string | nu
  * holds the order is asked before, and again behind the ledger's gate when the bytes are stored, so
  * that nothing is signed once a stop or a freeze was answered.
  *
- * @returns the order as it is then; null if it has ended meanwhile
+ * @returns the order as it is then
  * @throws {ChainError} `held`
  */
-export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow | null> {
+export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
   const { bench, crossing } = work;
   const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
@@ -78,9 +116,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await crossing("signed");
-  const stored = await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || !isOpen(current)) return null;
+  const stored = await stepInTurn(work, async (tx, current) => {
     const stopped = await signingHold(tx, bench.actor.realm, current);
     if (stopped !== null) return stopped;
     const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
@@ -89,7 +125,9 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
       expires: signed.expires,
       fee: signed.fee === undefined ? null : `${signed.fee}`,
     });
-    if (!first && current.state === "planned") return null; // the plan was given up meanwhile
+    if (!first && current.state === "planned") {
+      throw new Outdated("the plan was given up meanwhile");
+    }
     if (first && plan.change !== null) {
       await insertChange(tx, {
         chain: order.chain,
@@ -109,24 +147,28 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   }, { gate: true });
   if (typeof stored === "string") return await holdBack(work, order, stored);
   await crossing("stored");
-  return stored ?? await reading(bench.pool, (db) => selectOrder(db, order.id));
+  return stored;
 }
 
 /**
  * Leaves an order unsigned. What its plan had reserved is given up, so that it holds up nobody else;
  * a replacement waits beside what was sent, which goes on being followed.
  */
-async function holdBack(
-  { bench }: OrderWork,
-  order: OrderRow,
-  reason: string,
-): Promise<OrderRow | null> {
-  if (order.state !== "planned") {
-    return await bench.step((tx) => noteHold(tx, bench.actor, order.id, reason));
-  }
-  const undone = await bench.step((tx) => unplanOrder(tx, bench.actor, order));
-  if (undone && order.purpose === "payout") return null;
+async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promise<OrderRow> {
+  if (order.state !== "planned") return await holdInTurn(work, reason);
+  await stepInTurn(work, (tx, current) => unplanOrder(tx, work.bench.actor, current));
   throw new ChainError("held", reason);
+}
+
+/** Writes down why the order of a look waits. */
+export async function holdInTurn(
+  work: Pick<OrderWork, "bench" | "turn">,
+  reason: string,
+): Promise<OrderRow> {
+  return await stepInTurn(
+    work,
+    async (tx, { id }) => (await noteHold(tx, work.bench.actor, id, reason))!,
+  );
 }
 
 async function sign({ bench, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {

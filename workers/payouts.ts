@@ -13,14 +13,14 @@ import { signingHolds } from "../domain/signing_holds.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "./chains/order.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./order_plans.ts";
-import type { OrderWork } from "./order_work.ts";
+import { lockInTurn, type OrderWork } from "./order_work.ts";
 
 /** The ledger's gate is held while all that a payout carries is booked, so it is not too many. */
 const MEMBERS_MAX = 25;
 
 /** What came of a look at a new order: it is carried, or no longer new. */
 export interface Joined {
-  readonly order: OrderRow | null;
+  readonly order: OrderRow;
 }
 
 /**
@@ -79,14 +79,14 @@ async function joinTogether(
     await work.crossing("drafted");
     const joined = await work.bench.step(async (tx): Promise<Joined | null> => {
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
-      const taken = members.every(({ id }) => id !== order.id);
-      if (!taken) {
+      const current = await lockInTurn(tx, work.turn);
+      if (current.state === "new") {
         const asPriced = members.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
         if ((await signingHolds(tx, work.bench.actor.realm, members)).size > 0) return null;
         if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
-      return { order: await selectOrder(tx, order.id) };
+      return { order: (await selectOrder(tx, order.id))! };
     });
     await work.crossing("planned");
     return joined;

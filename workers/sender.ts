@@ -8,9 +8,10 @@
 import { deleteUnmadeCoins, markSpent, selectOldest } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
-  lockOrder,
+  markCandidatesDead,
   markOutcome,
   markSent,
+  type OrderChange,
   selectCandidates,
   selectOrder,
   selectOrphaned,
@@ -21,6 +22,7 @@ import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import {
   type CandidateRow,
+  type DeathProof,
   isOpen,
   type OrderRow,
   planNextLook,
@@ -28,7 +30,6 @@ import {
   renewOrder,
   reviveOrders,
 } from "../domain/orders.ts";
-import { noteHold } from "../domain/signing_holds.ts";
 import { noteRampCost } from "../domain/ramp_costs.ts";
 import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
@@ -36,8 +37,18 @@ import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
 import { markTaken } from "./coins.ts";
-import { fillGaps, planOrder, replaceOrder } from "./order_plans.ts";
-import { type Crossing, holdOf, type OrderWork, signedOf, signPending } from "./order_work.ts";
+import { fillGaps, planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
+import {
+  type Crossing,
+  holdInTurn,
+  holdOf,
+  type OrderWork,
+  Outdated,
+  signedOf,
+  signPending,
+  stepInTurn,
+  type Turn,
+} from "./order_work.ts";
 import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
@@ -58,17 +69,22 @@ const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
 /** Transactions that expired unmined are made anew so often. */
 const ATTEMPTS_MAX = 5;
 
-/** Takes one look at an order. */
+/** Takes one look at an order; it ends early, and writes nothing more, once it has lost its turn. */
 export async function advanceOrder(
   bench: Bench,
-  seen: { order: string; look: number },
+  seen: Turn,
   crossing: Crossing = () => {},
 ): Promise<void> {
   const order = await reading(bench.pool, (db) => selectOrder(db, seen.order));
   if (order === null || order.looks !== seen.look || !isOpen(order)) return;
-  const delayMs = await look(bench, order, crossing);
-  if (delayMs === null) return;
-  await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+  try {
+    const delayMs = await look(bench, order, { turn: seen, crossing });
+    if (delayMs === null) return;
+    await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+  } catch (error) {
+    if (!(error instanceof Outdated)) throw error;
+    bench.log("debug", "look outdated", { order: seen.order, look: seen.look });
+  }
 }
 
 /** Takes up the orders whose looks were lost. */
@@ -77,82 +93,88 @@ export async function reviveForgotten(bench: Bench): Promise<void> {
 }
 
 /** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
-async function look(bench: Bench, order: OrderRow, crossing: Crossing): Promise<number | null> {
+async function look(
+  bench: Bench,
+  order: OrderRow,
+  how: Pick<OrderWork, "turn" | "crossing">,
+): Promise<number | null> {
   const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
   try {
     const chain = await bench.chains.open(place);
-    return await carryOn({ bench, chain, place, crossing }, order);
+    return await carryOn({ bench, chain, place, ...how }, order);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    await bench.step((tx) =>
-      error.fault === "held"
-        ? noteHold(tx, bench.actor, order.id, error.message)
-        : updateOrder(tx, order.id, { error: error.message.slice(0, 500) })
-    );
+    const work = { bench, turn: how.turn };
+    const why = error.message.slice(0, 500);
+    if (error.fault === "held") await holdInTurn(work, error.message);
+    else await stepInTurn(work, (tx) => updateOrder(tx, order.id, { error: why }));
     bench.log("warn", "order waits", { order: order.id, fault: error.fault, error });
     return WAIT_MS;
   }
 }
 
 async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
-  let order: OrderRow | null = given;
+  let order = given;
   if (order.state === "new") {
     const held = await holdOf(work.bench, given);
     if (held !== null) throw new ChainError("held", held);
     const planned = await planPayout(work, order) ?? await planOrder(work, order);
-    if ("refused" in planned) {
-      const { refused: error, fault } = planned;
-      return await finish(work, order, "failed", { error: error.slice(0, 500), fault });
-    }
+    if ("refused" in planned) return await refuse(work, planned);
     order = planned.order;
   } else if (order.state === "sent" && order.replace) {
     order = await replaceOrder(work, order);
   }
-  if (order !== null) order = await signPending(work, order);
-  if (order === null || !isOpen(order)) return null;
-  const sent = await sendPending(work, order);
-  if (sent === "ended") return null;
-  if (sent === "sent") return POLL_MS;
-  return await follow(work, order);
+  if (order.state === "mined") return await follow(work, order);
+  order = await signPending(work, order);
+  if (!isOpen(order)) return null;
+  return await sendPending(work, order) ? POLL_MS : await follow(work, order);
 }
 
-/** Broadcasts what is stored and has not left, or perhaps has not. */
-async function sendPending(
-  work: OrderWork,
-  order: OrderRow,
-): Promise<"sent" | "nothing" | "ended"> {
+/** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
+async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
   const { bench, crossing } = work;
-  const candidates = await livingOf(bench, order);
-  const candidate = candidates.findLast((one) => one.raw !== null);
-  if (candidate === undefined || candidate.outcome !== null) return "nothing";
-  const leaving = await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || !["signed", "sent"].includes(current.state)) return null;
+  await crossing("ending");
+  const ended = await stepInTurn(work, async (tx, current) => {
+    if (current.state !== "new") return false;
+    const error = refused.slice(0, 500);
+    const failed = await updateOrder(tx, current.id, { state: "failed", error, fault });
+    await releaseClaims(tx, bench.actor, failed);
+    await FOLLOWERS[failed.purpose].settle(tx, bench.actor, failed);
+    return true;
+  }, { gate: true });
+  if (!ended) return POLL_MS;
+  await crossing("settled");
+  return null;
+}
+
+/** Broadcasts what is stored and has not left, or perhaps has not; false where there is nothing. */
+async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
+  const { bench, crossing } = work;
+  const candidate = (await livingOf(bench, order)).findLast((one) => one.raw !== null);
+  if (candidate === undefined || candidate.outcome !== null) return false;
+  const leaving = await stepInTurn(work, async (tx, current) => {
+    if (!["signed", "sent"].includes(current.state)) return false;
     await markSent(tx, { order: order.id, attempt: candidate.attempt }, bench.actor.at);
     const next = await updateOrder(tx, order.id, { state: "sent", hash: candidate.hash });
     await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
-    return next;
+    return true;
   });
-  if (leaving === null) return "ended";
+  if (!leaving) return true;
   await crossing("sending");
-  const answer = await broadcast(work, order, candidate);
-  const alone = candidates.filter((one) => one.raw !== null).length === 1;
-  if (answer.outcome === "rejected" && alone) {
-    await finish(work, leaving, "failed", { error: answer.detail ?? "no node takes it" });
-    return "ended";
-  }
-  return "sent";
+  await broadcast(work, order, candidate);
+  return true;
 }
 
+/** Sends bytes. What the nodes say to them is noted, and proves nothing. */
 async function broadcast(
   work: OrderWork,
   order: OrderRow,
   candidate: CandidateRow,
 ): Promise<Broadcast> {
-  const { bench, chain, crossing } = work;
+  const { chain, crossing } = work;
   const answer = await chain.broadcast(signedOf(candidate));
   await crossing("broadcast");
-  await bench.step(async (tx) => {
+  await stepInTurn(work, async (tx) => {
     const name = { order: order.id, attempt: candidate.attempt };
     await markOutcome(tx, name, answer.obstacle ?? answer.outcome);
     const detail = answer.obstacle === null ? null : answer.detail ?? answer.obstacle;
@@ -173,7 +195,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "mined":
       return await mined(work, order, fate, depth);
     case "dead":
-      return await died(work, order, await lossOf(work, order, deathOf(fate, living), living));
+      return await died(work, await lossOf(work, order, deathOf(fate, living), living));
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
@@ -183,14 +205,15 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       if (latest === undefined) return WAIT_MS;
       await unmine(work, order);
       if (chain.traits.coins && await reading(bench.pool, (db) => selectOrphaned(db, order.id))) {
-        return await died(work, order, { error: "what it spends will never be", again: true });
+        const proof: DeathProof = { proof: "orphaned", by: null, height: null };
+        return await died(work, { error: "what it spends will never be", again: true, proof });
       }
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order);
       if (chain.traits.coins && answer.obstacle === "consumed") {
         const loss = await oldLossOf(work, order, living, depth);
-        if (loss !== null) return await died(work, order, loss);
+        if (loss !== null) return await died(work, loss);
       }
       return pauseOf(bench, order);
     }
@@ -214,11 +237,9 @@ async function mined(
   };
   if (fate.confirmations >= depth) {
     const error = fate.success ? null : "the chain took the fee and moved nothing";
-    return await finish(work, order, fate.success ? "done" : "failed", { ...change, error });
+    return await finish(work, { ...change, state: fate.success ? "done" : "failed", error });
   }
-  await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || !isOpen(current)) return;
+  await stepInTurn(work, async (tx) => {
     const next = await updateOrder(tx, order.id, { ...change, state: "mined" });
     await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
   });
@@ -226,11 +247,11 @@ async function mined(
 }
 
 /** Notes that a block which held it is none any more. */
-async function unmine({ bench }: OrderWork, order: OrderRow): Promise<void> {
+async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench } = work;
   if (order.state !== "mined") return;
-  await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || current.state !== "mined") return;
+  await stepInTurn(work, async (tx, current) => {
+    if (current.state !== "mined") return;
     const change = { state: "sent" as const, height: null, confirmations: 0 };
     const next = await updateOrder(tx, order.id, change);
     await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
@@ -241,14 +262,17 @@ async function unmine({ bench }: OrderWork, order: OrderRow): Promise<void> {
 interface Death {
   readonly error: string;
   readonly again: boolean;
+  readonly proof: DeathProof;
 }
 
 function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]): Death {
+  const proof = { proof: fate.proof, by: fate.by, height: fate.height };
   if (fate.proof === "expired") {
     const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
-    return { error: "it ran out of time unmined", again };
+    return { error: "it ran out of time unmined", again, proof };
   }
-  return { error: `another transaction took its place: ${fate.by ?? "unknown"}`, again: false };
+  const error = `another transaction took its place: ${fate.by ?? "unknown"}`;
+  return { error, again: false, proof };
 }
 
 /**
@@ -286,18 +310,15 @@ async function oldLossOf(
 }
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */
-async function died(work: OrderWork, order: OrderRow, death: Death): Promise<number | null> {
+async function died(work: OrderWork, { error, again, proof }: Death): Promise<number | null> {
   const { bench } = work;
-  const { error, again } = death;
-  if (!again || order.purpose === "child") {
-    return await finish(work, order, "dead", { error, height: null, confirmations: 0 });
-  }
-  await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || !isOpen(current)) return;
-    await renewOrder(tx, bench.actor, current);
+  const renewed = again && await stepInTurn(work, async (tx, current) => {
+    if (current.purpose === "child") return false;
+    await renewOrder(tx, bench.actor, current, proof);
+    return true;
   });
-  return 0;
+  if (renewed) return 0;
+  return await finish(work, { state: "dead", error, height: null, confirmations: 0 }, proof);
 }
 
 /**
@@ -310,22 +331,20 @@ async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
   if (age > GAP_MS) await fillGaps(work, order);
   if (age <= LINGERS_MS || BY_HAND.has(order.purpose) || order.speed === "fast") return;
   if (!chain.traits.replaceable) return await bearChild(work, order);
-  await bench.step((tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
+  await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
 
-/** Writes down how an order ended and tells whoever made it. */
+/** Writes down how an order ended, with what proves it, and tells whoever made it. */
 async function finish(
   work: OrderWork,
-  order: OrderRow,
-  state: "done" | "failed" | "dead",
-  change: Parameters<typeof updateOrder>[2],
+  end: OrderChange & { state: "done" | "failed" | "dead" },
+  proof: DeathProof | null = null,
 ): Promise<null> {
   const { bench, crossing } = work;
   await crossing("ending");
-  await bench.step(async (tx) => {
-    const current = await lockOrder(tx, order.id);
-    if (current === null || !isOpen(current)) return;
-    const ended = await updateOrder(tx, order.id, { ...change, state, replace: false });
+  await stepInTurn(work, async (tx, { id }) => {
+    if (proof !== null) await markCandidatesDead(tx, id, proof);
+    const ended = await updateOrder(tx, id, { ...end, replace: false });
     await tidyCoins(tx, ended);
     await releaseClaims(tx, bench.actor, ended);
     await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);

@@ -1,4 +1,5 @@
--- What:     orders to send something on a chain, every transaction ever signed for them, next nonces.
+-- What:     orders to send something on a chain, every transaction ever signed for them, next nonces; which
+--           changes of state there are, and triggers that refuse all others.
 -- Why:      contract, section 11.4: bytes are stored before they are broadcast; design, section 5.
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -109,11 +110,18 @@ create table order_candidates (
   fee numeric(78, 0),
   sent_at timestamptz,
   outcome text,
+  cancels boolean not null default false,
   dead boolean not null default false,
+  proof text check (proof in ('consumed', 'expired', 'orphaned', 'unsigned')),
+  proof_by text,
+  proof_height integer check (proof_height >= 0),
   created_at timestamptz not null,
   primary key (order_id, attempt),
   constraint order_candidates_signed check ((hash is null) = (raw is null)),
-  constraint order_candidates_sent check (sent_at is null or raw is not null)
+  constraint order_candidates_sent check (sent_at is null or raw is not null),
+  constraint order_candidates_dead check (dead = (proof is not null)),
+  constraint order_candidates_proof check
+    ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
 create unique index order_candidates_hash on order_candidates (hash) where hash is not null;
 create function refuse_signature() returns trigger language plpgsql as $$
@@ -130,7 +138,10 @@ create trigger order_candidates_quarantined before update of raw on order_candid
   for each row when (old.raw is null and new.raw is not null) execute function refuse_signature();
 comment on table order_candidates is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
 comment on column order_candidates.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
+comment on column order_candidates.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
 comment on column order_candidates.dead is 'Proven never to be mined.';
+comment on column order_candidates.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dead transaction should have made. Unsigned: the plan was given up.';
+comment on column order_candidates.proof_by is 'The transaction that took a claim, where the chain tells.';
 
 create table nonces (
   chain text not null,
@@ -153,3 +164,175 @@ create table ramp_costs (
 comment on table ramp_costs is 'Withdrawals, payouts, fillers of nonces and children that ended; what is on its way is in orders.';
 comment on column ramp_costs.contract is 'What the network was paid in: '''' is the chain''s own coin.';
 comment on column ramp_costs.held_at is 'When the limit of the day was first met: told once.';
+
+-- Every change of an order's state, and what the rows must show for it. Nothing leads out of an end.
+create table order_transitions (
+  before text not null,
+  after text not null,
+  demands text not null check (demands in
+    ('plan', 'carrier', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'dead')),
+  primary key (before, after)
+);
+comment on column order_transitions.demands is 'Of candidates that are not dead. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, and it does not cancel. Dead: all are. Carrier: the payout is in that state, or was canceled.';
+insert into order_transitions (before, after, demands) values
+  ('new', 'planned', 'plan'),
+  ('new', 'joined', 'carrier'),
+  ('new', 'failed', 'unsigned'),
+  ('new', 'canceled', 'unsent'),
+  ('joined', 'new', 'carrier'),
+  ('joined', 'done', 'carrier'),
+  ('joined', 'failed', 'carrier'),
+  ('joined', 'dead', 'carrier'),
+  ('planned', 'signed', 'bytes'),
+  ('planned', 'new', 'dead'),
+  ('planned', 'failed', 'unsigned'),
+  ('planned', 'canceled', 'unsent'),
+  ('signed', 'sent', 'leaving'),
+  ('signed', 'canceled', 'unsent'),
+  ('sent', 'mined', 'block'),
+  ('sent', 'done', 'paid'),
+  ('sent', 'failed', 'block'),
+  ('sent', 'dead', 'dead'),
+  ('sent', 'new', 'dead'),
+  ('mined', 'sent', 'no block'),
+  ('mined', 'done', 'paid'),
+  ('mined', 'failed', 'block'),
+  ('mined', 'dead', 'dead'),
+  ('mined', 'new', 'dead');
+
+-- Whether the rows show what a change of state demands. The order's row is locked by its update.
+create function shows_demand(o orders, p_demand text, p_carrier uuid) returns boolean
+  language sql stable as $$
+  select case p_demand
+    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier and p.purpose = 'payout'
+      and p.state = case o.state when 'new' then 'canceled' when 'joined' then 'planned' else o.state end)
+    when 'plan' then coalesce(c.living > 0, false)
+    when 'unsigned' then coalesce(c.signed, 0) = 0
+    when 'unsent' then coalesce(c.sent, 0) = 0
+    when 'bytes' then coalesce(c.named > 0, false)
+    when 'leaving' then coalesce(c.leaving > 0, false)
+    when 'block' then coalesce(c.named > 0, false) and o.height is not null and o.confirmations > 0
+    when 'paid' then coalesce(c.paying > 0, false) and o.height is not null and o.confirmations > 0
+    when 'no block' then o.height is null
+    when 'dead' then c.made > 0 and c.living = 0
+  end
+  from (select count(*) as made, count(*) filter (where not dead) as living,
+      count(*) filter (where not dead and raw is not null) as signed,
+      count(*) filter (where not dead and sent_at is not null) as sent,
+      count(*) filter (where not dead and hash = o.hash) as named,
+      count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
+      count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
+    from order_candidates where order_id = o.id) c
+$$;
+
+-- An order stays what it was made for, keeps the nonce of its bytes, and changes state as the table says.
+create function check_order() returns trigger language plpgsql as $$
+declare
+  demand text;
+  fault text;
+begin
+  if tg_op = 'INSERT' then
+    if new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null then
+      raise exception 'order % does not begin as new', new.id
+        using errcode = 'check_violation', constraint = 'orders_transition';
+    end if;
+    return new;
+  end if;
+  fault := case
+    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.wish, new.contract)
+        is distinct from
+        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.wish, old.contract)
+      or new.subject is distinct from old.subject
+      then 'cannot be for something else'
+    when new.looks < old.looks then 'cannot have fewer looks'
+    when new.nonce is distinct from old.nonce and exists (
+        select 1 from order_candidates c where c.order_id = new.id and not c.dead
+          and c.claims <> array[new.sender || ':' || new.nonce])
+      then 'cannot change the nonce of its transactions'
+    when old.state in ('done', 'failed', 'dead', 'canceled')
+        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.carrier)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.carrier)
+      then 'has ended'
+  end;
+  if fault is not null then
+    raise exception 'order % %', new.id, fault
+      using errcode = 'check_violation', constraint = 'orders_fixed';
+  end if;
+  if new.state = old.state then return new; end if;
+  select t.demands into demand from order_transitions t
+  where t.before = old.state and t.after = new.state;
+  if demand is null
+    or not shows_demand(new, demand, coalesce(new.carrier, old.carrier)) then
+    raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
+        coalesce('nothing shows ' || demand, 'there is no such change')
+      using errcode = 'check_violation', constraint = 'orders_transition';
+  end if;
+  return new;
+end $$;
+create trigger orders_change before insert or update on orders
+  for each row execute function check_order();
+create trigger orders_stay before delete or truncate on orders
+  for each statement execute function refuse_change();
+
+-- Bytes that were stored stay, and stay marked as sent; two that may both be mined share a claim; one is dead
+-- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
+create function check_candidate() returns trigger language plpgsql as $$
+declare
+  o orders;
+  fault text;
+begin
+  select * into o from orders where id = new.order_id for update;
+  if tg_op = 'INSERT' then
+    fault := case
+      when o.state not in ('new', 'sent') then 'comes too late'
+      when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
+      when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
+          and (o.state = 'new' or not c.claims && new.claims))
+        then 'could be mined beside another'
+    end;
+  else
+    fault := case
+      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels)
+          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels)
+        then 'cannot be another plan'
+      when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
+          is distinct from (old.raw, old.hash, old.fee, old.expires)
+        then 'keeps the bytes that were stored first'
+      when old.raw is null and new.raw is not null and (new.dead or o.state not in ('planned', 'sent'))
+        then 'is signed too late'
+      when old.sent_at is not null and new.sent_at is distinct from old.sent_at
+        then 'has left'
+      when old.sent_at is null and new.sent_at is not null
+          and (new.dead or o.state not in ('signed', 'sent'))
+        then 'leaves too late'
+      when old.dead and (new.dead, new.proof, new.proof_by, new.proof_height)
+          is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
+        then 'stays dead'
+      when new.dead and not old.dead
+          and o.state not in ('sent', 'mined', case when new.raw is null then 'planned' else 'sent' end)
+        then 'never left'
+      when new.dead and not old.dead and not coalesce(case new.proof
+          when 'consumed' then not exists (
+            select 1 from order_candidates c where c.order_id = o.id and c.hash = new.proof_by)
+          when 'unsigned' then new.raw is null and o.state = 'planned'
+          when 'expired' then new.raw is null or new.expires is not null
+          when 'orphaned' then exists (
+            select 1 from unnest(new.claims) k
+              join order_candidates p on p.hash = split_part(k, ':', 1)
+              join orders q on q.id = p.order_id
+            where p.dead or q.state in ('dead', 'canceled')
+              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
+        end, false)
+        then 'is not proven dead'
+    end;
+  end if;
+  if fault is not null then
+    raise exception 'transaction % of order % %', new.attempt, new.order_id, fault
+      using errcode = 'check_violation', constraint = 'order_candidates_change';
+  end if;
+  return new;
+end $$;
+create trigger order_candidates_change before insert or update on order_candidates
+  for each row execute function check_candidate();
+create trigger order_candidates_stay before delete or truncate on order_candidates
+  for each statement execute function refuse_change();

@@ -15,6 +15,8 @@ const GUARDED = [
   "accounts",
   "blocks",
   "currency_issues",
+  "orders",
+  "order_candidates",
 ];
 
 /** Changes rows of a realm behind the back of every rule. */

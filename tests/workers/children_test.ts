@@ -5,6 +5,7 @@ import { startBcash } from "../support/bcash.ts";
 import { COIN, type CoinDesk, openCoinDesk, type Play } from "../support/coin_desk.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { tamper } from "../support/tamper.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
 
 const ignore = !hasLitecoind();
@@ -126,7 +127,7 @@ Deno.test({
     await using desk = await openCoinDesk(DEAR);
     await lingering(desk, 20n * COIN);
     // As if the sweep had been made when that was the price.
-    await rowsOf(
+    await tamper(
       desk.realm,
       `update order_candidates set plan = jsonb_set(plan::jsonb, '{fee}',
         '{"n": "900000000"}')::text`,

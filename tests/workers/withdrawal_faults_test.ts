@@ -119,24 +119,6 @@ Deno.test("a node that takes the bytes and hangs up: they are asked for, not pai
   equal((await rowsOf(desk.realm, "select hash from order_candidates")).length, 1);
 });
 
-Deno.test("bytes that no node can ever take end the withdrawal, and its nonce is filled", async () => {
-  const { desk, rogue } = await rogueDesk();
-  await using _rogue = rogue;
-  await using _desk = desk;
-  const { body: { id } } = await desk.withdraw("1");
-  rogue.trick = ({ method }) => refuse(method, "rlp: value size exceeds available input length");
-  await desk.look((step) => {
-    if (step === "settled") rogue.trick = () => undefined;
-  });
-  equal((await desk.read(id)).status, "FAILED");
-  equal((await desk.books()).account, "10");
-  rogue.trick = () => undefined;
-  const { body: { id: next } } = await desk.withdraw("1");
-  const done = await desk.finish(next);
-  deepEqual([done.status, done.chain.nonce], ["DONE", 1]);
-  equal(await outside(desk), COIN);
-});
-
 Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when they are back", async () => {
   await using desk = await openDesk();
   const { body: { id } } = await desk.withdraw("1");

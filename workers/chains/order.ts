@@ -180,14 +180,14 @@ export type Obstacle =
   | "funds" // the sender cannot pay, at this moment
   | "consumed" // a claim seems used up; perhaps by this very transaction: ask status()
   | "early" // something it builds on is not there yet
-  | "malformed" // these bytes can never be valid
+  | "malformed" // a node says that these bytes can never be valid
   | "silent" // no node gave an answer that counts
   | "other";
 
 /** What came of a broadcast. It is never proof that money may go back: only {@link Fate} is. */
 export interface Broadcast {
-  /** `rejected` only if the bytes can never be valid and no node has ever taken them. */
-  readonly outcome: "accepted" | "known" | "rejected" | "unknown";
+  /** There is no refusal: whoever said no may have passed the bytes on. */
+  readonly outcome: "accepted" | "known" | "unknown";
   /** What stood in the way; null if nothing did. */
   readonly obstacle: Obstacle | null;
   /** The node's words, cut short, for people. */

@@ -1,7 +1,7 @@
 /**
- * Sends signed bytes to every node and tells what each made of them. A refusal is a verdict only
- * where the rules of the chain itself forbid the bytes; what is a node's own policy, or may change
- * with the chain, is unknown.
+ * Sends signed bytes to every node and tells what each made of them. Where a refusal names a rule of
+ * the chain itself the bytes count as malformed, else a node's own policy, or what may change with the
+ * chain, is in the way. One that refuses may have passed the bytes on: a refusal is never a verdict.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -27,8 +27,8 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
 ];
 
 /**
- * Rules of the chain itself, not of a node: such bytes can be mined by nobody. Older nodes put a
- * number before their words.
+ * Rules of the chain itself, not of a node: such bytes could be mined by nobody, if that were true.
+ * Older nodes put a number before their words.
  */
 const FORBIDDEN =
   /^(\d+: )?(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^(\d+: )?mandatory-script-verify-flag-failed|tx decode failed/i;
@@ -36,10 +36,10 @@ const FORBIDDEN =
 /** Sends signed bytes to all nodes at once. */
 export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Broadcast> {
   const answers = await Promise.all(chain.nodes.peers.map((peer) => sendTo(peer, signed)));
-  const best = ["accepted", "known", "unknown"]
-    .map((outcome) => answers.find((answer) => answer.outcome === outcome))
-    .find((answer) => answer !== undefined);
-  // Rejected only if every node said so, for one that is silent may have taken it.
+  const best = answers.find(({ outcome }) => outcome === "accepted") ??
+    answers.find(({ outcome }) => outcome === "known") ??
+    // Malformed only if every node says so.
+    answers.find(({ obstacle }) => obstacle !== "malformed");
   return best ?? answers[0];
 }
 
@@ -47,7 +47,7 @@ export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Br
 export function readRefusal(message: string): Broadcast {
   const detail = message;
   if (KNOWN.test(message)) return { outcome: "known", obstacle: null, detail };
-  if (FORBIDDEN.test(message)) return { outcome: "rejected", obstacle: "malformed", detail };
+  if (FORBIDDEN.test(message)) return { outcome: "unknown", obstacle: "malformed", detail };
   const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
   return { outcome: "unknown", obstacle, detail };
 }

@@ -1,6 +1,6 @@
 /**
  * Sends signed bytes to every node and tells what each made of them. Nodes word their refusals as
- * they like, so a refusal that is not understood counts as unknown, never as a verdict.
+ * they like, and one that refuses may have passed the bytes on: a refusal is never a verdict.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -30,10 +30,10 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
 /** Sends signed bytes to all nodes at once. */
 export async function broadcastRaw(evm: Evm, signed: Signed): Promise<Broadcast> {
   const answers = await Promise.all(evm.nodes.peers.map((peer) => sendTo(peer, signed)));
-  const best = ["accepted", "known", "unknown"]
-    .map((outcome) => answers.find((answer) => answer.outcome === outcome))
-    .find((answer) => answer !== undefined);
-  // Rejected only if every node said so, for one that is silent may have taken it.
+  const best = answers.find(({ outcome }) => outcome === "accepted") ??
+    answers.find(({ outcome }) => outcome === "known") ??
+    // Malformed only if every node says so.
+    answers.find(({ obstacle }) => obstacle !== "malformed");
   return best ?? answers[0];
 }
 
@@ -44,7 +44,7 @@ export function readRefusal(message: string): Broadcast {
     return { outcome: "known", obstacle: null, detail };
   }
   const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
-  return { outcome: obstacle === "malformed" ? "rejected" : "unknown", obstacle, detail };
+  return { outcome: "unknown", obstacle, detail };
 }
 
 async function sendTo(peer: Peer, signed: Signed): Promise<Broadcast> {
