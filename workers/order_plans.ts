@@ -5,13 +5,12 @@
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
+import { selectGaps, takeNonce } from "../db/nonces.ts";
 import {
   insertCandidate,
   insertClaims,
   selectCandidates,
-  selectGaps,
   sumInFlight,
-  takeNonce,
   updateOrder,
 } from "../db/orders.ts";
 import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
