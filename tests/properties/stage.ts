@@ -219,12 +219,17 @@ async function assignAddresses(
   accounts: readonly string[],
 ): Promise<void> {
   await realm.command(async (tx) => {
+    const at = Date.now();
+    const ramp = newId(at);
+    await tx`
+      insert into ramps (account, chain, network, number, created_at)
+      select ${ramp}, 'ETHEREUM', 'testnet', coalesce(max(number) + 1, 0), now() from ramps`;
     for (const [i, account] of accounts.entries()) {
       await tx`
-        insert into external_addresses
-          (id, account, chain, network, address, currency, since, created_at)
-        values (${newId(Date.now())}, ${account}, 'ETHEREUM', 'testnet', ${addresses[i]}, 'ETH', 0,
-          now())`;
+        insert into addresses (id, account, ramp, serves, chain, network, address, derivation_key,
+          asset, created_at)
+        values (${newId(at)}, ${newId(at)}, ${ramp}, ${account}, 'ETHEREUM', 'testnet',
+          ${addresses[i]}, ${i}, 'ETH', now())`;
     }
   });
 }

@@ -226,6 +226,9 @@ Deno.test("rows of old that name one address as ours and as linked blind nobody,
   const text =
     "select (select max(height) from holdings)::int = (select max(head) from chain_cursors)::int as seen";
   deepEqual(await rowsOf(realm, text), [{ seen: true }]);
+  const body = { source: { account: victim }, destination: { address: given.address }, value: "1" };
+  const moved = await realm.admin.send("POST", "/v1/transactions", body);
+  deepEqual([moved.status, moved.body.code], [400, "request.invalid"], "to itself");
   deepEqual(await driftsOf(stage), [["ETH", "0"]]);
 });
 
