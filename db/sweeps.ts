@@ -102,12 +102,32 @@ export async function updateSweep(tx: Tx, id: string, change: SweepChange): Prom
   return row;
 }
 
-/** Ends a sweep in failure, saying why. */
-export async function markSweepFailed(tx: Tx, id: string, error: unknown): Promise<SweepRow> {
-  const [row] = await tx<SweepRow[]>`
-    update sweeps set state = 'failed', error = ${tx.json(error as never)}, updated_at = now()
-    where id = ${id} returning ${tx(COLUMNS)}`;
-  return row;
+/**
+ * Ends a sweep in failure, saying why.
+ *
+ * @param struck whether the chain took a fee for it: counted until one of the account succeeds
+ */
+export async function markSweepFailed(
+  tx: Tx,
+  id: string,
+  { error, struck }: { error: unknown; struck: boolean },
+): Promise<void> {
+  await tx`
+    update sweeps s set state = 'failed', error = ${tx.json(error as never)}, updated_at = now(),
+      strikes = ${struck ? 1 : 0} + coalesce((select e.strikes from sweeps e
+        where e.account = s.account and e.state in ('done', 'failed') and e.id <> s.id
+        order by e.id desc limit 1), 0)
+    where id = ${id}`;
+}
+
+/** Whether an account's sweeps rest, because the chain took fees for them and moved nothing. */
+export async function selectResting(db: Db, account: string): Promise<boolean> {
+  const [row] = await db<{ resting: boolean }[]>`
+    select strikes > 0 and updated_at + least(interval '7 days',
+      interval '10 minutes' * power(6, least(strikes, 5) - 1)) > now() as resting
+    from sweeps where account = ${account} and state in ('done', 'failed')
+    order by id desc limit 1`;
+  return row?.resting ?? false;
 }
 
 /** Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids. */

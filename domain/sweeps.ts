@@ -43,7 +43,13 @@ export type SweepStep =
   | { do: "wait" }
   | { do: "give up"; why: string }
   | { do: "top up"; amount: bigint }
-  | { do: "sweep"; amount: bigint | "all"; feePayer?: string };
+  | {
+    do: "sweep";
+    amount: bigint | "all";
+    feePayer?: string;
+    /** What lies there for its fee: it may cost that and no more. */
+    gas?: bigint;
+  };
 
 /** After a failure that may pass, a sweep is tried again. */
 const RETRY_MS = 60_000;
@@ -94,7 +100,9 @@ export async function stepSweep(
   if (sweep.state === "topping" || sweep.state === "sweeping") return;
   await joinSweep(tx, account, sweep.id);
   if (step.do === "wait") return void await updateSweep(tx, sweep.id, { state: "waiting" });
-  if (step.do === "give up") return await failSweep(tx, actor, sweep, step.why);
+  if (step.do === "give up") {
+    return await failSweep(tx, actor, sweep, { why: step.why, struck: false });
+  }
   // What failed before is being tried again.
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
@@ -112,7 +120,10 @@ export async function stepSweep(
     payments: [{ to: forward.to_address, amount: `${step.amount}` }],
     ...(step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
   };
-  const order_id = await createOrder(tx, actor, { ...common, purpose: "sweep", wish });
+  const cost = step.gas === undefined
+    ? {}
+    : { cost: { charged: 0n, budget: step.gas, contract: null } };
+  const order_id = await createOrder(tx, actor, { ...common, purpose: "sweep", wish, ...cost });
   await updateSweep(tx, sweep.id, { state: "sweeping", order_id });
 }
 
@@ -140,16 +151,26 @@ export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promis
     await updateSweep(tx, sweep.id, { fee, hash: order.hash });
     return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
   }
-  await failSweep(tx, actor, sweep, order.error ?? "the transaction did not come through");
+  const why = order.error ?? "the transaction did not come through";
+  await failSweep(tx, actor, sweep, { why, struck: order.height !== null });
   // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
-  if (order.state !== "failed") await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
+  const passes = order.state !== "failed" || order.fault === "fee_exceeded";
+  if (passes) await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
 }
 
-/** Ends a sweep in failure; what it should have carried is tried again after a while. */
-async function failSweep(tx: Tx, actor: Actor, sweep: SweepRow, why: string): Promise<void> {
+/**
+ * Ends a sweep in failure; what it should have carried is tried again after a while, which grows with
+ * every time in a row that the chain took a fee for nothing.
+ */
+async function failSweep(
+  tx: Tx,
+  actor: Actor,
+  sweep: SweepRow,
+  { why, struck }: { why: string; struck: boolean },
+): Promise<void> {
   const error = trouble("upstream.failed", why);
   await leaveSweep(tx, sweep.id);
-  await markSweepFailed(tx, sweep.id, error);
+  await markSweepFailed(tx, sweep.id, { error, struck });
   await settleApp(tx, actor, sweep.account, { status: "FAILED", error });
 }
 
@@ -177,7 +198,9 @@ export async function settleSwept(
   const order = await selectOrder(tx, sweep.order_id);
   if (order?.state !== "done") return;
   const { arrived } = found;
-  if (arrived === 0n) return await failSweep(tx, actor, sweep, "the token moved nothing");
+  if (arrived === 0n) {
+    return await failSweep(tx, actor, sweep, { why: "the token moved nothing", struck: true });
+  }
   await settleDone(tx, actor, sweep, { order, fee: sweep.fee, arrived });
 }
 

@@ -985,6 +985,7 @@ constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting':
 constraint sweeps_strikes_check CHECK ((strikes >= 0))
 CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::numeric) OR (borne > (0)::numeric))
+CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 granted: delete, insert, select, update

@@ -2,13 +2,14 @@
 import {
   type ForwardRow,
   selectForward,
+  selectResting,
   selectSweptOrder,
   selectWorth,
   sumCoinsAt,
 } from "../db/sweeps.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
-import { compare, toUnits } from "../domain/money.ts";
+import { compare, fromUnits, toUnits } from "../domain/money.ts";
 import { settleAhead, settleSwept, stepSweep, type SweepStep } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
@@ -23,8 +24,11 @@ interface Held {
   inputs: number;
 }
 
-/** Gas is sent ahead with a fifth on top, because prices move until it has arrived. */
-const MARGIN = { over: 6n, of: 5n };
+/**
+ * Gas is sent ahead with something on top, because prices move until it has arrived; of what is likely
+ * a fourth, for most of what is left over stays there.
+ */
+const MARGIN = { over: 5n, of: 4n };
 
 /** Takes the next step in forwarding what a deposit account received. */
 export async function forwardJob(bench: Bench, { account }: { account: string }): Promise<void> {
@@ -35,6 +39,7 @@ export async function forwardJob(bench: Bench, { account }: { account: string })
     forward = await read();
   }
   if (forward === null || compare(forward.free, "0") <= 0) return;
+  if (await reading(bench.pool, (db) => selectResting(db, account))) return;
   const chain = await bench.chains.open({
     chain: forward.chain as ChainId,
     testnet: forward.network !== "main",
@@ -96,12 +101,14 @@ async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<
     return { do: "sweep", amount: whole ? "all" : amount - fee };
   }
   if (await isDust(bench, forward, amount, fee)) return { do: "wait" };
-  if (draft.lacking > 0n) {
-    const wanted = fee * MARGIN.over / MARGIN.of - held.coin;
-    return { do: "top up", amount: wanted > draft.lacking ? wanted : draft.lacking };
+  const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
+  if (chain.traits.feePayer) {
+    if (draft.lacking > 0n) return { do: "wait" };
+    return { ...moved, feePayer: forward.to_address };
   }
-  const feePayer = chain.traits.feePayer ? { feePayer: forward.to_address } : {};
-  return { do: "sweep", amount: whole ? "all" : amount, ...feePayer };
+  const likely = draft.likely ?? fee;
+  if (held.coin >= likely) return { ...moved, gas: held.coin };
+  return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - held.coin };
 }
 
 function orderOf(
@@ -147,7 +154,10 @@ async function holdingOf(
   return { asset, coin, inputs: 1 };
 }
 
-/** Whether an amount is worth less than the coins that its way costs; unknown rates say no. */
+/**
+ * Whether an amount is worth less than the coins that its way costs. While that is not known, what is
+ * below the least that the realm has set for the asset, or one whole unit of it, waits for more.
+ */
 async function isDust(
   bench: Bench,
   forward: ForwardRow,
@@ -158,7 +168,10 @@ async function isDust(
   const currency = bench.actor.realm.accountingCurrency;
   const of = { asset: forward.asset, in: native.code, currency };
   const worth = await reading(bench.pool, (db) => selectWorth(db, of));
-  if (worth === null) return false;
+  if (worth === null) {
+    const least = bench.actor.realm.withdrawals?.[forward.asset]?.sweep_min ?? "1";
+    return compare(fromUnits(amount, forward.decimals), least) < 0;
+  }
   const places = 18;
   const rate = toUnits(cut(worth, places), places);
   const scale = 10n ** BigInt(places + forward.decimals);

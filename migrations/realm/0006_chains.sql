@@ -363,6 +363,7 @@ create table sweeps (
 create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed');
 create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
 create index sweeps_ramp on sweeps (ramp) where state not in ('done', 'failed');
+create index sweeps_ended on sweeps (account, id) where state in ('done', 'failed');
 create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
 comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
