@@ -219,6 +219,11 @@ export const CHECKS = {
     from currencies c left join (select currency, sum(case operation when 'issue' then amount
       else -amount end) from currency_issues group by currency) i on i.currency = c.id
     where c.supply <> coalesce(i.sum, 0)`,
+  /** No more circulates of a token's currency than there is of the token. */
+  "token.supply": `
+    select t.symbol as subject, t.supply as expected, c.supply as found
+    from fungible_tokens t join currencies c on c.id = t.currency
+    where t.status = 'registered' and c.supply > t.supply`,
   /** Each issue and each destruction stands beside the transaction that made it. */
   "currency.issue": `
     select coalesce(i.transaction, t.id) as subject,

@@ -6,7 +6,7 @@ import { brokenConstraint } from "../db/errors.ts";
 import { selectTokenBySymbol } from "../db/fungible_tokens.ts";
 import { openAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
-import { findAsset } from "./assets.ts";
+import { allAssets } from "./assets.ts";
 import { CURRENCIES } from "./codes.ts";
 import { EntityFields, type EntityView, FreeForm, text, viewEntity } from "./entity.ts";
 import { DomainError } from "./errors.ts";
@@ -26,7 +26,29 @@ import {
 /** How many of the latest issues and destructions a currency shows. */
 export const ISSUES_SHOWN = 1000;
 /** Display symbols of native coins that a currency must not be mistaken for. */
-const RESERVED = new Set(["SOL", "BNB", "TRX"]);
+const RESERVED = ["SOL", "BNB", "TRX"];
+/** What the names of tokens on a chain end with; only tokens that live there are called so. */
+const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
+
+/** Whether a name is the code of an asset or a currency, or looks like one. */
+export function resemblesCode(name: string): boolean {
+  const codes = new Set([...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
+    .map((code) => likenesses(code)[0]));
+  return likenesses(name).some((likeness) => codes.has(likeness));
+}
+
+/** Whether a name ends like that of a token on a chain. */
+function resemblesToken(name: string): boolean {
+  return likenesses(name).some((likeness) =>
+    CHAIN_SUFFIXES.some((suffix) => likeness.endsWith(suffix))
+  );
+}
+
+/** How a name may be read: in capitals, with 0 as O and - as _; and with l and 1 as I. */
+function likenesses(name: string): [string, string] {
+  const read = (text: string) => text.toUpperCase().replaceAll("0", "O").replaceAll("-", "_");
+  return [read(name), read(name.replaceAll(/[l1]/g, "I"))];
+}
 
 /** What is asked for when a currency is made. */
 export const NewCurrency = z.strictObject({
@@ -82,10 +104,15 @@ export async function createCurrency(
 ): Promise<CurrencyWithIssues> {
   const decimals = input.decimals ?? CURRENCY_DECIMALS;
   assertScale(input.supply, decimals, "/supply");
-  if (findAsset(input.name) !== null || CURRENCIES.has(input.name) || RESERVED.has(input.name)) {
+  if (resemblesCode(input.name)) {
     throw new DomainError("currency.taken", "this name is the code of an asset or a currency");
   }
-  if (input.decimals === undefined) await assertNotDeployed(tx, input.name);
+  if (input.decimals === undefined) {
+    if (resemblesToken(input.name)) {
+      throw new DomainError("currency.taken", "only tokens on a chain have names that end so");
+    }
+    await assertNotDeployed(tx, input.name);
+  }
   const asset = { code: input.name, decimals, registered: null };
   const account = await openAccount(tx, actor, {
     type: "virtual",

@@ -22,7 +22,7 @@ import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { parseContract } from "./addresses.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
-import { createCurrency, NewCurrency } from "./currencies.ts";
+import { createCurrency, NewCurrency, resemblesCode } from "./currencies.ts";
 import { Id, text } from "./entity.ts";
 import { DomainError, type ErrorCode } from "./errors.ts";
 import { priceOf } from "./fees.ts";
@@ -219,6 +219,8 @@ export interface TokenFindings {
   id: string;
   /** What its contract says; null if none lives there. `supply` in base units. */
   told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
+  /** What the ramp's address holds of it for good, in base units. */
+  held: bigint;
   /** The newest block then: what came to the ramp up to it is part of the supply registered. */
   height: number;
 }
@@ -231,7 +233,7 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
     const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
     return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
   };
-  const fault = faultOf(token, found.told);
+  const fault = faultOf(token, found);
   if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
   // It is made for whoever asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
@@ -246,14 +248,17 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
   }
 }
 
-function faultOf(token: TokenRow, told: TokenFindings["told"]): string | null {
+/** The currency's whole supply can be withdrawn, so that the ramp must hold as much. */
+function faultOf(token: TokenRow, { told, held }: TokenFindings): string | null {
   if (told === null) return "no contract lives at this address";
   if (told.decimals === null || told.supply === null) return "the contract is no token";
   if (told.decimals !== token.decimals) {
     return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
   }
-  if (toUnits(token.supply, token.decimals) <= told.supply) return null;
-  return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
+  const units = toUnits(token.supply, token.decimals);
+  if (units > told.supply) return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
+  if (units <= held) return null;
+  return `the ramp holds no more than ${fromUnits(held, told.decimals)} of it`;
 }
 
 /** Makes the virtual currency that a token is in the ledger. */
@@ -308,7 +313,8 @@ async function homeOf(
 }
 
 async function assertFree(tx: Tx, symbol: string): Promise<void> {
-  const taken = findAsset(symbol) !== null ||
+  const base = symbol.slice(0, symbol.lastIndexOf("_"));
+  const taken = resemblesCode(symbol) || resemblesCode(base) ||
     await selectCurrencyByName(tx, symbol) !== null ||
     await selectTokenBySymbol(tx, symbol) !== null;
   if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);

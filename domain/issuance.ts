@@ -16,7 +16,7 @@ import { DomainError } from "./errors.ts";
 import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
-import { Amount, assertScale } from "./money.ts";
+import { Amount, assertScale, compare } from "./money.ts";
 import { assertMay, notFound } from "./permissions.ts";
 
 /** What is asked for when a currency is issued or destroyed. */
@@ -76,6 +76,10 @@ export async function destroyCurrency(
   const currency = await writableCurrency(tx, actor, input.id);
   const account = await accountFor(tx, currency, input.account);
   assertAccount(actor, "write", account);
+  if (compare(currency.supply, input.amount) < 0) {
+    // More is here than was issued: it came from the chain, and only the chain takes it back.
+    throw new DomainError("balance.insufficient", "less than that is issued");
+  }
   return await change(tx, actor, { ...input, currency, account, operation: "destroy" });
 }
 

@@ -5,15 +5,17 @@
  */
 import { z } from "zod";
 import type { Db, Tx } from "../db/database.ts";
-import { selectCurrencyByName } from "../db/currencies.ts";
+import { type CurrencyRow, selectCurrencyByName } from "../db/currencies.ts";
 import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
 import { existsRevert, upsertTransactionData } from "../db/postings.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm } from "./entity.ts";
 import { DomainError } from "./errors.ts";
+import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
 import { recordIssue } from "./issuance.ts";
 import { type MoveType, postMove, viewTransaction } from "./ledger.ts";
+import { compare } from "./money.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
 
 /** What is asked for when a transaction is reverted. */
@@ -71,7 +73,8 @@ export async function changeTransaction(
  * takes the right to move out of the account that received.
  *
  * @throws {DomainError} transaction.not_found, transaction.reverted, permission.owner,
- *   permission.role, request.invalid, balance.insufficient, account.*
+ *   permission.role, request.invalid, balance.insufficient, account.*, currency.not_found,
+ *   ramp.assets_insufficient
  */
 export async function revertTransaction(
   tx: Tx,
@@ -87,10 +90,12 @@ export async function revertTransaction(
     throw new DomainError("request.invalid", message, { errors: [{ path: "/id", message }] });
   }
   await assertMayRevert(tx, actor, row);
+  const issued = row.type === "issue" || row.type === "destroy";
+  const currency = issued ? await currencyOf(tx, row) : null;
   if (await existsRevert(tx, row.id)) {
     throw new DomainError("transaction.reverted", "the transaction was reverted before");
   }
-  const issued = row.type === "issue" || row.type === "destroy";
+  if (currency !== null) await assertSupply(tx, currency, row);
   const posted = await postMove(tx, actor, {
     type: "revert",
     source: row.destination,
@@ -100,7 +105,7 @@ export async function revertTransaction(
     seal: input.seal,
     data: input.data,
   }, { system: issued });
-  if (issued) await noteSupply(tx, row, posted);
+  if (currency !== null) await noteSupply(tx, { row, currency: currency.id, posted });
   return await showTransaction(tx, actor, posted.id);
 }
 
@@ -110,20 +115,33 @@ async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promi
     assertMay(actor, "write", { owner: row.destination_owner, what: "transaction.not_found" });
   }
   if (row.type !== "issue" && row.type !== "destroy") return;
+  const currency = await currencyOf(tx, row);
+  assertMay(actor, "write", { owner: currency.owner, what: "currency.not_found" });
+}
+
+/** Nothing is issued of a currency that was deleted, and nothing destroyed. */
+async function currencyOf(tx: Tx, row: TransactionRow): Promise<CurrencyRow> {
   const currency = await selectCurrencyByName(tx, row.asset);
-  assertMay(actor, "write", { owner: currency?.owner ?? null, what: "currency.not_found" });
+  if (currency === null) throw notFound("currency.not_found");
+  return currency;
+}
+
+/** What reverting a destruction issues obeys the law of supply, like any issue. */
+async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow): Promise<void> {
+  if (row.type === "destroy") return await assertSupplyLaw(tx, currency, row.amount);
+  if (compare(currency.supply, row.amount) >= 0) return;
+  throw new DomainError("balance.insufficient", "less than that is issued");
 }
 
 /** Reverting an issue destroys, and the other way round: the currency's list says so. */
 async function noteSupply(
   tx: Tx,
-  row: TransactionRow,
-  posted: { id: string; at: number },
+  of: { row: TransactionRow; currency: string; posted: { id: string; at: number } },
 ): Promise<void> {
-  const currency = await selectCurrencyByName(tx, row.asset);
+  const { row, currency, posted } = of;
   await recordIssue(tx, {
     transaction: posted.id,
-    currency: currency!.id,
+    currency,
     operation: row.type === "issue" ? "destroy" : "issue",
     amount: row.amount,
     account: row.type === "issue" ? row.destination : row.source,

@@ -336,6 +336,7 @@ constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
+CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -537,6 +538,7 @@ CREATE INDEX fungible_tokens_currency ON fungible_tokens USING btree (currency) 
 CREATE INDEX fungible_tokens_order ON fungible_tokens USING btree (order_id) WHERE (order_id IS NOT NULL)
 CREATE INDEX fungible_tokens_owner ON fungible_tokens USING btree (owner, id)
 CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbol) WHERE (status <> 'failed'::text)
+CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
 granted: delete, insert, select, update
 
 table holdings (
@@ -1341,6 +1343,20 @@ begin
         using errcode = 'check_violation', constraint = 'orders_payout';
     end if;
   end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_token_supply()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from fungible_tokens t join currencies c on c.id = t.currency
+      where t.status = 'registered' and c.supply > t.supply
+        and case tg_table_name when 'currencies' then c.id = new.id else t.id = new.id end) then
+    raise exception 'more would be issued than there is of the token'
+      using errcode = 'check_violation', constraint = 'currencies_backed';
+  end if;
   return null;
 end $function$;
 

@@ -86,6 +86,22 @@ create unique index fungible_tokens_contract on fungible_tokens (chain, network,
 create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
 
+-- What circulates of a token's currency is never more than there is of the token.
+create function check_token_supply() returns trigger language plpgsql as $$
+begin
+  if exists (select from fungible_tokens t join currencies c on c.id = t.currency
+      where t.status = 'registered' and c.supply > t.supply
+        and case tg_table_name when 'currencies' then c.id = new.id else t.id = new.id end) then
+    raise exception 'more would be issued than there is of the token'
+      using errcode = 'check_violation', constraint = 'currencies_backed';
+  end if;
+  return null;
+end $$;
+create trigger currencies_backed after update of supply on currencies
+  for each row when (new.supply > old.supply) execute function check_token_supply();
+create trigger fungible_tokens_backing after insert or update of supply, currency, status on fungible_tokens
+  for each row execute function check_token_supply();
+
 -- Why an account cannot be deleted: what it holds, and what is on its way to it. Null: nothing speaks against it.
 create function account_ties(p_account uuid) returns text language sql stable as $$
   select case

@@ -77,6 +77,12 @@ const ORDER = (of: { purpose?: string; state?: string; amount?: string; carrier?
     ${of.carrier ?? "null"}, 'h', 1, now())`;
 const PAYOUT = "(select id from orders where purpose = 'payout')";
 
+/** A token of which less exists than circulates of its currency. */
+const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals,
+    currency, contract, status, external, owner, created_at)
+  select gen_random_uuid(), account, 'ETHEREUM', 'main', name, supply - 1, 18, id, '0x1', 'registered',
+    false, owner, created_at from currencies where name = 'GOLD'`;
+
 /** How to break each thing that is stored twice, and what must be said of it. */
 const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
@@ -163,6 +169,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["block.capture", "update blocks set captured = 3 where status = 'CAPTURED'"],
   ["block.capture", "delete from blocks where status = 'CAPTURED'"],
   ["currency.supply", "update currencies set supply = supply + 1 where name = 'GOLD'"],
+  ["token.supply", "alter table fungible_tokens disable trigger user", TOKEN],
   ["currency.issue", "update currency_issues set amount = amount + 1 where operation = 'destroy'"],
   ["currency.issue", "delete from currency_issues where operation = 'destroy'"],
   ["currency.issue", "update currency_issues set operation = 'issue' where operation = 'destroy'"],

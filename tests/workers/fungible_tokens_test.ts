@@ -99,13 +99,20 @@ Deno.test("what cannot be deployed is refused", async () => {
   equal((await deploy(desk, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
 });
 
-Deno.test("a token of another's making is registered only if its contract agrees", async () => {
+Deno.test("a token of another's making is registered only if its contract agrees, up to what the ramp holds", async () => {
   await using desk = await openDesk();
   const contract = await deployToken(desk.anvil, {
     symbol: "FOREIGN",
     decimals: 6,
     supply: 1_000_000_000n,
   });
+  const give = async (units: bigint) => {
+    const to = desk.address.slice(2).toLowerCase().padStart(64, "0");
+    const data = `0xa9059cbb${to}${units.toString(16).padStart(64, "0")}`;
+    await desk.anvil.pool({ to: contract, data });
+    await desk.anvil.mine(2);
+  };
+  await give(99_999_999n);
   const wanted = {
     account: desk.ramp,
     symbol: "FOREIGN",
@@ -117,6 +124,9 @@ Deno.test("a token of another's making is registered only if its contract agrees
     const [change, code] of [
       [{ decimal_places: 18 }, "token.invalid"],
       [{ supply: "1000000" }, "token.invalid"],
+      [{ supply: "1000" }, "token.invalid"],
+      [{ supply: "100" }, "token.invalid"],
+      [{ symbol: "usdc" }, "currency.taken"],
       [{ contract_address: rich(3).address }, "token.invalid"],
       [{ contract_address: "0x12" }, "address.invalid"],
       [{ supply: undefined }, "request.invalid"],
@@ -131,6 +141,7 @@ Deno.test("a token of another's making is registered only if its contract agrees
     );
     equal(answer.body.code, code, answer.text);
   }
+  await give(1n);
   const made = await working(desk, desk.realm.admin.send("POST", REGISTER, wanted));
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);
   equal(made.body.contract_address, contract);

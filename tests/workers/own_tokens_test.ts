@@ -1,4 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
+import { createCurrency, NewCurrency } from "../../domain/currencies.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/anvil.ts";
@@ -267,7 +268,7 @@ Deno.test("a name that is taken while its token is looked at ends the registrati
     account: ramp.id,
     symbol: "TAKEN",
     contract_address: contract,
-    supply: "100",
+    supply: "0",
     decimal_places: 6,
   };
   const { admin } = stage.realm;
@@ -277,7 +278,8 @@ Deno.test("a name that is taken while its token is looked at ends the registrati
     if (rows.length > 0) break;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  await stage.realm.currency("5", "TAKEN_ETH");
+  const taken = { ...NewCurrency.parse({ name: "TAKEN_ETH" }), decimals: 6 };
+  await stage.realm.command((tx) => createCurrency(tx, admin.actor, taken), true);
   const before = await rowsOf(stage.realm, "select id from accounts order by id");
   const refused = await working(stage, answer);
   deepEqual([refused.status, refused.body.code], [409, "currency.taken"], refused.text);
