@@ -2,7 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { scriptOf } from "../../domain/addresses.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { verifyRound } from "../../workers/coins.ts";
-import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
+import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
+import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
@@ -34,28 +35,31 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "a deposit and what spends it, mined again in one block, leave no coin behind",
-  ignore,
-  async fn() {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.node.mine(12);
-    await desk.follow();
-    const base = await desk.node.rpc<number>("getblockcount");
-    await paidOnce(desk, "1");
-    await follow(desk, 1);
-    const height = await desk.node.rpc<number>("getblockcount");
-    await desk.node.reorganise(height - base);
-    await desk.node.mine();
-    await follow(desk, 4);
-    await coinsAgree(desk);
-    await desk.agree();
-    await desk.realm.admin.send("POST", `/v1/accounts/${desk.ramp}/unfreeze`);
-    const [row] = await desk.ended([await send(desk, "2")]);
-    equal(row.status, "DONE", JSON.stringify(row.error));
-    await coinsAgree(desk);
-  },
-});
+for (const play of PLAYS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
+  Deno.test({
+    name:
+      `a deposit and what spends it, mined again in one block, leave no coin behind: ${play.id}`,
+    ignore,
+    async fn() {
+      await using desk = await openCoinDesk(play);
+      await desk.node.mine(12);
+      await desk.follow();
+      const base = await desk.node.rpc<number>("getblockcount");
+      await paidOnce(desk, "1", play.id);
+      await follow(desk, 1);
+      const height = await desk.node.rpc<number>("getblockcount");
+      await desk.node.reorganise(height - base);
+      await desk.node.mine();
+      await follow(desk, 4);
+      await coinsAgree(desk, play.id);
+      await desk.agree();
+      await desk.realm.admin.send("POST", `/v1/accounts/${desk.ramp}/unfreeze`);
+      const [row] = await desk.ended([await send(desk, "2", {}, play.id)]);
+      equal(row.status, "DONE", JSON.stringify(row.error));
+      await coinsAgree(desk, play.id);
+    },
+  });
+}
 
 Deno.test({
   name: "a coin that the nodes no longer have is taken out of the holdings, with its spender",
@@ -108,17 +112,26 @@ Deno.test({
 });
 
 /** Brings in a deposit and pays out of it. */
-async function paidOnce(desk: CoinDesk, value: string): Promise<void> {
+async function paidOnce(
+  desk: CoinDesk,
+  value: string,
+  chain: CoinChainId = "LITECOIN",
+): Promise<void> {
   await desk.deposit(9n * COIN);
   await desk.until(async () => (await desk.account(desk.virtual)).balance.total !== "0");
   await desk.quote();
-  const [row] = await desk.ended([await send(desk, value)]);
+  const [row] = await desk.ended([await send(desk, value, {}, chain)]);
   equal(row.status, "DONE");
 }
 
-async function send(desk: CoinDesk, value: string, more = {}): Promise<string> {
+async function send(
+  desk: CoinDesk,
+  value: string,
+  more = {},
+  chain: CoinChainId = "LITECOIN",
+): Promise<string> {
   await desk.quote();
-  return await desk.withdraw((await newParty("LITECOIN")).address, value, more);
+  return await desk.withdraw((await newParty(chain)).address, value, more);
 }
 
 async function follow(desk: CoinDesk, rounds: number): Promise<void> {
@@ -148,7 +161,7 @@ async function coinsOf(desk: CoinDesk) {
 }
 
 /** Demands that the coins taken for unspent are those that the chain has. */
-async function coinsAgree(desk: CoinDesk): Promise<void> {
+async function coinsAgree(desk: CoinDesk, chain: CoinChainId = "LITECOIN"): Promise<void> {
   const known = await rowsOf<{ claim: string }>(
     desk.realm,
     "select hash || ':' || index as claim from coins " +
@@ -157,7 +170,7 @@ async function coinsAgree(desk: CoinDesk): Promise<void> {
   const there: string[] = [];
   const owned = await rowsOf<{ address: string }>(desk.realm, "select address from addresses");
   for (const { address } of owned) {
-    const script = (await scriptOf("LITECOIN", "regtest", address)).toHex();
+    const script = (await scriptOf(chain, "regtest", address)).toHex();
     there.push(...(await desk.node.coins(script)).map(({ hash, index }) => `${hash}:${index}`));
   }
   deepEqual(known.map(({ claim }) => claim), there.toSorted());
