@@ -4,14 +4,16 @@ import { selectOrder } from "../../db/orders.ts";
 import { newId } from "../../domain/ids.ts";
 import { settleSweep } from "../../domain/sweeps.ts";
 import { checkLedger } from "../../domain/checks.ts";
-import { forwardJob } from "../../workers/forwarder.ts";
+import { forwardJob, sweptJob } from "../../workers/forwarder.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { scanPlace } from "../../workers/scanner.ts";
+import { advanceOrder } from "../../workers/sender.ts";
 import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { type Rogue, startRogue } from "../support/rogue_node.ts";
+import { installToken } from "../support/tokens.ts";
 
 const ETHER = 10n ** 18n;
 
@@ -164,7 +166,14 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await scan();
   // Deep enough to be spent, by the node that the sender asks; the scanner has not looked again.
   await node.mine(3);
-  await desk.look();
+  const states = async () =>
+    (await rowsOf<{ state: string }>(realm, "select state from sweeps")).map((one) => one.state);
+  for (let round = 0; round < 10 && !(await states()).includes("done"); round++) {
+    await desk.look();
+    await node.mine();
+  }
+  const [early] = await rowsOf<{ ahead: string }>(realm, "select ahead::text from sweeps");
+  equal(Number(early.ahead), 2);
   const total = async () => (await desk.account(desk.virtual)).balance.total;
   await desk.until(async () => (await total()).startsWith("2.9"));
   const sweeps = await rowsOf<{ state: string; ahead: string }>(
@@ -177,25 +186,92 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
 });
 
 Deno.test("what a sweep's account received meanwhile is carried by it, or by the next", async () => {
-  await using stage = await rampStage();
-  const { anvil } = stage;
+  const made: Rogue[] = [];
+  await using stage = await rampStage({
+    through: (url) => {
+      made.push(startRogue(url));
+      return made[0].url;
+    },
+  });
+  const [rogue] = made;
+  await using _rogue = rogue;
+  const { anvil, realm } = stage;
   const ramp = await stage.ramp();
   const deposit = await stage.address(ramp.id);
   await anvil.pool({ to: deposit.address, value: ETHER });
-  await mineUntil(stage, async () => await sweepsIn(stage, "'new', 'planned', 'sent'") > 0);
+  let prices = 0;
+  rogue.trick = ({ method }) => {
+    const late = method === "eth_feeHistory" && ++prices > 1;
+    return late ? new Response("busy", { status: 503 }) : undefined;
+  };
+  for (let round = 0; round < 8 && await sweepsIn(stage, "'new'") === 0; round++) {
+    await stage.mine();
+  }
+  await anvil.pool({ to: deposit.address, value: ETHER });
+  await stage.mine(4);
+  deepEqual((await stage.deposits()).map((one) => one.status), ["CONFIRMED", "CONFIRMED"]);
+  equal(await sweepsIn(stage, "'new'"), 1, "it takes what it finds, also what came after it");
+  rogue.trick = () => undefined;
+  await mineUntil(stage, async () => await doneSweeps(stage) === 1);
+  const forwards = (await realm.admin.send("GET", "/v1/deposits/all?fields=forward.status")).body;
+  deepEqual(forwards.map((one: { forward: unknown }) => one.forward), [
+    { status: "DONE" },
+    { status: "DONE" },
+  ]);
   for (let i = 0; i < 3; i++) {
     await anvil.pool({ to: deposit.address, value: ETHER });
     await stage.mine();
   }
   await mineUntil(
     stage,
-    async () => (await stage.account(ramp.id)).balance.total.startsWith("3.9"),
+    async () => (await stage.account(ramp.id)).balance.total.startsWith("4.9"),
   );
   equal((await stage.account(deposit.id)).balance.total, "0");
   await stage.mine(2);
   deepEqual(await driftsOf(stage), [["ETH", "0"]]);
-  const unswept = "select id from deposits where sweep is null";
-  deepEqual(await rowsOf(stage.realm, unswept), []);
+});
+
+Deno.test("tokens that a sweep takes along before they are credited are credited, and go on", async () => {
+  await using stage = await rampStage({ testnet: false, env: { ETHEREUM_CONFIRMATIONS: "3" } });
+  const { anvil, realm } = stage;
+  const token = await installToken(anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  const deposit = await stage.address(ramp.id);
+  const bench = await benchOf(realm);
+  const now = () => ({ ...bench, actor: { ...bench.actor, at: Date.now() } });
+  const scan = () => scanPlace(now(), { chain: "ETHEREUM", network: "main" });
+  await anvil.pool({ to: deposit.address, value: ETHER });
+  await token.pay(deposit.address, 10_000_000n);
+  for (let round = 0; round < 4; round++) {
+    await anvil.mine();
+    await scan();
+  }
+  await forwardJob(now(), { account: deposit.id });
+  equal(await sweepsIn(stage, "'new'"), 1);
+  await token.pay(deposit.address, 5_000_000n);
+  await anvil.mine();
+  const done = () =>
+    rowsOf<{ id: string }>(realm, "select subject as id from orders where state = 'done'");
+  for (let round = 0; round < 10 && (await done()).length === 0; round++) {
+    const open = "select id as order, looks as look from orders where state in " +
+      "('new', 'planned', 'signed', 'sent', 'mined')";
+    for (const seen of await rowsOf<{ order: string; look: number }>(realm, open)) {
+      await advanceOrder(now(), seen);
+    }
+    await anvil.mine();
+  }
+  await sweptJob(now(), { sweep: (await done())[0].id });
+  equal((await stage.account(ramp.id)).balance.total, "10", "the rest is not credited yet");
+  for (let round = 0; round < 4; round++) {
+    await anvil.mine();
+    await scan();
+  }
+  await forwardJob(now(), { account: deposit.id });
+  bench.chains.close();
+  await stage.mine(2);
+  const { total, assets } = (await stage.account(ramp.id)).balance;
+  deepEqual([total, assets], ["15", "15"]);
+  deepEqual(await driftsOf(stage), [["USDC", "0"]]);
 });
 
 /** Books the end of a sweep that says it sent so much, for such a fee. */
