@@ -31,7 +31,9 @@ import { viewUser } from "./users.ts";
 /** What can be changed of an account. */
 export const AccountChange = z.strictObject({
   data: FreeForm.optional(),
-  default: Flag.optional(),
+  default: Flag.optional().meta({
+    description: "Moved by the holder's own user, or by roles manage and admin with scope realm.",
+  }),
   ramp: Id.nullable().optional(),
 }).meta({ id: "AccountChange" });
 

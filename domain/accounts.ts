@@ -32,7 +32,7 @@ export const NewAccount = z.strictObject({
   currency: AccountingCurrency.optional().meta({
     description: "For ramp accounts; a virtual account takes its holder's.",
   }),
-  default: Flag.default(false),
+  default: Flag.default(false).meta({ description: "Only a virtual account can be the default." }),
   data: FreeForm.default({}),
   holder: Id.optional(),
   owner: Id.optional(),

@@ -86,6 +86,8 @@ export const accountRoutes: readonly AnyRoute[] = [
     errors: [
       "account.not_found",
       "permission.owner",
+      "permission.role",
+      "permission.scope",
       "ramp.not_found",
       "account.asset_mismatch",
       "account.no_ramp",
