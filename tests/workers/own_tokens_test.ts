@@ -167,30 +167,21 @@ Deno.test("a virtual account of such a token has addresses: what comes there is 
   deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
 });
 
-Deno.test("what waits at such an address is not withdrawn, destroyed, or issued to", async () => {
+Deno.test("what waits at such an address is not withdrawn, and not destroyed", async () => {
   await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
+  const gold = await deployed(stage, await stage.ramp());
   await paidOut(stage, gold, "40");
   const { send } = stage.realm.admin;
-  const made = await send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
+  const { body } = await send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
   await stage.realm.drain();
-  const deposit = await stage.address(made.body.id);
-  await pay(stage.anvil, gold.contract, deposit.address, 15n * GOLD);
-  const balance = async () => (await stage.account(deposit.id)).balance;
-  await mineUntil(stage, async () => (await balance()).total === "15");
-  equal((await balance()).available, "0");
-  const source = { account: deposit.id };
-  const out = { source, destination: { address: rich().address }, value: "1" };
+  const { id, address } = await stage.address(body.id);
+  await pay(stage.anvil, gold.contract, address, 15n * GOLD);
+  await mineUntil(stage, async () => (await stage.account(id)).balance.total === "15");
+  const out = { source: { account: id }, destination: { address: rich().address }, value: "1" };
   equal((await send("POST", "/v1/withdrawals", out)).body.code, "balance.insufficient");
-  const change = async (what: string) =>
-    (await send("POST", `/v1/currencies/${gold.currency}/${what}`, { ...source, amount: "1" })).body
-      .code;
-  equal(await change("destroy"), "balance.insufficient");
-  await send("POST", `/v1/currencies/${gold.currency}/destroy`, { amount: "5" });
-  equal(await change("issue"), "request.invalid");
-  equal((await balance()).total, "15");
-  await mineUntil(stage, async () => (await stage.realm.balance(made.body.id)).total === "15");
+  const path = `/v1/currencies/${gold.currency}/destroy`;
+  const gone = await send("POST", path, { account: id, amount: "1" });
+  equal(gone.body.code, "balance.insufficient");
 });
 
 Deno.test("a deposit application takes such a token, and the fees bear what it keeps on the way", async () => {
