@@ -167,23 +167,6 @@ Deno.test("a virtual account of such a token has addresses: what comes there is 
   deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
 });
 
-Deno.test("what waits at such an address is not withdrawn, and not destroyed", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const gold = await deployed(stage, await stage.ramp());
-  await paidOut(stage, gold, "40");
-  const { send } = stage.realm.admin;
-  const { body } = await send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
-  await stage.realm.drain();
-  const { id, address } = await stage.address(body.id);
-  await pay(stage.anvil, gold.contract, address, 15n * GOLD);
-  await mineUntil(stage, async () => (await stage.account(id)).balance.total === "15");
-  const out = { source: { account: id }, destination: { address: rich().address }, value: "1" };
-  equal((await send("POST", "/v1/withdrawals", out)).body.code, "balance.insufficient");
-  const path = `/v1/currencies/${gold.currency}/destroy`;
-  const gone = await send("POST", path, { account: id, amount: "1" });
-  equal(gone.body.code, "balance.insufficient");
-});
-
 Deno.test("a deposit application takes such a token, and the fees bear what it keeps on the way", async () => {
   await using stage = await rampStage({ testnet: false });
   const { anvil, realm } = stage;
