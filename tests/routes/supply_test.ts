@@ -77,7 +77,7 @@ Deno.test("what came from the chain is not destroyed beyond what was issued", as
   await using realm = await testRealm();
   const gold = await backed(realm);
   const { send } = realm.admin;
-  await credit(realm, gold.account, "500");
+  await credit(realm, gold.account, "1500");
   const beyond = { amount: "1000.5" };
   const path = `/v1/currencies/${gold.id}`;
   deepEqual(told(await send("POST", `${path}/destroy`, beyond)), [409, "balance.insufficient"]);
