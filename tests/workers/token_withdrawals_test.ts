@@ -1,9 +1,9 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { refreshFees } from "../../workers/fees.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
-import type { Answer } from "../support/realm.ts";
+import { type Answer, rowsOf } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/tokens.ts";
 
 const ETHER = 10n ** 18n;
@@ -143,3 +143,58 @@ async function drift(till: Till): Promise<[string, boolean]> {
   const [row] = (await realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
   return [row.drift, row.solvent];
 }
+
+Deno.test("rates older than an hour convert no fee: then what the realm has set counts", async () => {
+  await using till = await openTill();
+  const { realm } = till.stage;
+  for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {
+    await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
+  }
+  const rated = await till.withdraw("1");
+  equal(rated.status, 201, rated.text);
+  notEqual(rated.body.fee.value, 0);
+  await realm.command((tx) =>
+    tx`update rates set updated_at = now() - interval '61 minutes' where base = 'ETH'`
+  );
+  const free = await till.withdraw("1");
+  equal(free.body.fee.value, 0);
+  const path = `/v1/realms/${realm.id}`;
+  const withdrawals = { USDC: { least: "5", fee: "0.75" } };
+  equal((await realm.admin.send("PATCH", path, { withdrawals })).status, 200);
+  const small = await till.withdraw("4.99");
+  deepEqual([small.status, small.body.code], [409, "withdrawal.below_fee"]);
+  const fixed = await till.withdraw("5");
+  deepEqual([fixed.status, fixed.body.fee.value, fixed.body.fee.gas.asset], [201, 0.75, "ETH"]);
+  for (const { body: { id } } of [rated, free, fixed]) equal((await till.ended(id)).status, "DONE");
+  deepEqual(await drift(till), ["0", true]);
+  const wrong = [
+    { NOSUCH: { fee: "1" } },
+    { USDC: { fee: "0.0000001" } },
+    { USDC: { fee: "-1" } },
+    { USDC: { other: "1" } },
+  ];
+  for (const withdrawals of wrong) {
+    const refused = await realm.admin.send("PATCH", path, { withdrawals });
+    deepEqual([refused.status, refused.body.code], [400, "request.invalid"]);
+  }
+});
+
+Deno.test("a token that fails in the block costs its sender the gas, at the ratio of its charge", async () => {
+  await using till = await openTill();
+  const { anvil, realm } = till.stage;
+  for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {
+    await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
+  }
+  const refuser = await anvil.rpc("eth_getCode", await anvil.deploy("Refuser"), "latest");
+  const made = await till.withdraw("30");
+  await realm.drain(); // sent, and not mined yet
+  await anvil.rpc("anvil_setCode", till.token.contract, refuser);
+  const failed = await till.ended(made.body.id);
+  match(failed.error.detail, /moved nothing/);
+  const [{ fees }] = await rowsOf<{ fees: string }>(
+    realm,
+    "select trim_scale(total)::text as fees from accounts where system = 'fees' and asset = 'USDC'",
+  );
+  ok(Number(fees) > 0 && Number(fees) < made.body.fee.value, fees);
+  deepEqual(await drift(till), ["0", true]);
+});
