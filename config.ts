@@ -26,6 +26,8 @@ export interface NetworkConfig {
   rpcUrls: readonly string[];
   /** Depth at which a deposit counts; null for the chain's own default. */
   confirmations: number | null;
+  /** Nodes that must agree before value is credited or given back. */
+  quorum: number;
 }
 
 /** The nodes of a chain. */
@@ -112,6 +114,8 @@ const SUFFIXES = [
   "TESTNET_RPC_URL",
   "CONFIRMATIONS",
   "TESTNET_CONFIRMATIONS",
+  "QUORUM",
+  "TESTNET_QUORUM",
   "TESTNET_NETWORK",
   "TIMEOUT_MS",
 ];
@@ -119,7 +123,7 @@ const CHAIN_VARIABLES = new Set(
   CHAIN_NAMES.flatMap((chain) => SUFFIXES.map((suffix) => `${chain}_${suffix}`)),
 );
 const LOOKS_LIKE_CHAIN = new RegExp(
-  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|TESTNET_NETWORK|TIMEOUT_MS)$`,
+  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|QUORUM|TESTNET_NETWORK|TIMEOUT_MS)$`,
 );
 
 /**
@@ -248,10 +252,12 @@ function readChains(
   }
   const network = (prefix: string): NetworkConfig => {
     const given = read.text(`${prefix}_CONFIRMATIONS`);
+    const rpcUrls = (read.text(`${prefix}_RPC_URL`) ?? "").split(",").map((url) => url.trim())
+      .filter((url) => url !== "" && checkRpcUrl(read, `${prefix}_RPC_URL`, url));
     return {
-      rpcUrls: (read.text(`${prefix}_RPC_URL`) ?? "").split(",").map((url) => url.trim())
-        .filter((url) => url !== "" && checkRpcUrl(read, `${prefix}_RPC_URL`, url)),
+      rpcUrls,
       confirmations: given === null ? null : read.whole(`${prefix}_CONFIRMATIONS`, 0, 100_000, 0),
+      quorum: quorumOf(read, prefix, rpcUrls),
     };
   };
   return Object.fromEntries(CHAIN_NAMES.map((chain) => [chain, {
@@ -272,6 +278,19 @@ function checkRpcUrl(read: Reader, name: string, url: string): boolean {
   if (URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)) return true;
   read.faults.push(`${name} holds an address that does not start with http:// or https://`);
   return false;
+}
+
+/** One node is never two witnesses, so none may be named twice. */
+function quorumOf(read: Reader, prefix: string, urls: readonly string[]): number {
+  if (new Set(urls.map((url) => new URL(url).href)).size < urls.length) {
+    read.faults.push(`${prefix}_RPC_URL names a node twice`);
+  }
+  const name = `${prefix}_QUORUM`;
+  const quorum = read.whole(name, 1, 100, urls.length > 1 ? 2 : 1);
+  if (read.text(name) !== null && quorum > urls.length) {
+    read.faults.push(`${name} is ${quorum}, and ${prefix}_RPC_URL names ${urls.length} node(s)`);
+  }
+  return quorum;
 }
 
 /** What may be set of an asset, and what it must look like. */

@@ -17,6 +17,8 @@ export interface CursorRow extends PlaceKey {
   swept_height: number;
   halted: Record<string, unknown> | null;
   error: string | null;
+  /** What an operator should look at although the place is followed. */
+  warning: string | null;
   scanned_at: number;
 }
 
@@ -31,7 +33,7 @@ export interface BlockRow {
 export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow | null> {
   const [row] = await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      swept_height::float8 as swept_height, halted, error, scanned_at
+      swept_height::float8 as swept_height, halted, error, warning, scanned_at
     from chain_cursors where chain = ${place.chain} and network = ${place.network}`;
   return row ?? null;
 }
@@ -40,7 +42,7 @@ export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow |
 export async function selectCursors(db: Db): Promise<CursorRow[]> {
   return await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      swept_height::float8 as swept_height, halted, error, scanned_at
+      swept_height::float8 as swept_height, halted, error, warning, scanned_at
     from chain_cursors order by chain, network`;
 }
 
@@ -81,6 +83,18 @@ export async function updateSight(
       scanned_at = case when ${sight.error}::text is null then ${sight.at}::timestamptz
         else scanned_at end
     where chain = ${place.chain} and network = ${place.network}`;
+}
+
+/** Notes what an operator should look at although the place is followed. */
+export async function updateWarning(
+  db: Db,
+  place: PlaceKey,
+  warning: string | null,
+): Promise<void> {
+  await db`
+    update chain_cursors set warning = ${warning}
+    where chain = ${place.chain} and network = ${place.network}
+      and warning is distinct from ${warning}`;
 }
 
 /** Notes that balances were compared. */

@@ -130,10 +130,10 @@ export async function holdDeposits(
         limit 1) as error
       from deposits d
       where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
-        and (d.error is null or d.error->>'code' = ${code})
     )
     update deposits d set error = j.error, updated_at = now() from judged j
-    where d.id = j.id and d.error is distinct from j.error`;
+    where d.id = j.id and d.error is distinct from j.error
+      and (j.error is not null or d.error->>'code' = ${code})`;
 }
 
 /** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
@@ -217,15 +217,17 @@ export async function upsertDeposits(
         account uuid, address text, asset text, contract text, amount numeric, sender text,
         block bigint, block_hash text, matures_at bigint, address_data jsonb, owner uuid)
     ), known as (
-      select d.hash, d.index, d.status from deposits d join given g using (hash, index)
+      select d.hash, d.index, d.address, d.status from deposits d join given g using (hash, index)
       where d.chain = ${place.chain} and d.network = ${place.network}
+        and (d.index <> -2 or d.address = g.address)
     ), written as (
       insert into deposits (id, chain, network, hash, index, account, address, asset, contract,
         amount, sender, block, block_hash, matures_at, address_data, owner, created_at)
       select id, ${place.chain}, ${place.network}, hash, index, account, address, asset, contract,
         amount, sender, block, block_hash, matures_at, address_data, owner, ${at}
       from given
-      on conflict (chain, network, hash, index) do update
+      on conflict (chain, network, hash, index, (case when index = -2 then address else '' end))
+        do update
         set block = excluded.block, block_hash = excluded.block_hash,
           matures_at = excluded.matures_at, updated_at = ${at},
           error = case when deposits.status = 'CONFIRMED' then deposits.error end,
@@ -237,7 +239,7 @@ export async function upsertDeposits(
     )
     select ${columns(tx)} from written w
     where not exists (select 1 from known k where k.hash = w.hash and k.index = w.index
-      and k.status <> 'ORPHANED')
+      and (k.index <> -2 or k.address = w.address) and k.status <> 'ORPHANED')
     order by id`;
 }
 
@@ -372,15 +374,69 @@ export async function detachAbove(tx: Tx, place: PlaceKey, height: number): Prom
     returning ${columns(tx)}`;
 }
 
-/** Adds up what arrived at addresses in each block of a range, in whole units. */
+/**
+ * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
+ * rarely.
+ */
+export async function deferDeposits(
+  tx: Tx,
+  deferred: readonly { id: string; error: unknown }[],
+): Promise<void> {
+  await tx`
+    update deposits d set error = g.error, updated_at = now(), tries = tries + 1,
+      retry_at = now() + interval '5 seconds' * (2 ^ least(tries, 7) - 1)
+    from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb)
+    where d.id = g.id and d.status = 'PENDING'`;
+}
+
+/** Counts the deposits that nodes do not bear out so far. */
+export async function countUnconfirmed(db: Db, place: PlaceKey, code: string): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and error->>'code' = ${code}`;
+  return row.count;
+}
+
+/** What is said to have come to an address of ours in the chain's own coin, in whole units. */
+export interface ClaimedRow {
+  id: string;
+  /** In the block of the deposit. */
+  in_block: string;
+  /** So far; null for deposits that do not come out of calls. */
+  ever: string | null;
+}
+
+/** Adds up what all deposits claim of the balances that some deposits of coins changed. */
+export async function selectClaimed(
+  db: Db,
+  place: PlaceKey,
+  ids: readonly string[],
+): Promise<ClaimedRow[]> {
+  return await db<ClaimedRow[]>`
+    select d.id,
+      (select sum(o.amount) from deposits o where o.chain = d.chain and o.network = d.network
+        and o.block = d.block and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') as in_block,
+      case when d.index = -2 then (select sum(o.amount) from deposits o
+        where o.account = d.account and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') end as ever
+    from deposits d
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+    where d.id = any (${`{${ids.join(",")}}`}::text::uuid[]) and d.contract is null
+      and d.chain = ${place.chain} and d.network = ${place.network}`;
+}
+
+/** Adds up what arrived at an address in a range of blocks, in whole units. */
 export async function sumArrived(
   db: Db,
   place: PlaceKey,
-  of: { address: string; from: number; to: number },
+  of: { address: string; contract: string | null; from: number; to: number },
 ): Promise<string> {
   const [row] = await db<{ sum: string }[]>`
-    select coalesce(sum(amount), 0) as sum from deposits
+    select coalesce(sum(coalesce(credited, amount)), 0) as sum from deposits
     where chain = ${place.chain} and network = ${place.network} and address = ${of.address}
-      and contract is null and block between ${of.from} and ${of.to}`;
+      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'
+      and block between ${of.from} and ${of.to}`;
   return row.sum;
 }

@@ -2,14 +2,33 @@
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
 
-/** An address, ours or watched, whose balances are to be read, with its coin balance before. */
+/** An address, ours or watched, whose balances are to be read. */
 export interface HoldingTarget {
   address: string;
   asset: string;
-  /** Coin balance as last seen; null if never. */
-  amount: string | null;
-  /** Height of that sight. */
-  height: number | null;
+}
+
+/** A balance as last seen, in base units. */
+export interface HoldingRow {
+  address: string;
+  /** '' is the chain's own coin. */
+  contract: string;
+  amount: string;
+  height: number;
+  /** Transactions that the address had sent by then. */
+  nonce: number | null;
+}
+
+/** A balance that rose by more than the transfers that were found explain; base units. */
+export interface GainRow {
+  address: string;
+  contract: string;
+  above: number;
+  height: number;
+  gained: string;
+  searched: number;
+  found: string;
+  tries: number;
 }
 
 /**
@@ -32,8 +51,7 @@ export async function selectHoldingTargets(
         and e.currency = ${of.native} and not exists (select 1 from addresses o
           where o.chain = e.chain and o.network = e.network and o.address = e.address)
     ), mine as (
-      select n.account, n.address, n.asset, n.derivation_key, h.amount::text as amount,
-        h.height::float8 as height
+      select n.account, n.address, n.asset, n.derivation_key, h.height
       from named n left join holdings h on h.chain = ${place.chain}
         and h.network = ${place.network} and h.address = n.address and h.contract = ''
     ), hot as (
@@ -46,22 +64,36 @@ export async function selectHoldingTargets(
     ), stale as (
       select address from mine order by height nulls first, address limit ${of.stale}
     )
-    select address, asset, amount, height from mine
+    select address, asset from mine
     where address in (select address from hot union select address from stale) order by address`;
 }
 
-/** Begins the coin balance of a new address with nothing, at the height scanned so far. */
+/** Begins the balances of a new address with nothing, at the height scanned so far. */
 export async function insertEmptyHolding(
   tx: Tx,
   place: PlaceKey,
-  address: string,
+  of: { address: string; contract: string | null },
   at: number,
 ): Promise<void> {
   await tx`
-    insert into holdings (chain, network, address, contract, amount, height, seen_at)
-    select chain, network, ${address}, '', 0, height, ${at} from chain_cursors
+    insert into holdings (chain, network, address, contract, amount, height, nonce, seen_at)
+    select chain, network, ${of.address}, c.contract, 0, height, 0, ${at}
+    from chain_cursors, (select '' union select coalesce(${of.contract}, '')) c(contract)
     where chain = ${place.chain} and network = ${place.network}
     on conflict do nothing`;
+}
+
+/** Reads the balances of addresses as last seen. */
+export async function selectHoldings(
+  db: Db,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<HoldingRow[]> {
+  return await db<HoldingRow[]>`
+    select address, contract, amount::text as amount, height::float8 as height,
+      nonce::float8 as nonce
+    from holdings where chain = ${place.chain} and network = ${place.network}
+      and address in (select jsonb_array_elements_text(${db.json([...addresses])}))`;
 }
 
 /** Keeps balances as seen; an older sight never replaces a newer one. */
@@ -69,15 +101,69 @@ export async function upsertHoldings(
   tx: Tx,
   place: PlaceKey,
   seen: { height: number; at: number },
-  holdings: readonly { address: string; contract: string; amount: string }[],
+  holdings: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
   await tx`
-    insert into holdings (chain, network, address, contract, amount, height, seen_at)
+    insert into holdings (chain, network, address, contract, amount, height, nonce, seen_at)
     select ${place.chain}, ${place.network}, h.address, h.contract, h.amount, ${seen.height},
-      ${seen.at}
+      h.nonce, ${seen.at}
     from jsonb_to_recordset(${tx.json(holdings as never)})
-      h(address text, contract text, amount numeric)
+      h(address text, contract text, amount numeric, nonce bigint)
     on conflict (chain, network, address, contract) do update
-      set amount = excluded.amount, height = excluded.height, seen_at = excluded.seen_at
+      set amount = excluded.amount, height = excluded.height, nonce = excluded.nonce,
+        seen_at = excluded.seen_at
       where holdings.height <= excluded.height`;
+}
+
+/** Records a gain that nothing explains so far, or how the last search for it went. */
+export async function upsertGain(
+  tx: Tx,
+  place: PlaceKey,
+  gain: Omit<GainRow, "tries"> & { error: string; at: number },
+): Promise<void> {
+  await tx`
+    insert into unexplained_gains (chain, network, address, contract, above, height, gained,
+      searched, found, error, retry_at, created_at)
+    values (${place.chain}, ${place.network}, ${gain.address}, ${gain.contract}, ${gain.above},
+      ${gain.height}, ${gain.gained}, ${gain.searched}, ${gain.found}, ${gain.error}, now(),
+      ${gain.at})
+    on conflict (chain, network, address, contract, height) do update
+      set gained = excluded.gained, above = excluded.above, searched = excluded.searched,
+        found = excluded.found, error = excluded.error, tries = unexplained_gains.tries + 1,
+        retry_at = now() + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1)`;
+}
+
+/** Reads gains whose turn it is to be searched again. */
+export async function selectGains(db: Db, place: PlaceKey, limit: number): Promise<GainRow[]> {
+  return await db<GainRow[]>`
+    select address, contract, above::float8 as above, height::float8 as height,
+      gained::text as gained, searched::float8 as searched, found::text as found, tries
+    from unexplained_gains
+    where chain = ${place.chain} and network = ${place.network} and retry_at <= now()
+    order by retry_at limit ${limit}`;
+}
+
+/** Takes away a gain that was explained. */
+export async function deleteGain(
+  tx: Tx,
+  place: PlaceKey,
+  gain: Pick<GainRow, "address" | "contract" | "height">,
+): Promise<void> {
+  await tx`
+    delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
+      and address = ${gain.address} and contract = ${gain.contract} and height = ${gain.height}`;
+}
+
+/** Takes away the gains of blocks above a height, which a reorganisation took away. */
+export async function deleteGainsAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
+  await tx`
+    delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
+      and height > ${height}`;
+}
+
+/** Counts the gains of each place that nothing explains. */
+export async function countGains(db: Db): Promise<(PlaceKey & { count: number })[]> {
+  return await db<(PlaceKey & { count: number })[]>`
+    select chain, network, count(*)::integer as count from unexplained_gains
+    group by chain, network`;
 }

@@ -39,7 +39,8 @@ export async function upsertStrays(
     from jsonb_to_recordset(${tx.json(seen as never)}) g(id uuid, hash text, index integer,
       account uuid, address text, asset text, contract text, units numeric, sender text,
       block bigint)
-    on conflict (chain, network, hash, index) do update
+    on conflict (chain, network, hash, index, (case when index = -2 then address else '' end))
+      do update
       set block = excluded.block, asset = excluded.asset`;
 }
 
@@ -58,13 +59,13 @@ export async function deleteStraysAbove(
 export async function deleteFoundStrays(
   tx: Tx,
   place: PlaceKey,
-  found: readonly { hash: string; index: number }[],
+  found: readonly { hash: string; index: number; address: string }[],
 ): Promise<void> {
   await tx`
     delete from strays s using jsonb_to_recordset(${tx.json(found as never)})
-      g(hash text, index integer)
+      g(hash text, index integer, address text)
     where s.chain = ${place.chain} and s.network = ${place.network} and s.hash = g.hash
-      and s.index = g.index`;
+      and s.index = g.index and s.address = g.address`;
 }
 
 /** Takes away strays at a ramp's address that a token's registration has counted in. */

@@ -19,6 +19,7 @@ export interface ChainPlace {
 export interface NetworkSettings {
   readonly rpcUrls: readonly string[];
   readonly confirmations: number | null;
+  readonly quorum: number;
 }
 
 /** The settings of all chains, as the configuration has them. */

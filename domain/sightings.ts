@@ -83,7 +83,7 @@ async function recordArrivals(
   const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
   if (strays.length > 0) await upsertStrays(tx, place, strays, at);
   if (deposits.length === 0) return;
-  await deleteFoundStrays(tx, place, deposits.map(({ hash, index }) => ({ hash, index })));
+  await deleteFoundStrays(tx, place, deposits.map(({ hash, index, address }) => ({ hash, index, address })));
   for (const row of await upsertDeposits(tx, place, deposits, at)) {
     await tellDeposit(tx, actor, "deposit.pending", row);
   }

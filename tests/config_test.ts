@@ -89,9 +89,36 @@ Deno.test("readConfig() reads chains with fallbacks, depths and networks", () =>
   deepEqual(BITCOIN.main, {
     rpcUrls: ["http://one.example", "https://two.example"],
     confirmations: 3,
+    quorum: 2,
   });
   equal(BITCOIN.testnetNetwork, "regtest");
-  deepEqual(BITCOIN_CASH.testnet, { rpcUrls: ["http://three.example"], confirmations: 0 });
+  deepEqual(BITCOIN_CASH.testnet, {
+    rpcUrls: ["http://three.example"],
+    confirmations: 0,
+    quorum: 1,
+  });
+});
+
+Deno.test("readConfig() refuses more witnesses than there are nodes, and a node named twice", () => {
+  const three = "http://one.example,http://two.example,http://three.example";
+  const { ETHEREUM } = readConfig({ ETHEREUM_RPC_URL: three, ETHEREUM_QUORUM: "3" }, false).chains;
+  equal(ETHEREUM.main.quorum, 3);
+  deepEqual(
+    faultsOf({
+      ETHEREUM_RPC_URL: "http://one.example,http://two.example",
+      ETHEREUM_QUORUM: "3",
+      ETHEREUM_TESTNET_QUORUM: "1",
+      BITCOIN_RPC_URL: "http://one.example,http://one.example/",
+      CELO_RPC_URL: "http://one.example",
+      CELO_QUORUM: "0",
+    }),
+    [
+      "BITCOIN_RPC_URL names a node twice",
+      "ETHEREUM_QUORUM is 3, and ETHEREUM_RPC_URL names 2 node(s)",
+      "ETHEREUM_TESTNET_QUORUM is 1, and ETHEREUM_TESTNET_RPC_URL names 0 node(s)",
+      'CELO_QUORUM is "0"; a whole number from 1 to 100 is expected',
+    ],
+  );
 });
 
 Deno.test("readConfig() requires keys with a database of one's own, but no master key to serve", () => {

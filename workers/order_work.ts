@@ -186,6 +186,7 @@ export function signedOf(candidate: CandidateRow): Signed {
     raw: candidate.raw!,
     claims: candidate.claims,
     expires: candidate.expires as Signed["expires"],
+    body: readPlan(candidate.plan).body,
     ...(candidate.fee === null ? {} : { fee: BigInt(candidate.fee) }),
   };
 }

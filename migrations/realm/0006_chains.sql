@@ -150,12 +150,14 @@ create table chain_cursors (
   swept_height bigint not null default -1,
   halted jsonb,
   error text,
+  warning text,
   scanned_at timestamptz not null,
   created_at timestamptz not null,
   primary key (chain, network)
 ) with (fillfactor = 50);
 comment on column chain_cursors.height is 'The last block whose transfers are all recorded.';
 comment on column chain_cursors.head is 'The newest block the node has shown; deposits are counted against it.';
+comment on column chain_cursors.warning is 'What an operator should look at although the chain is followed: nodes that contradict each other, deposits that too few confirm.';
 comment on column chain_cursors.swept_height is 'The height of the last comparison of balances.';
 comment on column chain_cursors.halted is 'Why nothing is credited here until an operator looks: a reorganisation beyond the depth.';
 
@@ -209,7 +211,6 @@ create table deposits (
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint deposits_held check (held is null or status <> 'CONFIRMED'),
-  constraint deposits_source unique (chain, network, hash, index),
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
   constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
 );
@@ -228,6 +229,8 @@ create trigger deposits_linked before insert or update of account, address on de
 create trigger deposits_linked_booked before update of status on deposits
   for each row when (new.status = 'CONFIRMED' and old.status <> 'CONFIRMED')
   execute function refuse_linked_deposit();
+create unique index deposits_source on deposits (chain, network, hash, index,
+  (case when index = -2 then address else '' end));
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
 create index deposits_waiting on deposits (account) where status = 'PENDING';
@@ -235,7 +238,7 @@ create index deposits_open on deposits (chain, network, block) where status = 'P
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
-comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 downwards internal calls.';
+comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 what calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it; error says why.';
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
@@ -254,9 +257,10 @@ create table strays (
   units numeric(78, 0) not null check (units > 0),
   sender text,
   block bigint not null,
-  created_at timestamptz not null,
-  constraint strays_source unique (chain, network, hash, index)
+  created_at timestamptz not null
 );
+create unique index strays_source on strays (chain, network, hash, index,
+  (case when index = -2 then address else '' end));
 create index strays_block on strays (chain, network, block);
 comment on column strays.asset is 'What is known to be of this contract; null for a token of strangers.';
 comment on column strays.units is 'Base units, as the chain''s log or value says.';
@@ -304,9 +308,33 @@ create table holdings (
   contract text not null default '',
   amount numeric(78, 0) not null check (amount >= 0),
   height bigint not null,
+  nonce bigint,
   seen_at timestamptz not null,
   primary key (chain, network, address, contract)
 ) with (fillfactor = 80);
+comment on column holdings.nonce is 'Transactions that the address had sent by then; null where that was not asked.';
+
+-- Balances that rose by more than the transfers that were found explain, until they are explained.
+create table unexplained_gains (
+  chain text not null,
+  network text not null,
+  address text not null,
+  contract text not null default '',
+  above bigint not null,
+  height bigint not null,
+  gained numeric(78, 0) not null check (gained > 0),
+  searched bigint not null,
+  found numeric(78, 0) not null default 0 check (found >= 0),
+  tries integer not null default 0 check (tries >= 0),
+  error text,
+  retry_at timestamptz not null,
+  created_at timestamptz not null,
+  primary key (chain, network, address, contract, height),
+  constraint unexplained_gains_range check (above <= searched and searched < height)
+);
+create index unexplained_gains_due on unexplained_gains (chain, network, retry_at);
+comment on column unexplained_gains.above is 'The gain came in blocks above this one, up to height.';
+comment on column unexplained_gains.searched is 'Where old balances are gone: the blocks up to here were searched one by one, and found is their sum.';
 
 -- What a payment costs, as workers last saw it, in base units of fee_contract.
 create table fee_quotes (

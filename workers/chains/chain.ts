@@ -33,6 +33,7 @@ import type {
   Block,
   Checked,
   Contract,
+  Evidence,
   Head,
   Holding,
   Nonces,
@@ -69,7 +70,7 @@ export interface Chain {
   /** What its nodes say of single coins; null on chains that have none. */
   readonly coins: CoinWitness | null;
 
-  /** Reads the newest block. */
+  /** Reads the newest block that as many nodes as the quorum have reached. */
   head(): Promise<Head>;
   /** Reads the block at a height; null if there is none there (above the head, or an empty slot). */
   block(height: number): Promise<Block | null>;
@@ -78,14 +79,31 @@ export interface Chain {
    * A block that the node should have and has not is `unavailable`: a lagging node, no fork.
    */
   scan(from: number, to: number, watch: Watch): AsyncIterable<Scanned>;
-  /** Reads one transaction or block as deep as the node permits, calls inside contracts included. */
-  search(where: { hash: string } | { height: number }, watch: Watch): Promise<Transfer[]>;
+  /**
+   * Reads one transaction or block as deep as the node permits, calls inside contracts included.
+   * With `enough`, calls are left out where the rest explains so many base units of the coin.
+   */
+  search(
+    where: { hash: string } | { height: number },
+    watch: Watch,
+    enough?: bigint,
+  ): Promise<Transfer[]>;
   /** Reads what waits to be mined; empty where the chain or its node does not show it. */
   mempool(watch: Watch): Promise<Transfer[]>;
-  /** Reads a transfer again before it is credited; null if the chain no longer has it. */
-  recheck(transfer: Transfer): Promise<Checked | null>;
+  /**
+   * Reads a transfer again before it is credited, from as many nodes as the quorum demands; null if
+   * they agree that the chain does not have it.
+   * @throws {ChainError} `unavailable` while too few agree, `refused` if balances contradict it
+   */
+  recheck(transfer: Transfer, evidence?: Evidence): Promise<Checked | null>;
   /** Reads balances at a height, or at the head. */
   balances(holdings: readonly Holding[], height: number | null): Promise<Balances>;
+  /** Adds up what left an address by its own transactions in the blocks above `from` up to `to`. */
+  spent(holding: Holding, from: number, to: number): Promise<bigint>;
+  /** The same chain through its nodes in another order, to compare what they say. */
+  through(turn: number): Pick<Chain, "balances" | "search" | "spent">;
+  /** Takes the reports of nodes that contradicted each other since the last call. */
+  reports(): string[];
   /** Prices a typical payment of a coin or token at each speed, without knowing the parties. */
   quote(contract: Contract): Promise<Record<Speed, Fee>>;
   /** Counts the transactions of an address; null on chains without nonces. */

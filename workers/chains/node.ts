@@ -1,9 +1,11 @@
 /**
- * The nodes of one chain, asked in order: the first that answers properly counts, one that failed is
- * asked last for a while, and none is believed before it has shown that it is of the right network.
+ * The nodes of one chain. Work is done by the first that answers properly, one that failed is asked
+ * last for a while, and none is believed before it has shown that it is of the right network. Facts
+ * that move money are asked of all of them.
  * @module
  */
 import { ChainError } from "./chain.ts";
+import { campOf, campsOf, hearAll, type Hearing, unconfirmed } from "./quorum.ts";
 import { type Call, type Endpoint, endpointOf, exchange, RpcError, type RpcLimits } from "./rpc.ts";
 
 /** How to reach the nodes of a chain. */
@@ -14,11 +16,16 @@ export interface NodeSettings {
   readonly limits?: Partial<RpcLimits>;
   /** Milliseconds that a failed node is asked last, and by one at a time. */
   readonly restMs?: number;
+  /** Nodes that must agree before value moves; 1 with one node, else 2, unless given. */
+  readonly quorum?: number;
   /** Throws {@link ChainError} `wrong_chain` unless the node is of the expected network. */
   identify(peer: Peer): Promise<void>;
   /** Tells an error about the node ("rate limit", "header not found") from one about the question. */
   blamesNode?(error: RpcError): boolean;
 }
+
+/** What an operator may set of a chain's nodes. */
+export type NodeOptions = Pick<NodeSettings, "limits" | "quorum">;
 
 /** One node. */
 export interface Peer {
@@ -45,6 +52,31 @@ export interface Nodes {
    * @throws {ChainError} `unavailable`, `wrong_chain`, and whatever the work itself throws
    */
   ask<T>(work: (peer: Peer) => Promise<T>): Promise<T>;
+  /** How many nodes must agree. */
+  readonly quorum: number;
+  /**
+   * Does a piece of work with all nodes at once and gives the answer that as many of them agree on
+   * as the quorum demands. Whoever contradicts them is reported and asked last for a while.
+   *
+   * @param keyOf the same text for answers that say the same
+   * @param what for the message when too few agree
+   * @param quiet tells nobody when too few agree: nodes may stand on different branches for a moment
+   * @throws {ChainError} `unavailable` if too few agree, and `refused` if all say so
+   */
+  agree<T>(
+    work: (peer: Peer) => Promise<T>,
+    keyOf: (answer: T) => string,
+    what: string,
+    quiet?: boolean,
+  ): Promise<T>;
+  /** Does a piece of work with all nodes at once; at least one of them answers. */
+  hear<T>(work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
+  /** The same nodes, but work begins with another of them. */
+  from(turn: number): Nodes;
+  /** Reports that nodes contradict each other. */
+  report(what: string): void;
+  /** Takes the reports since the last call. */
+  reports(): string[];
   /** Ends every call in flight and refuses further ones. */
   close(): void;
 }
@@ -54,6 +86,8 @@ const REST_MS = 30_000;
 /** A node behind a name may be replaced; so it is asked again who it is. */
 const IDENTITY_MS = 600_000;
 const BATCH_MAX = 50;
+/** Reports that are kept until somebody takes them. */
+const REPORTS_MAX = 20;
 const PARALLEL = 8;
 
 /** Opens the nodes of a chain. Nothing is asked yet. */
@@ -64,10 +98,100 @@ export function openNodes(settings: NodeSettings): Nodes {
   const singles = settings.urls.map((url) =>
     openSingle(endpointOf(url), settings, limits, closing)
   );
+  const quorum = settings.quorum ?? Math.min(2, singles.length);
+  const reports = new Set<string>();
+  function report(what: string): void {
+    if (reports.size < REPORTS_MAX) reports.add(what);
+  }
+  function starting(turn: number): Nodes {
+    const first = turn % singles.length;
+    const ordered = [...singles.slice(first), ...singles.slice(0, first)];
+    return {
+      peers: singles,
+      quorum,
+      ask: (work) => firstAnswer(ordered, settings, work),
+      agree: (work, keyOf, what, quiet = false) =>
+        agreed(singles, { quorum, report, work, keyOf, what, quiet }),
+      hear: (work) => hearing(singles, work, ({ length }) => length >= quorum),
+      from: starting,
+      report,
+      reports() {
+        const taken = [...reports];
+        reports.clear();
+        return taken;
+      },
+      close: () => closing.abort(),
+    };
+  }
+  return starting(0);
+}
+
+/** Asks those that do not rest; the others only if none of those answers. */
+async function hearing<T>(
+  singles: readonly Single[],
+  work: (peer: Peer) => Promise<T>,
+  enough: (heard: Hearing<T>["heard"]) => boolean,
+): Promise<Hearing<T>> {
+  const now = performance.now();
+  const awake = singles.filter((single) => single.restsUntil <= now);
+  const resting = singles.filter((single) => single.restsUntil > now);
+  const failures: unknown[] = [];
+  for (const some of [awake, resting]) {
+    const found = await hearAll(some, work, enough);
+    failures.push(...found.failures);
+    if (found.heard.length > 0) return { ...found, failures };
+  }
+  const fault = failures.find((one) => one instanceof ChainError && one.fault !== "unavailable");
+  throw fault ?? worst(failures);
+}
+
+async function agreed<T>(
+  singles: readonly Single[],
+  of: {
+    readonly quorum: number;
+    readonly report: (what: string) => void;
+    readonly work: (peer: Peer) => Promise<T>;
+    readonly keyOf: (answer: T) => string;
+    readonly what: string;
+    readonly quiet: boolean;
+  },
+): Promise<T> {
+  const { quorum, report, work, keyOf, what, quiet } = of;
+  const { heard, failures } = await hearing(
+    singles,
+    work,
+    (some) => campOf(campsOf(some, keyOf), quorum) !== null,
+  );
+  const camps = campsOf(heard, keyOf);
+  const camp = campOf(camps, quorum);
+  if (camps.length > 1 && !(quiet && camp === null)) {
+    report(`${heard.map(({ peer }) => peer.name).join(", ")} contradict each other on ${what}`);
+  }
+  if (camp === null) {
+    const count = { confirm: camps[0].length, nodes: singles.length, quorum };
+    throw unconfirmed(count, what, failures);
+  }
+  for (const { peer } of camps.slice(1).flat()) {
+    const single = singles.find((one) => one === peer);
+    single?.rest(new ChainError("unavailable", `${peer.name} contradicted the others`));
+  }
+  return camp[0].answer;
+}
+
+/** Has a node's refusal count as no answer; work that understands a refusal catches it itself. */
+export function plainRefusals(nodes: Nodes): Nodes {
+  async function asked<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof RpcError) throw new ChainError("unavailable", error.message);
+      throw error;
+    }
+  }
   return {
-    peers: singles,
-    ask: (work) => firstAnswer(singles, settings, work),
-    close: () => closing.abort(),
+    ...nodes,
+    ask: (work) => asked(nodes.ask(work)),
+    from: (turn) => plainRefusals(nodes.from(turn)),
   };
 }
 

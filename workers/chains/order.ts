@@ -152,6 +152,8 @@ export interface Signed {
   readonly expires: { readonly height: number } | { readonly time: number } | null;
   /** What it costs, where bytes and chain alone do not tell (coins): stored like the rest. */
   readonly fee?: bigint;
+  /** The body of its plan, where it is at hand: what its coins hold, which their signatures cover. */
+  readonly body?: string;
 }
 
 /** What signed bytes do, read from nothing but these bytes. */
@@ -215,7 +217,10 @@ export type Fate =
   | {
     readonly state: "dead";
     readonly proof: "consumed" | "expired";
-    /** The transaction that used a claim up, where the chain tells. */
+    /**
+     * The transaction that used a claim up, where the chain tells. Its signature has been proven to
+     * be by our own key: if it is of no order, somebody else signs with that key.
+     */
     readonly by: string | null;
     /** Height of the proof; at least `depth` blocks deep. */
     readonly height: number;

@@ -9,7 +9,7 @@ import { chainFacts, type ChainId } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
-import type { RpcLimits } from "./rpc.ts";
+import type { NodeOptions } from "./node.ts";
 
 /** A chain and which of its two networks. */
 export interface ChainPlace {
@@ -56,8 +56,9 @@ export function openChains(config: Config["chains"]): Chains {
       const known = opened.get(key);
       if (known) return known;
       const { timeoutMs } = config[place.chain];
+      const { rpcUrls, quorum } = placed(place);
       const limits = timeoutMs === null ? {} : { timeoutMs };
-      const chain = openChain(place.chain, network(place), placed(place).rpcUrls, limits);
+      const chain = openChain(place.chain, network(place), rpcUrls, { limits, quorum });
       opened.set(key, chain);
       // What failed to open is tried again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));
@@ -73,16 +74,16 @@ async function openChain(
   id: ChainId,
   network: Network,
   urls: readonly string[],
-  limits: Partial<RpcLimits>,
+  how: NodeOptions,
 ): Promise<Chain> {
   if (urls.length === 0) throw new ChainError("unavailable", `${id} ${network} has no node`);
   if (isEvm(id)) {
     const { openEvm } = await import("./evm/chain.ts");
-    return await openEvm(id, network, urls, limits);
+    return await openEvm(id, network, urls, how);
   }
   if (isCoinChain(id)) {
     const { openCoins } = await import("./bitcoin/chain.ts");
-    return await openCoins(id, network, urls, limits);
+    return await openCoins(id, network, urls, how);
   }
   throw new ChainError("unsupported", `${id} cannot be reached yet`);
 }

@@ -46,7 +46,8 @@ export interface Transfer {
   /**
    * Place in the transaction, the same in whatever block it lands: output number, or number of the
    * log counted in the transaction, or account number (Solana); -1 is the value that the
-   * transaction itself carries, and -2 downwards are calls inside it.
+   * transaction itself carries, and -2 all that calls inside it brought to the address, net: one
+   * transfer for each address, however a node lists the calls.
    */
   readonly index: number;
   /** Who paid, where that is one address; null for coins and newly made value. */
@@ -89,6 +90,19 @@ export interface Checked {
   readonly received: bigint;
   /** False where the node no longer has the balances that would prove `received`. */
   readonly proven: boolean;
+}
+
+/** What the chain must bear out before a transfer is credited. */
+export interface Evidence {
+  /** Blocks that each node must have on top of it, its own counted. */
+  readonly depth?: number;
+  /**
+   * Base units of the chain's coin that are said to have come to the address in the block, this
+   * transfer included: the balance must have risen by as much, what the address spent aside.
+   */
+  readonly inBlock?: bigint;
+  /** Base units of the chain's coin that are said to have come to the address so far. */
+  readonly ever?: bigint;
 }
 
 /** One balance to read. */

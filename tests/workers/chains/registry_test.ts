@@ -4,7 +4,7 @@ import { openChains } from "../../../workers/chains/registry.ts";
 import { failsAs } from "../../chains/conformance.ts";
 import { startAnvil } from "../../support/anvil.ts";
 
-const NONE = { rpcUrls: [], confirmations: null };
+const NONE = { rpcUrls: [], confirmations: null, quorum: 1 };
 
 function settings(some: Partial<Config["chains"]>): Config["chains"] {
   const empty = { main: NONE, testnet: NONE, testnetNetwork: "testnet", timeoutMs: null } as const;
@@ -17,7 +17,7 @@ Deno.test("openChains() opens what is configured, once, and nothing else", async
   const chains = openChains(settings({
     ETHEREUM: {
       main: NONE,
-      testnet: { rpcUrls: [anvil.url], confirmations: 5 },
+      testnet: { rpcUrls: [anvil.url], confirmations: 5, quorum: 1 },
       testnetNetwork: "testnet",
       timeoutMs: null,
     },
@@ -36,7 +36,7 @@ Deno.test("openChains() opens what is configured, once, and nothing else", async
 Deno.test("depths and networks are known without a node", () => {
   const chains = openChains(settings({
     ETHEREUM: {
-      main: { rpcUrls: [], confirmations: 40 },
+      main: { rpcUrls: [], confirmations: 40, quorum: 1 },
       testnet: NONE,
       testnetNetwork: "regtest",
       timeoutMs: null,

@@ -5,7 +5,9 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
-import type { RpcLimits } from "../rpc.ts";
+import type { NodeOptions } from "../node.ts";
+import { agreedHead } from "../quorum.ts";
+import type { Head } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import { openCoinWitness } from "./coins.ts";
 import type { CoinChain } from "./context.ts";
@@ -27,7 +29,7 @@ export async function openCoins(
   id: CoinChainId,
   network: Network,
   urls: readonly string[],
-  limits?: Partial<RpcLimits>,
+  how: NodeOptions = {},
 ): Promise<Chain> {
   if (network !== "regtest" && !(`${id} ${network}` in GENESIS)) {
     throw new ChainError("unsupported", `${id} has no ${network} network`);
@@ -36,28 +38,34 @@ export async function openCoins(
   const chain: CoinChain = {
     table,
     network,
-    nodes: openCoinNodes(id, network, urls, limits),
+    nodes: openCoinNodes(id, network, urls, how),
     bitcoin: await import("bitcoinjs-lib"),
     curve: await import("@bitcoinerlab/secp256k1"),
     scripts: openScripts(id, network),
     spends: openSpends(),
     pool: new Map(),
   };
+  const reader: Pick<Chain, "balances" | "search" | "spent"> = {
+    search: (where, watch) =>
+      "hash" in where
+        ? searchTransaction(chain, where.hash, watch)
+        : searchBlock(chain, where.height, watch),
+    balances: (holdings) => balancesAt(chain, holdings),
+    spent: () => Promise.reject(new ChainError("unsupported", "coins tell by what they are spent")),
+  };
   return {
     id,
     network,
     coins: openCoinWitness(chain),
     traits: traitsOf(table.replaceable),
-    head: () => chain.nodes.ask(readHead),
+    head: () => headOf(chain),
     block: (height) => chain.nodes.ask((peer) => readBlockAt(peer, height)),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
-    search: (where, watch) =>
-      "hash" in where
-        ? searchTransaction(chain, where.hash, watch)
-        : searchBlock(chain, where.height, watch),
     mempool: (watch) => readPool(chain, watch),
-    recheck: (transfer) => recheck(chain, transfer),
-    balances: (holdings) => balancesAt(chain, holdings),
+    recheck: (transfer, evidence) => recheck(chain, transfer, evidence),
+    reports: () => chain.nodes.reports(),
+    ...reader,
+    through: () => reader,
     quote: (contract) => quote(chain, contract),
     nonces: () => Promise.resolve(null),
     draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
@@ -69,6 +77,15 @@ export async function openCoins(
     token: () => Promise.resolve(null),
     close: () => chain.nodes.close(),
   };
+}
+
+/** Reads the newest block that the quorum has reached, the same one in all of it. */
+async function headOf({ nodes }: CoinChain): Promise<Head> {
+  return await agreedHead(nodes, readHead, async (peer, height) => {
+    const block = await readBlockAt(peer, height);
+    if (block !== null) return block;
+    throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
+  });
 }
 
 function traitsOf(replaceable: boolean): Traits {

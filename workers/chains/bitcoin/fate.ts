@@ -1,10 +1,10 @@
 /**
- * Finds out what became of transactions that spend the same coins. One node that has mined one of
- * them settles it; that one is dead is believed only with the block in which another transaction
- * spent a coin of it.
+ * Finds out what became of transactions that spend the same coins. That one is dead is believed only
+ * with the block in which another transaction spent a coin of it, and with the signature on that.
  * @module
  */
 import { ChainError } from "../chain.ts";
+import { judge, type Testimony } from "../judgement.ts";
 import type { Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import type { Block } from "../sight.ts";
@@ -14,49 +14,34 @@ import { arePooled } from "./pool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
 import type { Spender } from "./spends.ts";
+import { assertSpent } from "./taker.ts";
 
 type Mined = Fate & { state: "mined" };
-type Dead = Fate & { state: "dead" };
-
-/** What one node knows, and the height up to which it knows anything. */
-interface Testimony {
-  readonly fate: Fate;
-  readonly height: number;
-}
 
 /** A reorganisation may have mined it below the height at which it was signed. */
 const SLACK = 10;
 /** Outputs of a candidate that are asked for. */
 const OUTPUTS_ASKED = 101;
 
-/** Finds the fate of an order by all transactions that were ever signed for it. */
+/**
+ * Finds the fate of an order by all transactions that were ever signed for it. That one is mined for
+ * good, and that all are dead, is said only if as many nodes as the quorum say so.
+ */
 export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> {
   if (query.candidates.length === 0) return { state: "unseen" };
-  const asked = await Promise.allSettled(
-    chain.nodes.peers.map((peer) => testify(chain, peer, query)),
-  );
-  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
-  if (told.length === 0) throw failureOf(asked);
-  for (const state of ["mined", "pending"]) {
-    const found = told.find(({ fate }) => fate.state === state);
-    if (found) return found.fate;
-  }
-  return agreedDeath(told) ?? { state: "unseen" };
-}
-
-/** Death is believed if every node says so that has come as far as the block that proves it. */
-function agreedDeath(told: readonly Testimony[]): Dead | null {
-  for (const { fate } of told) {
-    if (fate.state !== "dead") continue;
-    const others = told.filter(({ height }) => height >= fate.height);
-    if (others.every((one) => one.fate.state === "dead")) return fate;
-  }
-  return null;
+  const { heard } = await chain.nodes.hear((peer) => testify(chain, peer, query));
+  return judge(chain.nodes, heard, query.depth);
 }
 
 async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Testimony> {
   const { height } = await readHead(peer);
-  return { height, fate: await fateAt(chain, peer, query) };
+  const fate = await fateAt(chain, peer, query);
+  return {
+    height,
+    mined: fate.state === "mined" ? fate : null,
+    pending: fate.state === "pending" ? fate.hash : null,
+    dead: fate.state === "dead" ? fate : null,
+  };
 }
 
 async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Fate> {
@@ -118,6 +103,9 @@ async function byBlocks(
     one === null || other === null ? null : other.height > one.height ? other : one
   );
   if (last === null) return { state: "unseen" };
+  for (const [at, death] of deaths.entries()) {
+    await assertSpent(chain, peer, death!, { claim: death!.claim, candidate: candidates[at] });
+  }
   return { state: "dead", proof: "consumed", by: last.hash, height: last.height };
 }
 
@@ -126,9 +114,12 @@ function deathOf(
   signed: Signed,
   spenders: ReadonlyMap<string, Spender>,
   settled: number,
-): Spender | null {
+): (Spender & { readonly claim: string }) | null {
   return signed.claims
-    .flatMap((claim) => spenders.get(claim) ?? [])
+    .flatMap((claim) => {
+      const spender = spenders.get(claim);
+      return spender === undefined ? [] : [{ ...spender, claim }];
+    })
     .filter(({ height }) => height <= settled)
     .toSorted((one, other) => one.height - other.height)[0] ?? null;
 }
@@ -160,11 +151,4 @@ async function feeIn(peer: Peer, signed: Signed, block: Block): Promise<bigint> 
   const fee = transactions.find((one) => one.hash === signed.hash)?.fee ?? null;
   if (fee !== null) return fee;
   throw new ChainError("unavailable", `${peer.name} does not tell the fee of ${signed.hash}`);
-}
-
-function failureOf(asked: readonly PromiseSettledResult<Testimony>[]): unknown {
-  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
-  const own = reasons.find((reason) => reason instanceof ChainError);
-  if (own) return own;
-  return new ChainError("unavailable", "no node tells what became of the transaction");
 }

@@ -5,8 +5,15 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { ChainError } from "../chain.ts";
-import { allOf, type Nodes, openNodes, type Peer } from "../node.ts";
-import { plain, RpcError, type RpcLimits } from "../rpc.ts";
+import {
+  allOf,
+  type NodeOptions,
+  type Nodes,
+  openNodes,
+  type Peer,
+  plainRefusals,
+} from "../node.ts";
+import { plain, RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
@@ -59,27 +66,16 @@ export function openCoinNodes(
   id: CoinChainId,
   network: Network,
   urls: readonly string[],
-  limits?: Partial<RpcLimits>,
+  { limits, quorum }: NodeOptions = {},
 ): Nodes {
   const most = { bytesMax: COIN_TABLES[id].blockBytesMax, timeoutMs: 60_000, exactNumbers: true };
-  const nodes = openNodes({
+  return plainRefusals(openNodes({
     urls,
+    quorum,
     limits: { ...most, ...limits },
     identify: (peer) => identify(peer, id, network),
     blamesNode,
-  });
-  return {
-    ...nodes,
-    ask: async (work) => {
-      try {
-        return await nodes.ask(work);
-      } catch (error) {
-        // Whoever understands a refusal has caught it within the work; here it is no answer.
-        if (error instanceof RpcError) throw new ChainError("unavailable", error.message);
-        throw error;
-      }
-    },
-  };
+  }));
 }
 
 async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<void> {

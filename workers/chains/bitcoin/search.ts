@@ -6,7 +6,7 @@
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
+import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
 import {
   blockOf,
@@ -62,24 +62,55 @@ export async function searchBlock(
   return found;
 }
 
-/** Reads a transfer again: by its coin while that is unspent, else in the block it was seen in. */
-export async function recheck(chain: CoinChain, transfer: Transfer): Promise<Checked | null> {
+/** Reads a transfer again, from as many nodes as the quorum demands. */
+export async function recheck(
+  chain: CoinChain,
+  transfer: Transfer,
+  { depth }: Evidence = {},
+): Promise<Checked | null> {
   const script = await chain.scripts.script(transfer.to);
-  return await chain.nodes.ask(async (peer) => {
-    const [coin] = await unspentOf(peer, [`${transfer.hash}:${transfer.index}`], false);
-    if (coin !== null) {
-      if (coin.script !== script || coin.amount === 0n) return null;
-      return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
-    }
-    const { block } = transfer;
-    if (block === null || await hashAt(peer, block.height) !== block.hash) return null;
-    const { transactions } = await wholeBlock(peer, block.hash);
-    const again = transactions.find((one) => one.hash === transfer.hash);
-    const output = again?.outputs.find((one) => one.index === transfer.index);
-    if (!again || !output || output.script !== script || output.amount === 0n) return null;
-    const wait = again.coinbase ? chain.table.maturity : null;
-    return checked(transfer, await headerOf(peer, block.hash), output.amount, wait);
-  });
+  return await chain.nodes.agree(
+    async (peer) => {
+      const again = await witness(chain, peer, transfer, script);
+      const block = again?.transfer.block ?? transfer.block;
+      if (depth !== undefined && block !== null) await assertDepth(peer, block, depth);
+      return again;
+    },
+    (checked) => {
+      if (checked === null) return "none";
+      const { block, amount, maturesAt } = checked.transfer;
+      return `${block?.hash} ${amount} ${maturesAt}`;
+    },
+    `transaction ${transfer.hash}`,
+  );
+}
+
+async function assertDepth(peer: Peer, block: Block, depth: number): Promise<void> {
+  const best = await headerOf(peer, hash(await peer.call("getbestblockhash", [])));
+  if (best.height - block.height + 1 >= depth) return;
+  throw new ChainError("unavailable", `${peer.name} is only at block ${best.height}`);
+}
+
+/** Reads a transfer by its coin while that is unspent, else in the block it was seen in. */
+async function witness(
+  chain: CoinChain,
+  peer: Peer,
+  transfer: Transfer,
+  script: string,
+): Promise<Checked | null> {
+  const [coin] = await unspentOf(peer, [`${transfer.hash}:${transfer.index}`], false);
+  if (coin !== null) {
+    if (coin.script !== script || coin.amount === 0n) return null;
+    return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
+  }
+  const { block } = transfer;
+  if (block === null || await hashAt(peer, block.height) !== block.hash) return null;
+  const { transactions } = await wholeBlock(peer, block.hash);
+  const again = transactions.find((one) => one.hash === transfer.hash);
+  const output = again?.outputs.find((one) => one.index === transfer.index);
+  if (!again || !output || output.script !== script || output.amount === 0n) return null;
+  const wait = again.coinbase ? chain.table.maturity : null;
+  return checked(transfer, await headerOf(peer, block.hash), output.amount, wait);
 }
 
 /** Reads balances of the head: coin by coin where they are known, else by searching all coins. */

@@ -42,7 +42,8 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
   const seen = await inspectRaw(chain, raw);
   const fault = faultOf(plan, body, seen, decode(chain, raw).virtualSize());
   if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
-  return { hash: seen.hash, raw, claims: plan.claims, expires: null, fee: plan.fee };
+  const { claims, fee } = plan;
+  return { hash: seen.hash, raw, claims, expires: null, fee, body: plan.body };
 }
 
 /**

@@ -4,9 +4,10 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
-import { RpcError, type RpcLimits } from "../rpc.ts";
-import type { Head } from "../sight.ts";
+import { allOf, type NodeOptions, type Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
+import { agreedHead, reachedBy } from "../quorum.ts";
+import type { Head, Nonces } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder } from "./draft.ts";
@@ -16,8 +17,10 @@ import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { bare, scanRange } from "./scan.ts";
-import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts";
+import { balancesAt, searchBlock, searchTransaction } from "./search.ts";
+import { spentBetween } from "./spent.ts";
 import { tokenDetails } from "./token.ts";
+import { recheck } from "./witness.ts";
 
 const TRAITS: Traits = {
   nonces: true,
@@ -33,31 +36,29 @@ export async function openEvm(
   id: EvmChainId,
   network: Network,
   urls: readonly string[],
-  limits?: Partial<RpcLimits>,
+  how: NodeOptions = {},
 ): Promise<Chain> {
   if (network !== "main" && network !== "testnet") {
     throw new ChainError("unsupported", `${id} has no ${network} network`);
   }
   const ethers = await import("ethers");
   const table = EVM_TABLES[id];
-  const evm: Evm = { table, network, nodes: openEvmNodes(id, network, urls, limits), ethers };
+  const evm: Evm = { table, network, nodes: openEvmNodes(id, network, urls, how), ethers };
   return {
     id,
     network,
     traits: TRAITS,
     coins: null,
-    head: () => evm.nodes.ask(readHead),
+    head: () => headOf(evm),
     block: (height) => evm.nodes.ask((peer) => readBlockAt(peer, height)),
     scan: (from, to, watch) => scanRange(evm, from, to, watch),
-    search: (where, watch) =>
-      "hash" in where
-        ? searchTransaction(evm, where.hash, watch)
-        : searchBlock(evm, where.height, watch),
+    ...reader(evm),
+    through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
+    reports: () => evm.nodes.reports(),
     mempool: () => Promise.resolve([]),
-    recheck: (transfer) => recheck(evm, transfer),
-    balances: (holdings, height) => balancesAt(evm, holdings, height),
+    recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),
-    nonces: (address) => evm.nodes.ask((peer) => readNonces(peer, address)),
+    nonces: (address) => noncesOf(evm, address),
     draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),
     plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
@@ -66,6 +67,38 @@ export async function openEvm(
     status: (query) => fateOf(evm, query),
     token: (contract) => tokenDetails(evm, contract),
     close: () => evm.nodes.close(),
+  };
+}
+
+/** What compares the nodes with each other, each time through another one first. */
+function reader(evm: Evm): Pick<Chain, "balances" | "search" | "spent"> {
+  return {
+    search: (where, watch, enough) =>
+      "hash" in where
+        ? searchTransaction(evm, where.hash, watch)
+        : searchBlock(evm, where.height, watch, enough),
+    balances: (holdings, height) => balancesAt(evm, holdings, height),
+    spent: (holding, from, to) =>
+      evm.nodes.ask((peer) => spentBetween(evm, peer, holding, { from, to })),
+  };
+}
+
+/** Reads the newest block that the quorum has reached, the same one in all of it. */
+async function headOf(evm: Evm): Promise<Head> {
+  return await agreedHead(evm.nodes, readHead, async (peer, height) => {
+    const block = await readBlockAt(peer, height);
+    if (block !== null) return block;
+    throw new ChainError("unavailable", `${peer.name} does not have block ${height}`);
+  });
+}
+
+/** One node that lies, or lags, among more than the quorum changes nothing. */
+async function noncesOf(evm: Evm, address: string): Promise<Nonces> {
+  const { heard } = await evm.nodes.hear((peer) => readNonces(peer, address));
+  const told = heard.map(({ answer }) => answer);
+  return {
+    mined: reachedBy(told.map(({ mined }) => mined), evm.nodes.quorum),
+    pooled: reachedBy(told.map(({ pooled }) => pooled), evm.nodes.quorum),
   };
 }
 

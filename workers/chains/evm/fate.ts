@@ -1,9 +1,10 @@
 /**
- * Finds out what became of transactions that share a nonce. One node that has mined one of them
- * settles it; that all are dead is believed only with the block in which another took the nonce.
+ * Finds out what became of transactions that share a nonce. That all are dead is believed only with
+ * the block in which another took the nonce, and with the signature on that other.
  * @module
  */
 import { ChainError } from "../chain.ts";
+import { judge } from "../judgement.ts";
 import { allOf, type Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
@@ -12,13 +13,18 @@ import { readTransferLog } from "./erc20.ts";
 import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./node.ts";
 import { inspectRaw } from "./payment.ts";
 import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
+import { assertTook } from "./taker.ts";
 
 /** What one node knows. */
 interface Testimony {
-  readonly mined: { readonly signed: Signed; readonly receipt: EvmReceipt } | null;
+  readonly height: number;
+  readonly mined: Mined | null;
   readonly pending: string | null;
-  readonly dead: (Fate & { state: "dead" }) | null;
+  readonly dead: Death | null;
 }
+
+type Mined = Fate & { readonly state: "mined" };
+type Death = Fate & { readonly state: "dead" };
 
 /** A nonce's address and number. */
 interface Place {
@@ -29,23 +35,20 @@ interface Place {
 /** Blocks that are looked through for the taker of a nonce when old states are gone. */
 const SEARCH_MAX = 20_000;
 
-/** Finds the fate of an order by all transactions that were ever signed for it. */
+/**
+ * Finds the fate of an order by all transactions that were ever signed for it. That one is mined for
+ * good, that it failed, and that all are dead, is said only if as many nodes as the quorum say so.
+ */
 export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
   if (query.candidates.length === 0) return { state: "unseen" };
-  const asked = await Promise.allSettled(evm.nodes.peers.map((peer) => testify(peer, query)));
-  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
-  if (told.length === 0) throw failureOf(asked);
-  for (const [at, one] of asked.entries()) {
-    if (one.status !== "fulfilled" || !one.value.mined) continue;
-    return await minedFate(evm, evm.nodes.peers[at], one.value.mined);
-  }
-  const pending = told.find((one) => one.pending !== null)?.pending;
-  if (pending) return { state: "pending", hash: pending };
-  return told.find((one) => one.dead !== null)?.dead ?? { state: "unseen" };
+  const { heard } = await evm.nodes.hear((peer) => testify(evm, peer, query));
+  return judge(evm.nodes, heard, query.depth);
 }
 
-async function testify(peer: Peer, query: FateQuery): Promise<Testimony> {
+async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Testimony> {
   const { candidates } = query;
+  const height = number(await peer.call("eth_blockNumber", []), "a height");
+  const none = { height, mined: null, pending: null, dead: null };
   const receipts = allOf(
     await peer.batch(candidates.map(({ hash }) => ({
       method: "eth_getTransactionReceipt",
@@ -55,10 +58,13 @@ async function testify(peer: Peer, query: FateQuery): Promise<Testimony> {
   const at = receipts.findIndex((receipt) => receipt !== null);
   const receipt = receipts[at];
   if (receipt) {
-    return { mined: { signed: candidates[at], receipt }, pending: null, dead: null };
+    return {
+      ...none,
+      mined: await minedFate(evm, peer, { signed: candidates[at], receipt, height }),
+    };
   }
-  const dead = await deathOf(peer, query);
-  if (dead) return { mined: null, pending: null, dead };
+  const dead = await deathOf(evm, peer, query, height);
+  if (dead) return { ...none, dead };
   const known = allOf(
     await peer.batch(candidates.map(({ hash }) => ({
       method: "eth_getTransactionByHash",
@@ -67,24 +73,23 @@ async function testify(peer: Peer, query: FateQuery): Promise<Testimony> {
   );
   // The newest candidate is the one that the pool prefers.
   const pooled = known.findLastIndex((answer) => answer !== null);
-  return { mined: null, pending: pooled < 0 ? null : candidates[pooled].hash, dead: null };
+  return { ...none, pending: pooled < 0 ? null : candidates[pooled].hash };
 }
 
 async function minedFate(
   evm: Evm,
   peer: Peer,
-  { signed, receipt }: { signed: Signed; receipt: EvmReceipt },
-): Promise<Fate> {
+  { signed, receipt, height }: { signed: Signed; receipt: EvmReceipt; height: number },
+): Promise<Mined> {
   const block = await blockAt(peer, receipt.height, false);
-  const head = number(await peer.call("eth_blockNumber", []), "a height");
-  if (block.hash !== receipt.blockHash || head < receipt.height) {
-    throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
-  }
+  if (
+    block.hash !== receipt.blockHash || height < receipt.height || receipt.hash !== signed.hash
+  ) throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
   return {
     state: "mined",
     hash: signed.hash,
     block: bare(block),
-    confirmations: head - receipt.height + 1,
+    confirmations: height - receipt.height + 1,
     success: receipt.success && moved(evm, signed, receipt),
     fee: receipt.fee,
     feeContract: feeTokenOf(evm, signed),
@@ -110,9 +115,13 @@ function feeTokenOf(evm: Evm, signed: Signed): string | null {
 }
 
 /** Proves that another transaction took the nonce, deep enough; null while nothing is proven. */
-async function deathOf(peer: Peer, query: FateQuery): Promise<(Fate & { state: "dead" }) | null> {
+async function deathOf(
+  evm: Evm,
+  peer: Peer,
+  query: FateQuery,
+  head: number,
+): Promise<Death | null> {
   const place = placeOf(query.candidates[0].claims[0]);
-  const head = number(await peer.call("eth_blockNumber", []), "a height");
   const settled = head - query.depth + 1;
   if (settled < query.since) return null;
   const latest = await countAt(peer, place, head);
@@ -122,6 +131,7 @@ async function deathOf(peer: Peer, query: FateQuery): Promise<(Fate & { state: "
   if (query.candidates.some(({ hash }) => hash === taker.hash)) {
     throw new ChainError("unavailable", `${peer.name} lists ${taker.hash} but has no receipt`);
   }
+  await assertTook(evm, peer, place, taker.hash);
   return { state: "dead", proof: "consumed", by: taker.hash, height: taker.height };
 }
 
@@ -167,11 +177,4 @@ async function countAt(peer: Peer, { address }: Place, height: number): Promise<
 function placeOf(claim: string): Place {
   const [address, nonce] = claim.split(":");
   return { address: address.toLowerCase(), nonce: Number(nonce) };
-}
-
-function failureOf(asked: readonly PromiseSettledResult<Testimony>[]): unknown {
-  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
-  const own = reasons.find((reason) => reason instanceof ChainError);
-  if (own) return own;
-  return new ChainError("unavailable", "no node tells what became of the transaction");
 }

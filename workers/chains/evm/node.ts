@@ -6,8 +6,8 @@
 import type { Network } from "../../../domain/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
-import { type Nodes, openNodes, type Peer } from "../node.ts";
-import { plain, RpcError, type RpcLimits } from "../rpc.ts";
+import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node.ts";
+import { plain, RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
@@ -23,6 +23,8 @@ export interface EvmTransaction {
   readonly value: bigint;
   /** The sender's count; -1 where the protocol made it. */
   readonly nonce: number;
+  /** Whether its fee is paid in a token. */
+  readonly feeInToken: boolean;
 }
 
 /** A block with its transactions, or with none where they were not asked for. */
@@ -78,7 +80,7 @@ export function openEvmNodes(
   chain: EvmChainId,
   network: Network,
   urls: readonly string[],
-  limits?: Partial<RpcLimits>,
+  how: NodeOptions = {},
 ): EvmNodes {
   let known: number | null = null;
   async function identify(peer: Peer): Promise<void> {
@@ -94,17 +96,8 @@ export function openEvmNodes(
     }
     known = id;
   }
-  const nodes = openNodes({ urls, limits, identify, blamesNode });
-  async function ask<T>(work: (peer: Peer) => Promise<T>): Promise<T> {
-    try {
-      return await nodes.ask(work);
-    } catch (error) {
-      // Whoever understands a refusal has caught it within the work; here it is no answer.
-      if (error instanceof RpcError) throw new ChainError("unavailable", error.message);
-      throw error;
-    }
-  }
-  return { ...nodes, ask, chainId: async () => known ?? await ask(askChainId) };
+  const nodes = plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
+  return { ...nodes, chainId: async () => known ?? await nodes.ask(askChainId) };
 }
 
 async function askChainId(peer: Peer): Promise<number> {
@@ -176,6 +169,7 @@ export function readTransaction(answer: unknown): EvmTransaction {
     value: big(fields.value, "a value"),
     // Transactions that a second layer makes itself have none.
     nonce: fields.nonce === undefined ? -1 : number(fields.nonce, "a nonce"),
+    feeInToken: fields.feeCurrency !== undefined && fields.feeCurrency !== null,
   };
 }
 
@@ -186,13 +180,15 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
   const gas = big(fields.gasUsed, "gas");
   const price = big(fields.effectiveGasPrice ?? "0x0", "a gas price");
   const onOtherLayer = big(fields.l1Fee ?? "0x0", "a fee");
+  const blobs = big(fields.blobGasUsed ?? "0x0", "gas") *
+    big(fields.blobGasPrice ?? "0x0", "a gas price");
   return {
     hash: hash(fields.transactionHash),
     blockHash: hash(fields.blockHash),
     height: number(fields.blockNumber, "a height"),
     from: address(fields.from),
     success: fields.status === "0x1",
-    fee: gas * price + onOtherLayer,
+    fee: gas * price + onOtherLayer + blobs,
     logs: list(fields.logs).map(readLog),
   };
 }

@@ -209,7 +209,7 @@ async function hashesWithLogs(
 
 /** Polygon's bridge logs through a transaction of the protocol that some nodes do not list. */
 export function unlisted(hash: string): EvmTransaction {
-  return { hash, from: ZERO, to: null, value: 0n, nonce: -1 };
+  return { hash, from: ZERO, to: null, value: 0n, nonce: -1, feeInToken: false };
 }
 
 /** Null if no log can concern us. */

@@ -1,22 +1,20 @@
 /**
  * Looks closer at single transactions and blocks than a scan can: at calls inside contracts, where a
- * node offers traces, and at what an address really gained by a transfer.
+ * node offers traces, and at balances.
  * @module
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
+import type { Balances, Block, Holding, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
-import { balanceCall, readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
+import { balanceCall, readNumber } from "./erc20.ts";
 import {
   big,
   bytes,
-  isMissingState,
   isRefusal,
   list,
   number,
-  readLog,
   readReceipt,
   readTransaction,
   record,
@@ -32,63 +30,88 @@ import {
   type WatchIndex,
 } from "./scan.ts";
 
+/** The place in a transaction of what calls inside it brought to an address. */
+export const INSIDE = -2;
+
 const TRACER = { tracer: "callTracer" };
+
+/** What one node tells of a transaction. */
+export interface Found {
+  /** The block it is in. */
+  readonly block: Block;
+  /** What it brought to watched addresses. */
+  readonly transfers: readonly Transfer[];
+  /** Whether calls inside it were looked at. */
+  readonly traced: boolean;
+}
 
 /** Finds what a transaction brought to watched addresses, by its value, its logs and its calls. */
 export async function searchTransaction(
   evm: Evm,
   hash: string,
   watch: Watch,
-  calls: "never" | "if offered" | "must" = "if offered",
 ): Promise<Transfer[]> {
-  return await evm.nodes.ask(async (peer) => {
-    const receipt = readReceipt(await peer.call("eth_getTransactionReceipt", [hash]));
-    if (receipt === null || !receipt.success) return [];
-    const given = await peer.call("eth_getTransactionByHash", [hash]);
-    const transaction = given === null ? unlisted(hash) : readTransaction(given);
-    const block = await blockAt(peer, receipt.height, false);
-    if (block.hash !== receipt.blockHash) {
-      throw new ChainError("unavailable", `the chain is changing around ${hash}`);
-    }
-    const index = indexOf(watch);
-    const direct = transfersOf(evm, block, transaction, receipt, index);
-    if (calls === "never") return direct;
-    const trace = await traced(peer, "debug_traceTransaction", [hash, TRACER]);
-    if (trace !== null) return [...direct, ...inside(evm, block, hash, trace, index)];
-    if (calls === "must") throw new ChainError("unavailable", `${peer.name} offers no traces`);
-    return direct;
-  });
+  const found = await evm.nodes.ask((peer) => findTransaction(evm, peer, { hash, watch }));
+  return [...found?.transfers ?? []];
+}
+
+/** Reads a transaction through one node; null where it is in no block, or failed. */
+export async function findTransaction(
+  evm: Evm,
+  peer: Peer,
+  { hash, watch, calls = true }: { hash: string; watch: Watch; calls?: boolean },
+): Promise<Found | null> {
+  const receipt = readReceipt(await peer.call("eth_getTransactionReceipt", [hash]));
+  if (receipt === null || !receipt.success) return null;
+  const given = await peer.call("eth_getTransactionByHash", [hash]);
+  const transaction = given === null ? unlisted(hash) : readTransaction(given);
+  const block = await blockAt(peer, receipt.height, false);
+  if (block.hash !== receipt.blockHash || transaction.hash !== receipt.hash) {
+    throw new ChainError("unavailable", `the chain is changing around ${hash}`);
+  }
+  const index = indexOf(watch);
+  const direct = transfersOf(evm, block, transaction, receipt, index);
+  const trace = calls ? await traced(peer, "debug_traceTransaction", [hash, TRACER]) : null;
+  const within = trace === null ? [] : inside(evm, block, { hash, trace, index });
+  return { block: bare(block), transfers: [...direct, ...within], traced: trace !== null };
 }
 
 /** Finds what a block brought to watched addresses, as deep as {@link searchTransaction}. */
-export async function searchBlock(evm: Evm, height: number, watch: Watch): Promise<Transfer[]> {
+export async function searchBlock(
+  evm: Evm,
+  height: number,
+  watch: Watch,
+  enough?: bigint,
+): Promise<Transfer[]> {
   const found: Transfer[] = [];
+  const index = indexOf(watch);
   for await (const { block, transfers } of scanRange(evm, height, height, watch)) {
-    const trace = await evm.nodes.ask((peer) =>
-      traced(peer, "debug_traceBlockByHash", [block.hash, TRACER])
-    );
     found.push(...transfers);
-    for (const one of trace === null ? [] : list(trace)) {
+    const coins = transfers.filter(({ contract }) => contract === null);
+    const sum = coins.reduce((all, { amount }) => all + amount, 0n);
+    const traces = enough !== undefined && sum >= enough ? [] : await tracesOf(evm, block);
+    for (const one of traces) {
       const { txHash, result } = record(one, "a trace");
-      if (result) found.push(...inside(evm, block, String(txHash), result, indexOf(watch)));
+      if (!result) continue;
+      found.push(...inside(evm, block, { hash: String(txHash), trace: result, index }));
     }
   }
   return found;
 }
 
-/** Reads a transfer again, and measures what its receiver gained if it is a token's. */
-export async function recheck(evm: Evm, transfer: Transfer): Promise<Checked | null> {
-  const addresses = new Set([transfer.to]);
-  const contracts = new Set(transfer.contract === null ? [] : [transfer.contract]);
-  const watch = { addresses, claims: new Set<string>(), contracts };
-  const calls = transfer.index < -1 ? "must" : "never";
-  const found = await searchTransaction(evm, transfer.hash, watch, calls);
-  const again = found.find((one) =>
-    one.index === transfer.index && one.to === transfer.to && one.contract === transfer.contract
-  );
-  if (!again) return null;
-  if (again.contract === null) return { transfer: again, received: again.amount, proven: true };
-  return await evm.nodes.ask((peer) => measured(peer, again));
+/** Asks one node after another for the calls of a block; none where no node offers them. */
+async function tracesOf(evm: Evm, block: Block): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const peer of evm.nodes.peers) {
+    try {
+      const trace = await traced(peer, "debug_traceBlockByHash", [block.hash, TRACER]);
+      if (trace !== null) return list(trace);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return [];
 }
 
 /** Reads balances, all of one block. */
@@ -111,51 +134,15 @@ export async function balancesAt(
   });
 }
 
+/** No node is to blame, and none would answer otherwise. */
+export function mute(contract: string | null): ChainError {
+  return new ChainError("refused", `the contract ${contract} does not tell balances`);
+}
+
 /** Asks for a balance at a block, by height or by hash. */
 export function balanceQuestion({ address, contract }: Holding, at: unknown): Call {
   if (contract === null) return { method: "eth_getBalance", params: [address, at] };
   return { method: "eth_call", params: [{ to: contract, data: balanceCall(address) }, at] };
-}
-
-async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
-  const { block, contract, to, amount } = transfer;
-  if (block === null) return { transfer, received: 0n, proven: false };
-  const holding = { address: to, contract };
-  const mine = topicOf(to);
-  const [into, out, after, before] = await peer.batch([
-    logQuestion(block, contract, [TRANSFER_TOPIC, null, mine]),
-    logQuestion(block, contract, [TRANSFER_TOPIC, mine]),
-    balanceQuestion(holding, { blockHash: block.hash }),
-    balanceQuestion(holding, { blockHash: block.parentHash }),
-  ]);
-  for (const answer of [into, out, after, before]) {
-    if (!(answer instanceof RpcError)) continue;
-    // Only old balances can be gone for good; then the log is all there is.
-    const gone = answer === after || answer === before;
-    if (gone && isMissingState(answer)) return { transfer, received: amount, proven: false };
-    throw gone && isRefusal(answer) ? mute(contract) : answer;
-  }
-  const [income, spent] = [sumOf(into), sumOf(out)];
-  const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
-  const short = income - spent - gained;
-  if (short <= 0n) return { transfer, received: amount, proven: true };
-  // Several payments of a block share what is missing, each by its size.
-  const left = income > short ? (amount * (income - short)) / income : 0n;
-  return { transfer, received: left, proven: true };
-}
-
-/** No node is to blame, and none would answer otherwise. */
-function mute(contract: string | null): ChainError {
-  return new ChainError("refused", `the contract ${contract} does not tell balances`);
-}
-
-function logQuestion(block: Block, contract: string | null, topics: (string | null)[]): Call {
-  return { method: "eth_getLogs", params: [{ address: contract, topics, blockHash: block.hash }] };
-}
-
-function sumOf(answer: unknown): bigint {
-  const said = list(answer).map(readLog).map((log) => readTransferLog(log.topics, log.data));
-  return said.reduce((sum, one) => sum + (one?.amount ?? 0n), 0n);
 }
 
 async function traced(peer: Peer, method: string, params: readonly unknown[]): Promise<unknown> {
@@ -168,42 +155,46 @@ async function traced(peer: Peer, method: string, params: readonly unknown[]): P
   }
 }
 
-/** Lists coins that calls inside a transaction moved to watched addresses. */
+/**
+ * Adds up the coins that calls inside a transaction moved to and from watched addresses: one transfer
+ * for each address, because clients differ in the calls that they list.
+ */
 function inside(
   evm: Evm,
   block: Block,
-  hash: string,
-  trace: unknown,
-  index: WatchIndex,
+  { hash, trace, index }: { hash: string; trace: unknown; index: WatchIndex },
 ): Transfer[] {
-  const found: Transfer[] = [];
-  let moves = 0;
+  const gains = new Map<string, { amount: bigint; payers: Set<string> }>();
+  function add(address: string, amount: bigint, payer: string | null): void {
+    if (!index.addresses.has(address)) return;
+    const gain = gains.get(address) ?? { amount: 0n, payers: new Set() };
+    gain.amount += amount;
+    if (payer !== null) gain.payers.add(payer);
+    gains.set(address, gain);
+  }
   function walk(given: unknown, outermost: boolean): void {
     const frame = record(given, "a call");
     // What failed was undone, with all that it had called.
     if (frame.error !== undefined) return;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");
     if (!outermost && amount > 0n && MOVES.has(String(frame.type))) {
-      moves++;
       const [from, to] = [String(frame.from).toLowerCase(), String(frame.to).toLowerCase()];
-      const owner = index.addresses.get(to);
-      if (owner !== undefined && from !== to) {
-        found.push({
-          hash,
-          index: -1 - moves,
-          from: evm.ethers.getAddress(from),
-          to: owner,
-          contract: null,
-          amount,
-          block: bare(block),
-          maturesAt: null,
-        });
-      }
+      add(to, amount, from);
+      add(from, -amount, null);
     }
     for (const call of Array.isArray(frame.calls) ? frame.calls : []) walk(call, false);
   }
   walk(trace, true);
-  return found;
+  return [...gains].filter(([, { amount }]) => amount > 0n).map(([address, gain]) => ({
+    hash,
+    index: INSIDE,
+    from: gain.payers.size === 1 ? evm.ethers.getAddress([...gain.payers][0]) : null,
+    to: index.addresses.get(address)!,
+    contract: null,
+    amount: gain.amount,
+    block: bare(block),
+    maturesAt: null,
+  }));
 }
 
 /** Frames that move coins; a delegate call only repeats the value of its caller. */

@@ -198,9 +198,12 @@ onLitecoind("a death that another node contradicts is not believed", async (stag
   const ask = () => both.status({ candidates: [never.signed], since, depth: 2 });
   fateIs(await chain.status({ candidates: [never.signed], since, depth: 2 }), "dead");
   fateIs(await ask(), "unseen");
-  // A node that has not come as far does not contradict.
+  // A node that has not come as far does not contradict, and one alone is not enough.
   lag = 3;
-  fateIs(await ask(), "dead");
+  fateIs(await ask(), "unseen");
+  await using third = startRogue(null, ({ method, params }) => node.rpc(method, ...params));
+  const three = await stage.open(other.url, node.url, third.url);
+  fateIs(await three.status({ candidates: [never.signed], since, depth: 2 }), "dead");
 });
 
 onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (stage) => {

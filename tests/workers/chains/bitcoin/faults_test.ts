@@ -91,7 +91,7 @@ Deno.test("a node that is down, slow, starting, refusing or no node at all is un
     }));
   const { address } = await newParty("LITECOIN");
   for (const url of ["http://127.0.0.1:9", slow.url, starting.url, foreign.url, queue.url]) {
-    const chain = await openCoins("LITECOIN", "regtest", [url], { timeoutMs: 300 });
+    const chain = await openCoins("LITECOIN", "regtest", [url], { limits: { timeoutMs: 300 } });
     for (const name of ["head", "quote", "status"]) {
       await failsAs("unavailable", WORK[name](chain, address));
     }

@@ -46,7 +46,7 @@ export async function coinStage(
 ): Promise<CoinStage> {
   const opened: Chain[] = [];
   async function open(...urls: string[]): Promise<Chain> {
-    const chain = await openCoins(id, "regtest", urls, { timeoutMs: 20_000 });
+    const chain = await openCoins(id, "regtest", urls, { limits: { timeoutMs: 20_000 } });
     opened.push(chain);
     return chain;
   }

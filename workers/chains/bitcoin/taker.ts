@@ -1,0 +1,123 @@
+/**
+ * The proof that another transaction spent a coin of ours: its bytes make its id, they spend the
+ * coin, and the signature on it is by the key that the coin is locked to.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Signed } from "../order.ts";
+import { RpcError } from "../rpc.ts";
+import type { CoinChain } from "./context.ts";
+import { list, record } from "./node.ts";
+import type { Body } from "./payment.ts";
+import { toHex } from "./scripts.ts";
+import { digester, oldDigester, scriptCode, SIGHASH_ALL, SIGHASH_ALL_FORKID } from "./sighash.ts";
+import type { Spender } from "./spends.ts";
+
+/** What is known of a coin of ours. */
+interface Coin {
+  readonly claim: string;
+  /** Base units. */
+  readonly amount: bigint;
+  /** What it is locked by, in hexadecimal. */
+  readonly source: string;
+}
+
+/**
+ * Makes sure that a transaction spends a coin of one of our own, signed by its key.
+ *
+ * @throws {ChainError} `unavailable` if a node does not prove it
+ */
+export async function assertSpent(
+  chain: CoinChain,
+  peer: Peer,
+  spender: Spender,
+  of: { readonly claim: string; readonly candidate: Signed },
+): Promise<void> {
+  const coin = coinIn(of.candidate, of.claim);
+  const raw = await rawOf(peer, spender);
+  if (coin !== null && raw !== null && isSigned(chain, raw, spender.hash, coin)) return;
+  throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);
+}
+
+function coinIn({ body }: Signed, claim: string): Coin | null {
+  if (body === undefined) return null;
+  const { inputs, source }: Body = JSON.parse(body);
+  const input = inputs.find((one) => one.claim === claim);
+  return input === undefined ? null : { claim, amount: BigInt(input.amount), source };
+}
+
+/** Reads the bytes of a mined transaction, as nodes tell them with its block or by its id. */
+async function rawOf(peer: Peer, { hash, blockHash }: Spender): Promise<string | null> {
+  for (const params of [[hash, false, blockHash], [hash, false], [hash, 0]]) {
+    const [answer] = await peer.batch([{ method: "getrawtransaction", params }]);
+    if (!(answer instanceof RpcError)) return hexIn(answer);
+  }
+  const block = record(await peer.call("getblock", [blockHash, 2]), "a block");
+  const listed = list(block.tx).map((one) => record(one, "a transaction"));
+  return hexIn(listed.find(({ txid }) => txid === hash)?.hex);
+}
+
+function hexIn(answer: unknown): string | null {
+  return typeof answer === "string" && /^([0-9a-f]{2})+$/.test(answer) ? answer : null;
+}
+
+function isSigned(chain: CoinChain, raw: string, hash: string, coin: Coin): boolean {
+  const { bitcoin, curve } = chain;
+  const read = decode(chain, raw);
+  if (read === null || read.getId() !== hash) return false;
+  const inputs = read.ins.map((input) => ({
+    hash: toHex(input.hash.toReversed()),
+    index: input.index,
+    sequence: input.sequence,
+  }));
+  const at = inputs.findIndex((one) => `${one.hash}:${one.index}` === coin.claim);
+  if (at < 0) return false;
+  const { witness, script } = read.ins[at];
+  const [der, point] = witness.length > 0 ? witness : bitcoin.script.decompile(script) ?? [];
+  if (!(der instanceof Uint8Array) || !(point instanceof Uint8Array)) return false;
+  const code = scriptCode(coin.source);
+  if (code !== `76a914${toHex(bitcoin.crypto.hash160(point))}88ac`) return false;
+  const whole = {
+    version: read.version,
+    locktime: read.locktime,
+    inputs,
+    outputs: read.outs.map((one) => ({ script: toHex(one.script), amount: one.value })),
+  };
+  const signature = signatureIn(chain, der);
+  if (signature === null) return false;
+  return curve.verify(digestOf(chain, whole, at, coin), point, signature);
+}
+
+function decode({ bitcoin }: CoinChain, raw: string) {
+  try {
+    return bitcoin.Transaction.fromHex(raw);
+  } catch {
+    return null;
+  }
+}
+
+/** Reads a signature of the one kind that our keys make; null for any other. */
+function signatureIn({ bitcoin, table }: CoinChain, der: Uint8Array): Uint8Array | null {
+  const kind = table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL;
+  if (der.at(-1) !== kind) return null;
+  try {
+    // The library knows the sighash bytes of Bitcoin only.
+    return bitcoin.script.signature.decode(Uint8Array.of(...der.slice(0, -1), SIGHASH_ALL))
+      .signature;
+  } catch {
+    return null;
+  }
+}
+
+function digestOf(
+  { bitcoin, table }: CoinChain,
+  whole: Parameters<typeof digester>[0],
+  at: number,
+  { source, amount }: Coin,
+): Uint8Array {
+  const { hash256 } = bitcoin.crypto;
+  if (!table.witness && !table.forkId) return oldDigester(whole, hash256)(at, source);
+  const kind = table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL;
+  return digester(whole, kind, hash256)(at, { amount, script: scriptCode(source) });
+}

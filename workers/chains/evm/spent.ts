@@ -1,0 +1,81 @@
+/**
+ * What left an address by its own transactions, as blocks and receipts tell it. With it balances
+ * show what arrived, also in the block in which something left.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import type { Holding } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { readTransferLog } from "./erc20.ts";
+import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node.ts";
+import { blocksOf, receiptsOf } from "./scan.ts";
+
+/** Adds up what left an address in the blocks above `from` up to `to`. */
+export async function spentBetween(
+  evm: Evm,
+  peer: Peer,
+  holding: Holding,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<bigint> {
+  async function countAt(height: number): Promise<number> {
+    const params = [holding.address, toHex(Math.max(0, height))];
+    return number(await peer.call("eth_getTransactionCount", params), "a nonce");
+  }
+  async function between(
+    low: number,
+    before: number,
+    high: number,
+    after: number,
+  ): Promise<bigint> {
+    if (after < before) throw new ChainError("unavailable", `${peer.name} counts backwards`);
+    if (low >= high || before === after) return 0n;
+    if (high - low === 1) return await spentIn(evm, peer, holding, high);
+    const middle = Math.floor((low + high) / 2);
+    const half = await countAt(middle);
+    const first = await between(low, before, middle, half);
+    return first + await between(middle, half, high, after);
+  }
+  return await between(from, await countAt(from), to, await countAt(to));
+}
+
+/** Adds up what left an address in one block. */
+export async function spentIn(
+  evm: Evm,
+  peer: Peer,
+  { address, contract }: Holding,
+  height: number,
+): Promise<bigint> {
+  const owner = address.toLowerCase();
+  const [block] = await blocksOf(peer, height, height);
+  const own = block.transactions.filter((one) => one.from === owner);
+  const receipts = await receiptsOf(peer, block, own.map(({ hash }) => hash));
+  return own.reduce((sum, one, at) => {
+    const receipt = receipts[at];
+    return sum +
+      (contract === null
+        ? coinsOf(evm, one, receipt)
+        : tokensOf(receipt, owner, contract.toLowerCase()));
+  }, 0n);
+}
+
+function coinsOf(evm: Evm, transaction: EvmTransaction, receipt: EvmReceipt): bigint {
+  const { from, to, value, feeInToken } = transaction;
+  const fee = feeInToken ? 0n : receipt.fee;
+  if (!receipt.success) return fee;
+  const { nativeToken } = evm.table;
+  // Where the coin is a token too, what its contract was told to move shows as a log.
+  const told = nativeToken !== null && nativeToken === to
+    ? tokensOf(receipt, from, nativeToken)
+    : 0n;
+  return fee + (to === from ? 0n : value) + told;
+}
+
+function tokensOf(receipt: EvmReceipt, owner: string, contract: string): bigint {
+  const said = receipt.logs.filter((log) => log.address === contract)
+    .map((log) => readTransferLog(log.topics, log.data));
+  return said.reduce((sum, one) => {
+    if (one === null || one.from !== owner || one.to === owner) return sum;
+    return sum + one.amount;
+  }, 0n);
+}

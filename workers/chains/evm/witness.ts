@@ -1,0 +1,161 @@
+/**
+ * Proves a transfer before it is credited: each node is asked for itself, and as many as the quorum
+ * must say the same, down to what the balance of the receiver gained.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import { type Call, RpcError } from "../rpc.ts";
+import type { Block, Checked, Evidence, Transfer } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
+import { big, bytes, isMissingState, isRefusal, list, number, readLog, toHex } from "./node.ts";
+import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
+import { spentIn } from "./spent.ts";
+
+/** Wei; there is less of each of these coins than that. */
+const COINS_MAX = 10n ** 29n;
+
+/** Reads a transfer again, and measures what its receiver gained. */
+export async function recheck(
+  evm: Evm,
+  transfer: Transfer,
+  evidence: Evidence = {},
+): Promise<Checked | null> {
+  return await evm.nodes.agree(
+    (peer) => witness(evm, peer, transfer, evidence),
+    keyOf,
+    `transaction ${transfer.hash}`,
+  );
+}
+
+/** What nodes must agree on. */
+function keyOf(checked: Checked | null): string {
+  if (checked === null) return "none";
+  const { transfer: { block, amount, from }, received } = checked;
+  return [block?.hash, amount, from, received].join(" ");
+}
+
+async function witness(
+  evm: Evm,
+  peer: Peer,
+  transfer: Transfer,
+  evidence: Evidence,
+): Promise<Checked | null> {
+  const { depth } = evidence;
+  if (depth !== undefined && transfer.block !== null) {
+    const head = number(await peer.call("eth_blockNumber", []), "a height");
+    if (head - transfer.block.height + 1 < depth) {
+      throw new ChainError("unavailable", `${peer.name} is only at block ${head}`);
+    }
+  }
+  const contracts = new Set(transfer.contract === null ? [] : [transfer.contract]);
+  const watch = { addresses: new Set([transfer.to]), claims: new Set<string>(), contracts };
+  const calls = transfer.index === INSIDE;
+  const found = await findTransaction(evm, peer, { hash: transfer.hash, watch, calls });
+  if (found === null) return null;
+  if (calls && !found.traced) return await untraced(evm, peer, transfer, found.block, evidence);
+  const again = found.transfers.find((one) =>
+    one.index === transfer.index && one.to === transfer.to && one.contract === transfer.contract
+  );
+  if (!again) return null;
+  if (again.contract !== null) return await measured(peer, again);
+  const covered = await isCovered(evm, peer, again, evidence);
+  if (covered === false) throw uncovered(again);
+  return { transfer: again, received: again.amount, proven: true };
+}
+
+/** Proves by balances alone what calls inside a transaction brought, where its trace is gone. */
+async function untraced(
+  evm: Evm,
+  peer: Peer,
+  transfer: Transfer,
+  block: Block,
+  evidence: Evidence,
+): Promise<Checked> {
+  const again = { ...transfer, block };
+  const checked = { transfer: again, received: again.amount, proven: true };
+  const covered = await isCovered(evm, peer, again, evidence);
+  if (covered === false) throw uncovered(again);
+  if (covered || await isHeld(peer, again, evidence)) return checked;
+  throw new ChainError("unavailable", `${peer.name} has neither traces nor balances of that block`);
+}
+
+/**
+ * Tells whether the balance of the receiver rose in the block by all that is said to have come to it;
+ * null where nothing is to be compared, or the node no longer has the balances.
+ */
+async function isCovered(
+  evm: Evm,
+  peer: Peer,
+  { to, block, amount }: Transfer,
+  { inBlock }: Evidence,
+): Promise<boolean | null> {
+  if (amount >= COINS_MAX) return false;
+  if (inBlock === undefined || block === null || block.height === 0) return null;
+  const holding = { address: to, contract: null };
+  const answers = await peer.batch(
+    [block.height, block.height - 1].map((at) => balanceQuestion(holding, toHex(at))),
+  );
+  for (const answer of answers) {
+    if (!(answer instanceof RpcError)) continue;
+    if (isMissingState(answer)) return null;
+    throw answer;
+  }
+  const [after, before] = answers.map((answer) => big(answer, "a balance"));
+  const claimed = inBlock > amount ? inBlock : amount;
+  if (after - before >= claimed) return true;
+  return after - before + await spentIn(evm, peer, holding, block.height) >= claimed;
+}
+
+/** Tells whether an address that never spent anything holds all that is said to have come. */
+async function isHeld(peer: Peer, { to }: Transfer, { ever }: Evidence): Promise<boolean> {
+  if (ever === undefined) return false;
+  const holding = { address: to, contract: null };
+  const [balance, count] = await peer.batch([
+    balanceQuestion(holding, "latest"),
+    { method: "eth_getTransactionCount", params: [to, "latest"] },
+  ]);
+  if (balance instanceof RpcError || count instanceof RpcError) return false;
+  return number(count, "a nonce") === 0 && big(balance, "a balance") >= ever;
+}
+
+function uncovered({ to, hash }: Transfer): ChainError {
+  return new ChainError("refused", `the balance of ${to} does not bear out ${hash}`);
+}
+
+async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
+  const { block, contract, to, amount } = transfer;
+  if (block === null) return { transfer, received: 0n, proven: false };
+  const holding = { address: to, contract };
+  const mine = topicOf(to);
+  const [into, out, after, before] = await peer.batch([
+    logQuestion(block, contract, [TRANSFER_TOPIC, null, mine]),
+    logQuestion(block, contract, [TRANSFER_TOPIC, mine]),
+    balanceQuestion(holding, { blockHash: block.hash }),
+    balanceQuestion(holding, { blockHash: block.parentHash }),
+  ]);
+  for (const answer of [into, out, after, before]) {
+    if (!(answer instanceof RpcError)) continue;
+    // Only old balances can be gone for good; then the log is all there is.
+    const gone = answer === after || answer === before;
+    if (gone && isMissingState(answer)) return { transfer, received: amount, proven: false };
+    throw gone && isRefusal(answer) ? mute(contract) : answer;
+  }
+  const [income, spent] = [sumOf(into), sumOf(out)];
+  const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
+  const short = income - spent - gained;
+  if (short <= 0n) return { transfer, received: amount, proven: true };
+  // Several payments of a block share what is missing, each by its size.
+  const left = income > short ? (amount * (income - short)) / income : 0n;
+  return { transfer, received: left, proven: true };
+}
+
+function logQuestion(block: Block, contract: string | null, topics: (string | null)[]): Call {
+  return { method: "eth_getLogs", params: [{ address: contract, topics, blockHash: block.hash }] };
+}
+
+function sumOf(answer: unknown): bigint {
+  const said = list(answer).map(readLog).map((log) => readTransferLog(log.topics, log.data));
+  return said.reduce((sum, one) => sum + (one?.amount ?? 0n), 0n);
+}

@@ -1,0 +1,65 @@
+/**
+ * What several nodes together say of the fate of an order. What ends it, a mined transaction deep
+ * enough or a death, needs the quorum; all else only delays.
+ * @module
+ */
+import type { Nodes } from "./node.ts";
+import type { Fate } from "./order.ts";
+import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
+
+/** What one node knows of an order's transactions. */
+export interface Testimony {
+  /** Of its newest block. */
+  readonly height: number;
+  /** The one that it has in a block. */
+  readonly mined: (Fate & { readonly state: "mined" }) | null;
+  /** The one that it has in its mempool. */
+  readonly pending: string | null;
+  /** Its proof that none can be mined any more. */
+  readonly dead: (Fate & { readonly state: "dead" }) | null;
+}
+
+/** Judges the testimonies of nodes. */
+export function judge(
+  nodes: Pick<Nodes, "quorum" | "report">,
+  heard: readonly Heard<Testimony>[],
+  depth: number,
+): Fate {
+  const { quorum } = nodes;
+  const mined = heard.flatMap(({ peer, answer }) =>
+    answer.mined ? [{ peer, answer: answer.mined }] : []
+  );
+  const camp = campOf(
+    campsOf(mined, ({ hash, block, success, fee }) => `${hash} ${block.hash} ${success} ${fee}`),
+    quorum,
+  );
+  if (camp !== null) {
+    // As deep as the quorum says, not as deep as the one that says most.
+    const confirmations = reachedBy(camp.map(({ answer }) => answer.confirmations), quorum);
+    return { ...camp[0].answer, confirmations };
+  }
+  const dead = heard.flatMap(({ peer, answer }) =>
+    answer.dead ? [{ peer, answer: answer.dead }] : []
+  );
+  const deaths = campsOf(dead, ({ by, height }) => `${by} ${height}`);
+  const death = campOf(deaths, quorum);
+  const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
+  if (death !== null) return death[0].answer;
+  if (dead.length > 0 && heard.length >= quorum) {
+    const names = dead.map(({ peer }) => peer.name).join(", ");
+    nodes.report(`only ${names} say that ${dead[0].answer.by} took the place of a transaction`);
+  }
+  const unseen = heard.filter(({ answer }) => isUnseen(answer));
+  const told = mined.find(({ answer }) =>
+    unseen.filter((other) => other.answer.height >= answer.block.height).length < quorum
+  );
+  // Too few to settle it: shown, and looked at again. Depth 0 would take it for settled.
+  if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0 };
+  if (told !== undefined) return { state: "pending", hash: told.answer.hash };
+  if (pending !== null && unseen.length < quorum) return { state: "pending", hash: pending };
+  return { state: "unseen" };
+}
+
+function isUnseen({ mined, pending, dead }: Testimony): boolean {
+  return mined === null && pending === null && dead === null;
+}
