@@ -201,7 +201,10 @@ onLitecoind("a death that another node contradicts is not believed", async (stag
   // A node that has not come as far does not contradict, and one alone is not enough.
   lag = 3;
   fateIs(await ask(), "unseen");
-  await using third = startRogue(null, ({ method, params }) => node.rpc(method, ...params));
+  await using third = startRogue(null, ({ method, params }) => {
+    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+    return node.rpc(method, ...params);
+  });
   const three = await stage.open(other.url, node.url, third.url);
   fateIs(await three.status({ candidates: [never.signed], since, depth: 2 }), "dead");
 });
