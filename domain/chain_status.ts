@@ -2,8 +2,9 @@
 import { z } from "zod";
 import { type CursorRow, selectCursors } from "../db/chains.ts";
 import type { Db } from "../db/database.ts";
+import { countGains } from "../db/holdings.ts";
 import { allAssets, CHAINS } from "./assets.ts";
-import { type ChainSettings, depthOf, isConfigured, networkOf } from "./places.ts";
+import { type ChainSettings, depthOf, isConfigured, networkOf, witnessesOf } from "./places.ts";
 
 /** An asset as shown. */
 export const AssetView = z.object({
@@ -29,12 +30,23 @@ export const ChainView = z.object({
   network: z.string(),
   testnet: z.boolean(),
   confirmations: z.number().int(),
+  nodes: z.number().int().meta({ description: "Nodes that are configured." }),
+  quorum: z.number().int().meta({
+    description: "Nodes that must agree before a deposit counts or a withdrawal is given back.",
+  }),
   height: z.number().int().nullable().meta({ description: "The newest block seen." }),
   scanned: z.number().int().nullable().meta({ description: "The last block scanned." }),
   lag: z.number().int().nullable().meta({ description: "Blocks seen and not yet scanned." }),
   scanned_at: z.number().int().nullable(),
   healthy: z.boolean().nullable().meta({ description: "Null until the realm uses the chain." }),
-  error: z.string().nullable(),
+  error: z.string().nullable().meta({
+    description:
+      "Why the chain is not followed, or what an operator should look at: nodes that contradict each " +
+      "other, deposits that too few of them confirm.",
+  }),
+  unexplained: z.number().int().meta({
+    description: "Balances of the realm's addresses that rose without a transfer that explains it.",
+  }),
 }).meta({ id: "Chain" });
 
 /** Lists every asset. */
@@ -62,6 +74,7 @@ export async function listChains(
   settings: ChainSettings,
 ): Promise<z.infer<typeof ChainView>[]> {
   const cursors = await selectCursors(db);
+  const gains = await countGains(db);
   const places = CHAINS.flatMap((chain) => [false, true].map((testnet) => ({ chain, testnet })));
   return places.filter(({ chain, testnet }) => isConfigured(settings, chain.id, testnet))
     .map(({ chain, testnet }) => {
@@ -73,7 +86,10 @@ export async function listChains(
         network,
         testnet,
         confirmations: depthOf(settings, chain.id, testnet),
+        ...witnessesOf(settings, chain.id, testnet),
         ...progressOf(cursor),
+        unexplained: gains.find((one) => one.chain === chain.id && one.network === network)
+          ?.count ?? 0,
       };
     });
 }
@@ -95,7 +111,7 @@ function progressOf(cursor: CursorRow | undefined) {
     scanned: cursor.height,
     lag: Math.max(0, cursor.head - cursor.height),
     scanned_at: cursor.scanned_at,
-    healthy: cursor.error === null && halted === null,
-    error: halted ?? cursor.error,
+    healthy: cursor.error === null && cursor.warning === null && halted === null,
+    error: halted ?? cursor.error ?? cursor.warning,
   };
 }

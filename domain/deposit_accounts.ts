@@ -170,7 +170,8 @@ async function addAddressRow(
   }
   const { chain, network, xpub, taken } = branch;
   const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
-  await insertEmptyHolding(tx, { chain, network }, address, actor.at);
+  const contract = findAsset(of.account.asset)?.contract ?? null;
+  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
   await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: of.account.id,

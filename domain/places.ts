@@ -49,6 +49,16 @@ export function depthOf(settings: ChainSettings, chain: ChainId, testnet: boolea
   return settings[chain][net].confirmations ?? confirmations[net];
 }
 
+/** Tells how many nodes a chain's network has, and how many of them must agree. */
+export function witnessesOf(
+  settings: ChainSettings,
+  chain: ChainId,
+  testnet: boolean,
+): { nodes: number; quorum: number } {
+  const { rpcUrls, quorum } = settings[chain][testnet ? "testnet" : "main"];
+  return { nodes: rpcUrls.length, quorum };
+}
+
 /**
  * Tells where accounts of a chain live.
  *

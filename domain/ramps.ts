@@ -8,7 +8,7 @@ import type { Tx } from "../db/database.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
 import { insertRamp, markAccountError, markOpened, type RampRow } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
-import { type Asset, takesDeposits } from "./assets.ts";
+import { type Asset, findAsset, takesDeposits } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
@@ -56,7 +56,8 @@ export async function openRamp(
   const { xpub, addresses } = derived;
   if (!await markOpened(tx, ramp.account, xpub)) return null;
   const account = (await selectAccount(tx, ramp.account))!;
-  await insertEmptyHolding(tx, ramp, addresses[0], actor.at);
+  const contract = findAsset(account.asset)?.contract ?? null;
+  await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);
   await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
   await handOutAddress(tx, actor, {
     id: newId(actor.at),

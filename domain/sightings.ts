@@ -13,6 +13,7 @@ import {
 } from "../db/chains.ts";
 import type { Tx } from "../db/database.ts";
 import { type DepositRow, detachAbove, markDepositError, upsertDeposits } from "../db/deposits.ts";
+import { deleteGainsAbove } from "../db/holdings.ts";
 import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sightings.ts";
 import { deleteFoundStrays, deleteStraysAbove, upsertStrays } from "../db/strays.ts";
 import type { Actor } from "./actor.ts";
@@ -83,7 +84,11 @@ async function recordArrivals(
   const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
   if (strays.length > 0) await upsertStrays(tx, place, strays, at);
   if (deposits.length === 0) return;
-  await deleteFoundStrays(tx, place, deposits.map(({ hash, index, address }) => ({ hash, index, address })));
+  await deleteFoundStrays(
+    tx,
+    place,
+    deposits.map(({ hash, index, address }) => ({ hash, index, address })),
+  );
   for (const row of await upsertDeposits(tx, place, deposits, at)) {
     await tellDeposit(tx, actor, "deposit.pending", row);
   }
@@ -109,6 +114,7 @@ export async function rollBack(
   await deleteBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
   await deleteStraysAbove(tx, place, to.ancestor.height);
+  await deleteGainsAbove(tx, place, to.ancestor.height);
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");
   for (const row of lost) {

@@ -203,6 +203,7 @@ table chain_cursors (
   swept_height bigint not null default '-1'::integer
   halted jsonb
   error text
+  warning text
   scanned_at timestamp with time zone not null
   created_at timestamp with time zone not null
 )
@@ -417,13 +418,17 @@ constraint deposits_credited_check CHECK ((credited >= (0)::numeric))
 constraint deposits_held CHECK (((held IS NULL) OR (status <> 'CONFIRMED'::text)))
 constraint deposits_pkey PRIMARY KEY (id)
 constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
-constraint deposits_source UNIQUE (chain, network, hash, index)
 constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'ORPHANED'::text])))
 constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
+CREATE UNIQUE INDEX deposits_source ON deposits USING btree (chain, network, hash, index, (
+CASE
+    WHEN (index = '-2'::integer) THEN address
+    ELSE ''::text
+END))
 CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
@@ -548,6 +553,7 @@ table holdings (
   contract text not null default ''::text
   amount numeric(78,0) not null
   height bigint not null
+  nonce bigint
   seen_at timestamp with time zone not null
 )
 constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
@@ -952,9 +958,13 @@ table strays (
   created_at timestamp with time zone not null
 )
 constraint strays_pkey PRIMARY KEY (id)
-constraint strays_source UNIQUE (chain, network, hash, index)
 constraint strays_units_check CHECK ((units > (0)::numeric))
 CREATE INDEX strays_block ON strays USING btree (chain, network, block)
+CREATE UNIQUE INDEX strays_source ON strays USING btree (chain, network, hash, index, (
+CASE
+    WHEN (index = '-2'::integer) THEN address
+    ELSE ''::text
+END))
 granted: delete, insert, select, update
 
 table sweeps (
@@ -1081,6 +1091,29 @@ CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (referenc
 CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
+
+table unexplained_gains (
+  chain text not null
+  network text not null
+  address text not null
+  contract text not null default ''::text
+  above bigint not null
+  height bigint not null
+  gained numeric(78,0) not null
+  searched bigint not null
+  found numeric(78,0) not null default 0
+  tries integer not null default 0
+  error text
+  retry_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+)
+constraint unexplained_gains_found_check CHECK ((found >= (0)::numeric))
+constraint unexplained_gains_gained_check CHECK ((gained > (0)::numeric))
+constraint unexplained_gains_pkey PRIMARY KEY (chain, network, address, contract, height)
+constraint unexplained_gains_range CHECK (((above <= searched) AND (searched < height)))
+constraint unexplained_gains_tries_check CHECK ((tries >= 0))
+CREATE INDEX unexplained_gains_due ON unexplained_gains USING btree (chain, network, retry_at)
+granted: delete, insert, select, update
 
 table users (
   id uuid not null

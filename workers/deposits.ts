@@ -1,8 +1,11 @@
 /** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
 import {
+  type ClaimedRow,
+  deferDeposits,
   type Hold,
   holdDeposits,
   type PendingRow,
+  selectClaimed,
   selectDetached,
   selectPendingAssets,
   selectRipe,
@@ -17,7 +20,14 @@ import type { ChainPlace } from "../domain/places.ts";
 import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
-import { type Head, settledHeight, type Transfer, type Watch } from "./chains/sight.ts";
+import {
+  type Checked,
+  type Evidence,
+  type Head,
+  settledHeight,
+  type Transfer,
+  type Watch,
+} from "./chains/sight.ts";
 import { tokenFault } from "./token_facts.ts";
 
 /** What a pass has found out. */
@@ -34,6 +44,8 @@ export interface PassFacts {
 const BATCH = 100;
 const RECHECKS_AT_ONCE = 8;
 const SUSPENDED = "asset.suspended";
+/** The code of what too few nodes confirm. */
+export const UNCONFIRMED = "upstream.failed";
 
 /** Settles what a pass has brought. */
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
@@ -46,7 +58,8 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
     const at = { settled, head: head.height, after, limit: BATCH };
     const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
-    const proofs = await prove(bench, chain, ripe);
+    const { proofs, deferred } = await prove(bench, chain, ripe, facts);
+    if (deferred.length > 0) await bench.step((tx) => deferDeposits(tx, deferred));
     await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
     after = ripe[ripe.length - 1].id;
     if (ripe.length < BATCH || bench.signal.aborted) return;
@@ -77,27 +90,69 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
   }
 }
 
+/** Deposits that were proven, and those that could not be, with the reason. */
+interface Proven {
+  proofs: Proof[];
+  deferred: { id: string; error: unknown }[];
+}
+
 /**
- * Reads transfers again before they count; those that moved or vanished wait for the next pass, and
- * so do those of a token that answers nothing: it must not keep all others waiting.
+ * Reads transfers again before they count. One that moved waits for the next pass; one that too few
+ * nodes confirm says so and is tried again: none keeps the others waiting.
  */
-async function prove(bench: Bench, chain: Chain, ripe: readonly PendingRow[]): Promise<Proof[]> {
-  const proofs: Proof[] = [];
+async function prove(
+  bench: Bench,
+  chain: Chain,
+  ripe: readonly PendingRow[],
+  { place, depth }: Pick<PassFacts, "place" | "depth">,
+): Promise<Proven> {
+  const ids = ripe.map(({ id }) => id);
+  const claimed = chain.traits.coins
+    ? []
+    : await reading(bench.pool, (db) => selectClaimed(db, place, ids));
+  const found: Proven = { proofs: [], deferred: [] };
   for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
     const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
-    const checks = await Promise.allSettled(some.map((row) => chain.recheck(transferOf(row))));
+    const checks = await Promise.allSettled(
+      some.map((row) => {
+        const claim = claimed.find(({ id }) => id === row.id);
+        return chain.recheck(transferOf(row), evidenceOf(row, depth, claim));
+      }),
+    );
     for (const [at, check] of checks.entries()) {
-      const { id: deposit, asset, block_hash } = some[at];
-      if (check.status === "rejected") {
-        const { reason } = check;
-        if (!(reason instanceof ChainError) || reason.fault !== "refused") throw reason;
-        bench.log("warn", "a deposit waits", { deposit, asset, error: reason });
-      } else if (check.value?.transfer.block?.hash === block_hash) {
-        proofs.push({ deposit: some[at], received: check.value.received });
+      const { id, asset, block_hash } = some[at];
+      const fault = faultOf(check);
+      if (fault !== null) {
+        bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
+        found.deferred.push({ id, error: trouble(UNCONFIRMED, fault.message.slice(0, 500)) });
+      } else if (check.status === "fulfilled") {
+        const { transfer, received } = check.value!;
+        if (transfer.block?.hash === block_hash) {
+          found.proofs.push({ deposit: some[at], received });
+        }
       }
     }
   }
-  return proofs;
+  return found;
+}
+
+/** What keeps a deposit from being proven; whatever is no word of a node is thrown. */
+function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
+  if (check.status === "rejected") {
+    if (check.reason instanceof ChainError) return check.reason;
+    throw check.reason;
+  }
+  return check.value === null ? new ChainError("refused", "the nodes do not have it") : null;
+}
+
+function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {
+  if (claim === undefined) return { depth };
+  const { in_block, ever } = claim;
+  return {
+    depth,
+    inBlock: toUnits(in_block, row.decimals),
+    ...(ever === null ? {} : { ever: toUnits(ever, row.decimals) }),
+  };
 }
 
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
@@ -112,7 +167,11 @@ async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promis
   const detached = await reading(bench.pool, (db) => selectDetached(db, place, BATCH));
   for (const row of detached) {
     if (there.has(keyOf(row))) continue;
-    const checked = await chain.recheck(transferOf(row));
+    const checked = await chain.recheck(transferOf(row)).catch((error) => {
+      // Nodes that do not agree neither give it up nor keep the others waiting.
+      if (error instanceof ChainError) return error;
+      throw error;
+    });
     if (checked === null) await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
   }
 }

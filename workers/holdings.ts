@@ -1,23 +1,35 @@
 /**
- * Reads what our addresses hold on the chain, and those that are watched for others. Where coins
- * arrived that no transfer explains (a contract paid them inside a call), the blocks are searched
- * for where they came from. At a watched address coins may leave meanwhile and hide as many that
- * came: what is missed so is found by a rescan.
+ * Reads what our addresses hold on the chain, and those that are watched for others, and compares it
+ * with what is known to have arrived and to have left. The nodes take turns, so that one which keeps a
+ * transfer back is found out by the next. At a watched address that is a contract coins may leave
+ * inside of calls and hide as many that came: what is missed so is found by a rescan.
  * @module
  */
 import { updateSwept } from "../db/chains.ts";
-import { sumArrived } from "../db/deposits.ts";
-import { selectKeptTokens } from "../db/fungible_tokens.ts";
-import { type HoldingTarget, selectHoldingTargets, upsertHoldings } from "../db/holdings.ts";
+import { type KeptToken, selectKeptTokens } from "../db/fungible_tokens.ts";
+import {
+  type HoldingRow,
+  type HoldingTarget,
+  selectHoldings,
+  selectHoldingTargets,
+  upsertHoldings,
+} from "../db/holdings.ts";
 import { sumCoins } from "../db/sightings.ts";
 import { reading, writing } from "../db/transaction.ts";
-import { findAsset, nativeAsset } from "../domain/assets.ts";
-import { toUnits } from "../domain/money.ts";
+import { findAsset, nativeAsset, tokenByContract } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/places.ts";
-import { recordTransfers, WINDOW } from "../domain/sightings.ts";
+import { WINDOW } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Holding, Watch } from "./chains/sight.ts";
+import {
+  arrivedIn,
+  explainAgain,
+  explainGain,
+  gainBudget,
+  type GainWork,
+  recordGain,
+} from "./gains.ts";
 
 /** Where balances are read. */
 export interface Sight {
@@ -27,121 +39,145 @@ export interface Sight {
   watch: Watch;
 }
 
+/** What one pass over the balances of a place works with. */
+interface Pass extends GainWork {
+  chain: Chain;
+  height: number;
+  kept: readonly KeptToken[];
+}
+
 const STALE = 500;
 const ASKED_AT_ONCE = 200;
-/** Blocks that are searched for one unexplained balance. */
-const SEARCHES_MAX = 16;
 
 /** Keeps the balances of a place current, and finds what came in without a trace. */
 export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight): Promise<void> {
-  const { place, height } = sight;
+  const { place, height, watch } = sight;
   if (chain.traits.coins) {
     const sums = await reading(bench.pool, (db) => sumCoins(db, place));
-    return await keep(bench, sight, sums.map((one) => ({ ...one, contract: "" })));
+    return await keep(bench, sight, sums.map((one) => ({ ...one, contract: "", nonce: null })));
   }
-  const native = nativeAsset(place.chain).code;
-  const of = { since: height - WINDOW, stale: STALE, native };
+  const native = nativeAsset(place.chain);
+  const of = { since: height - WINDOW, stale: STALE, native: native.code };
   const targets = await reading(bench.pool, (db) => selectHoldingTargets(db, place, of));
+  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
+  const pass: Pass = {
+    ...{ bench, place, watch, chain, height, kept },
+    reader: chain.through(height),
+    budget: gainBudget(),
+    decimals(contract) {
+      if (contract === null) return native.decimals;
+      return tokenByContract(place.chain, contract)?.decimals ??
+        kept.find((token) => token.contract === contract)?.decimals ?? null;
+    },
+  };
   for (let i = 0; i < targets.length; i += ASKED_AT_ONCE) {
-    const some = targets.slice(i, i + ASKED_AT_ONCE);
-    const holdings = some.flatMap(holdingsOf);
-    const { amounts } = await chain.balances(holdings, height);
-    const seen = holdings.map((one, at) => ({ ...one, amount: amounts[at] }));
-    for (const target of some) {
-      if (findAsset(target.asset)?.contract !== null || target.height === null) continue;
-      const now = seen.find((one) => one.address === target.address && one.contract === null)!;
-      await explain(bench, chain, sight, target, now.amount);
-    }
-    const rows = seen.map((one) => ({
-      address: one.address,
-      contract: one.contract ?? "",
-      amount: `${one.amount}`,
-    }));
-    await keep(bench, sight, rows);
+    await refresh(pass, targets.slice(i, i + ASKED_AT_ONCE).flatMap(holdingsOf));
   }
-  await refreshKept(bench, chain, { sight, targets });
+  await refreshKept(pass, targets);
+  await explainAgain(pass);
   await writing(bench.pool, (db) => updateSwept(db, place, height));
+}
+
+/** A balance to be read, and whether what comes there is booked. */
+type Wanted = Holding & { readonly booked: boolean };
+
+function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
+  const contract = findAsset(asset)?.contract ?? null;
+  const coin = { address, contract: null, booked: findAsset(asset)?.contract === null };
+  return contract === null ? [coin] : [coin, { address, contract, booked: true }];
+}
+
+/** Reads balances, explains those that rose, and keeps them. */
+async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
+  const { bench, place, reader, height } = pass;
+  const { amounts } = await reader.balances(wanted, height);
+  const addresses = [...new Set(wanted.map(({ address }) => address))];
+  const counts = await reader.counts(addresses, height) ?? [];
+  const nonces = new Map(addresses.map((address, at) => [address, counts[at] ?? null]));
+  const before = await reading(bench.pool, (db) => selectHoldings(db, place, addresses));
+  const rows: Omit<HoldingRow, "height">[] = [];
+  for (const [at, one] of wanted.entries()) {
+    const { address } = one;
+    const contract = one.contract ?? "";
+    const nonce = nonces.get(address) ?? null;
+    const last = before.find((row) => row.address === address && row.contract === contract);
+    const seen = { holding: one, amount: amounts[at], nonce };
+    if (one.booked && last !== undefined && !await isExplained(pass, last, seen)) continue;
+    rows.push({ address, contract, amount: `${amounts[at]}`, nonce });
+  }
+  await keep(bench, pass, rows);
+}
+
+/**
+ * Explains what a balance gained since it was last seen. A gain that the nodes do not agree on is
+ * none: the balance is left as it was.
+ */
+async function isExplained(
+  pass: Pass,
+  last: HoldingRow,
+  now: { holding: Holding; amount: bigint; nonce: number | null },
+): Promise<boolean> {
+  const { height, reader } = pass;
+  if (last.height >= height) return true;
+  const { address, contract } = now.holding;
+  const decimals = pass.decimals(contract);
+  if (decimals === null) return true;
+  const gain = { address, contract, decimals, above: last.height, height };
+  const risen = now.amount - BigInt(last.amount);
+  try {
+    // What left meanwhile hides as much that came.
+    const spent = last.nonce === now.nonce
+      ? 0n
+      : await reader.spent(now.holding, last.height, height);
+    const gained = risen + spent;
+    if (gained <= await arrivedIn(pass, gain)) return true;
+    if (await agreedAmount(pass, now) !== now.amount) return false;
+    await explainGain(pass, { ...gain, gained });
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "refused") return false;
+    // Nobody can tell now what came: the blocks are searched one by one.
+    await recordGain(pass, { ...gain, gained: risen > 0n ? risen : 1n }, error.message);
+  }
+  return true;
+}
+
+/** The amount that the nodes agree on; if too few answer, the one that was read. */
+async function agreedAmount(
+  { chain, height }: Pass,
+  { holding, amount }: { holding: Holding; amount: bigint },
+): Promise<bigint> {
+  try {
+    return await chain.balance(holding, height);
+  } catch (error) {
+    if (error instanceof ChainError && error.fault === "unavailable") return amount;
+    throw error;
+  }
 }
 
 async function keep(
   bench: Bench,
-  { place, height }: Sight,
-  rows: readonly { address: string; contract: string; amount: string }[],
+  { place, height }: Pick<Sight, "place" | "height">,
+  rows: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await bench.step((tx) => upsertHoldings(tx, place, { height, at: bench.actor.at }, rows));
-}
-
-function holdingsOf({ address, asset }: HoldingTarget): Holding[] {
-  const contract = findAsset(asset)?.contract ?? null;
-  const coin = { address, contract: null };
-  return contract === null ? [coin] : [coin, { address, contract }];
 }
 
 /**
  * Reads what there is of the realm's own tokens, one by one: strangers wrote some of them, and one
  * that does not answer must not hide the others.
  */
-async function refreshKept(
-  bench: Bench,
-  chain: Chain,
-  of: { sight: Sight; targets: readonly HoldingTarget[] },
-): Promise<void> {
-  const { sight, targets } = of;
-  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, sight.place));
-  for (const { address: ramp, contract, symbol } of kept) {
+async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
+  const { bench, place } = pass;
+  for (const { address: ramp, contract, symbol } of pass.kept) {
     const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);
-    const holdings = [ramp, ...own].map((address) => ({ address, contract }));
+    const wanted = [ramp, ...own].map((address) => ({ address, contract, booked: true }));
     try {
-      const { amounts } = await chain.balances(holdings, sight.height);
-      const rows = holdings.map((one, at) => ({ ...one, amount: `${amounts[at]}` }));
-      await keep(bench, sight, rows);
+      await refresh(pass, wanted);
     } catch (error) {
       if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-      bench.log("warn", "a token does not tell a balance", { ...sight.place, symbol, error });
+      bench.log("warn", "a token does not tell a balance", { ...place, symbol, error });
     }
-  }
-}
-
-/** Searches the blocks in which an address gained more coins than was recorded. */
-async function explain(
-  bench: Bench,
-  chain: Chain,
-  sight: Sight,
-  target: HoldingTarget,
-  amount: bigint,
-): Promise<void> {
-  const { address } = target;
-  const { decimals } = nativeAsset(sight.place.chain);
-  const arrived = async (from: number, to: number) =>
-    toUnits(
-      await reading(bench.pool, (db) => sumArrived(db, sight.place, { address, from, to })),
-      decimals,
-    );
-  const balance = async (at: number) =>
-    (await chain.balances([{ address, contract: null }], at)).amounts[0];
-  let searches = 0;
-  async function search(from: number, before: bigint, to: number, after: bigint): Promise<void> {
-    if (after - before <= await arrived(from + 1, to) || searches >= SEARCHES_MAX) return;
-    if (to - from > 1) {
-      const middle = Math.floor((from + to) / 2);
-      const half = await balance(middle);
-      await search(from, before, middle, half);
-      return await search(middle, half, to, after);
-    }
-    searches++;
-    const watch = { ...sight.watch, addresses: new Set([address]), contracts: new Set<string>() };
-    const transfers = await chain.search({ height: to }, watch);
-    const seen = { transfers, coins: false };
-    await bench.step((tx) => recordTransfers(tx, bench.actor, sight.place, seen));
-    if (await arrived(to, to) >= after - before) return;
-    bench.log("warn", "coins arrived that no transfer explains", { ...sight.place, height: to });
-  }
-  try {
-    await search(target.height!, BigInt(target.amount!), sight.height, amount);
-  } catch (error) {
-    // Nodes forget old balances; what was missed can still be found by a rescan.
-    if (!(error instanceof ChainError)) throw error;
-    bench.log("warn", "an unexplained balance could not be searched", { ...sight.place, error });
   }
 }

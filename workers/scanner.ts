@@ -5,8 +5,14 @@
  * records what was found.
  * @module
  */
-import { type CursorRow, selectBlocks, selectCursor, updateSight } from "../db/chains.ts";
-import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
+import {
+  type CursorRow,
+  selectBlocks,
+  selectCursor,
+  updateSight,
+  updateWarning,
+} from "../db/chains.ts";
+import { countUnconfirmed, selectWatched, selectWatchedClaims } from "../db/deposits.ts";
 import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { allAssets } from "../domain/assets.ts";
@@ -16,7 +22,7 @@ import { reviveSweeps } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Head, Scanned, Watch } from "./chains/sight.ts";
-import { settleDeposits } from "./deposits.ts";
+import { settleDeposits, UNCONFIRMED } from "./deposits.ts";
 import { refreshHoldings } from "./holdings.ts";
 import { beginCursor } from "./ramps.ts";
 
@@ -28,6 +34,11 @@ const PASS_BLOCKS = 1024;
 /** A stretch is recorded when it has so many blocks or transfers. */
 const STRETCH_BLOCKS = 64;
 const STRETCH_TRANSFERS = 500;
+/** Blocks' times and clocks differ by so many milliseconds at most. */
+const FUTURE_MS = 7_200_000;
+/** A node may gain so many blocks at once, and so many more in each second. */
+const JUMP_BLOCKS = 100_000;
+const BLOCKS_PER_S_MAX = 10;
 /** Beyond, nodes filter logs by the token and no longer by the address. */
 const ANY_TOKEN_ADDRESSES = 400;
 
@@ -55,6 +66,7 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   const known = (await reading(bench.pool, (db) => selectCursor(db, place)))!;
   if (known.halted !== null) return "stuck";
   const head = await chain.head();
+  assertPlausible(chain, head, known, bench.actor.at);
   if (head.height < known.height) {
     throw new ChainError("unavailable", "the node is behind what it showed before");
   }
@@ -73,8 +85,34 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
     await refreshHoldings(bench, chain, { place, height: reached, watch });
     await bench.step((tx) => reviveSweeps(tx, bench.actor, place));
   }
+  await warn(bench, chain, known);
   if (caughtUp) return "caught up";
   return reached > start.height ? "more" : "stuck";
+}
+
+/**
+ * Refuses a newest block that cannot be: of the future, or, where one node alone says so, more blocks
+ * ahead than any chain makes in that time.
+ */
+function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number): void {
+  const fault = (why: string) => new ChainError("unavailable", `the newest block is ${why}`);
+  if (head.time * 1000 > now + FUTURE_MS) throw fault("of the future");
+  const sinceMs = Math.max(0, now - known.scanned_at);
+  const most = known.head + JUMP_BLOCKS + BLOCKS_PER_S_MAX * (sinceMs / 1000);
+  if (chain.quorum > 1 || head.height <= most) return;
+  throw fault(`${head.height - known.head} blocks ahead of the last`);
+}
+
+/** Notes what an operator should look at: nodes that contradict each other, deposits that wait. */
+async function warn(bench: Bench, chain: Chain, known: CursorRow): Promise<void> {
+  const count = await reading(bench.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
+  const waiting = count === 0 ? [] : [`${count} deposits wait until enough nodes confirm them`];
+  const warnings = [...chain.reports(), ...waiting];
+  const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
+  if (warning === known.warning) return;
+  await writing(bench.pool, (db) => updateWarning(db, known, warning));
+  if (warning === null) return;
+  bench.log("error", "nodes of a chain need an operator", { ...placeOf(known), warning });
 }
 
 /**

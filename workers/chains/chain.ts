@@ -67,6 +67,8 @@ export interface Chain {
   readonly network: Network;
   /** What the code above may rely on. */
   readonly traits: Traits;
+  /** How many of its nodes must agree before value moves. */
+  readonly quorum: number;
   /** What its nodes say of single coins; null on chains that have none. */
   readonly coins: CoinWitness | null;
 
@@ -98,11 +100,18 @@ export interface Chain {
   recheck(transfer: Transfer, evidence?: Evidence): Promise<Checked | null>;
   /** Reads balances at a height, or at the head. */
   balances(holdings: readonly Holding[], height: number | null): Promise<Balances>;
+  /**
+   * Reads a balance at a height from as many nodes as the quorum demands.
+   * @throws {ChainError} `refused` if they contradict each other, `unavailable` if too few answer
+   */
+  balance(holding: Holding, height: number): Promise<bigint>;
+  /** Counts the transactions that addresses had sent by a height; null on chains without nonces. */
+  counts(addresses: readonly Address[], height: number): Promise<readonly number[] | null>;
   /** Adds up what left an address by its own transactions in the blocks above `from` up to `to`. */
   spent(holding: Holding, from: number, to: number): Promise<bigint>;
   /** The same chain through its nodes in another order, to compare what they say. */
-  through(turn: number): Pick<Chain, "balances" | "search" | "spent">;
-  /** Takes the reports of nodes that contradicted each other since the last call. */
+  through(turn: number): Pick<Chain, "balances" | "counts" | "search" | "spent">;
+  /** Tells where nodes contradicted each other in the last ten minutes. */
   reports(): string[];
   /** Prices a typical payment of a coin or token at each speed, without knowing the parties. */
   quote(contract: Contract): Promise<Record<Speed, Fee>>;

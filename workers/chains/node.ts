@@ -75,7 +75,7 @@ export interface Nodes {
   from(turn: number): Nodes;
   /** Reports that nodes contradict each other. */
   report(what: string): void;
-  /** Takes the reports since the last call. */
+  /** Lists the reports of the last ten minutes. */
   reports(): string[];
   /** Ends every call in flight and refuses further ones. */
   close(): void;
@@ -86,8 +86,9 @@ const REST_MS = 30_000;
 /** A node behind a name may be replaced; so it is asked again who it is. */
 const IDENTITY_MS = 600_000;
 const BATCH_MAX = 50;
-/** Reports that are kept until somebody takes them. */
+/** Reports that are kept, and for how many milliseconds. */
 const REPORTS_MAX = 20;
+const REPORTED_MS = 600_000;
 const PARALLEL = 8;
 
 /** Opens the nodes of a chain. Nothing is asked yet. */
@@ -99,9 +100,14 @@ export function openNodes(settings: NodeSettings): Nodes {
     openSingle(endpointOf(url), settings, limits, closing)
   );
   const quorum = settings.quorum ?? Math.min(2, singles.length);
-  const reports = new Set<string>();
+  const reports = new Map<string, number>();
   function report(what: string): void {
-    if (reports.size < REPORTS_MAX) reports.add(what);
+    recent();
+    if (reports.size < REPORTS_MAX) reports.set(what, performance.now() + REPORTED_MS);
+  }
+  function recent(): string[] {
+    for (const [what, until] of reports) if (until < performance.now()) reports.delete(what);
+    return [...reports.keys()];
   }
   function starting(turn: number): Nodes {
     const first = turn % singles.length;
@@ -115,11 +121,7 @@ export function openNodes(settings: NodeSettings): Nodes {
       hear: (work) => hearing(singles, work, ({ length }) => length >= quorum),
       from: starting,
       report,
-      reports() {
-        const taken = [...reports];
-        reports.clear();
-        return taken;
-      },
+      reports: recent,
       close: () => closing.abort(),
     };
   }

@@ -45,12 +45,13 @@ export async function openCoins(
     spends: openSpends(),
     pool: new Map(),
   };
-  const reader: Pick<Chain, "balances" | "search" | "spent"> = {
+  const reader: Pick<Chain, "balances" | "counts" | "search" | "spent"> = {
     search: (where, watch) =>
       "hash" in where
         ? searchTransaction(chain, where.hash, watch)
         : searchBlock(chain, where.height, watch),
     balances: (holdings) => balancesAt(chain, holdings),
+    counts: () => Promise.resolve(null),
     spent: () => Promise.reject(new ChainError("unsupported", "coins tell by what they are spent")),
   };
   return {
@@ -58,12 +59,14 @@ export async function openCoins(
     network,
     coins: openCoinWitness(chain),
     traits: traitsOf(table.replaceable),
+    quorum: chain.nodes.quorum,
     head: () => headOf(chain),
     block: (height) => chain.nodes.ask((peer) => readBlockAt(peer, height)),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
     mempool: (watch) => readPool(chain, watch),
     recheck: (transfer, evidence) => recheck(chain, transfer, evidence),
     reports: () => chain.nodes.reports(),
+    balance: async (holding) => (await balancesAt(chain, [holding])).amounts[0],
     ...reader,
     through: () => reader,
     quote: (contract) => quote(chain, contract),

@@ -17,8 +17,8 @@ import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { bare, scanRange } from "./scan.ts";
-import { balancesAt, searchBlock, searchTransaction } from "./search.ts";
-import { spentBetween } from "./spent.ts";
+import { agreedBalance, balancesAt, searchBlock, searchTransaction } from "./search.ts";
+import { countsAt, spentBetween } from "./spent.ts";
 import { tokenDetails } from "./token.ts";
 import { recheck } from "./witness.ts";
 
@@ -48,6 +48,7 @@ export async function openEvm(
     id,
     network,
     traits: TRAITS,
+    quorum: evm.nodes.quorum,
     coins: null,
     head: () => headOf(evm),
     block: (height) => evm.nodes.ask((peer) => readBlockAt(peer, height)),
@@ -56,6 +57,7 @@ export async function openEvm(
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
     reports: () => evm.nodes.reports(),
     mempool: () => Promise.resolve([]),
+    balance: (holding, height) => agreedBalance(evm, holding, height),
     recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),
     nonces: (address) => noncesOf(evm, address),
@@ -71,13 +73,14 @@ export async function openEvm(
 }
 
 /** What compares the nodes with each other, each time through another one first. */
-function reader(evm: Evm): Pick<Chain, "balances" | "search" | "spent"> {
+function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent"> {
   return {
     search: (where, watch, enough) =>
       "hash" in where
         ? searchTransaction(evm, where.hash, watch)
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
+    counts: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),
     spent: (holding, from, to) =>
       evm.nodes.ask((peer) => spentBetween(evm, peer, holding, { from, to })),
   };

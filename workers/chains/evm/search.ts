@@ -5,6 +5,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
+import { campOf, campsOf, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Balances, Block, Holding, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
@@ -120,18 +121,45 @@ export async function balancesAt(
   holdings: readonly Holding[],
   height: number | null,
 ): Promise<Balances> {
-  return await evm.nodes.ask(async (peer) => {
-    const at = height ?? number(await peer.call("eth_blockNumber", []), "a height");
-    const answers = await peer.batch(holdings.map((one) => balanceQuestion(one, toHex(at))));
-    const amounts = answers.map((answer, place) => {
-      const { contract } = holdings[place];
-      if (answer instanceof RpcError) {
-        throw contract !== null && isRefusal(answer) ? mute(contract) : answer;
-      }
-      return contract === null ? big(answer, "a balance") : readNumber(bytes(answer)) ?? 0n;
-    });
-    return { height: at, amounts };
+  return await evm.nodes.ask((peer) => balancesOf(peer, holdings, height));
+}
+
+/**
+ * Reads a balance that as many nodes as the quorum agree on.
+ *
+ * @throws {ChainError} `refused` if the nodes contradict each other, `unavailable` if too few answer
+ */
+export async function agreedBalance(evm: Evm, holding: Holding, height: number): Promise<bigint> {
+  const { nodes } = evm;
+  const what = `the balance of ${holding.address} at block ${height}`;
+  const { heard, failures } = await nodes.hear(async (peer) =>
+    (await balancesOf(peer, [holding], height)).amounts[0]
+  );
+  const camps = campsOf(heard, String);
+  const camp = campOf(camps, nodes.quorum);
+  const names = heard.map(({ peer }) => peer.name).join(", ");
+  if (camps.length > 1) nodes.report(`${names} contradict each other on ${what}`);
+  if (camp !== null) return camp[0].answer;
+  if (camps.length > 1) throw new ChainError("refused", `${names} contradict each other`);
+  const count = { confirm: heard.length, nodes: nodes.peers.length, quorum: nodes.quorum };
+  throw unconfirmed(count, what, failures);
+}
+
+async function balancesOf(
+  peer: Peer,
+  holdings: readonly Holding[],
+  height: number | null,
+): Promise<Balances> {
+  const at = height ?? number(await peer.call("eth_blockNumber", []), "a height");
+  const answers = await peer.batch(holdings.map((one) => balanceQuestion(one, toHex(at))));
+  const amounts = answers.map((answer, place) => {
+    const { contract } = holdings[place];
+    if (answer instanceof RpcError) {
+      throw contract !== null && isRefusal(answer) ? mute(contract) : answer;
+    }
+    return contract === null ? big(answer, "a balance") : readNumber(bytes(answer)) ?? 0n;
   });
+  return { height: at, amounts };
 }
 
 /** No node is to blame, and none would answer otherwise. */

@@ -4,12 +4,25 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import { allOf, type Peer } from "../node.ts";
 import type { Holding } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
 import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node.ts";
 import { blocksOf, receiptsOf } from "./scan.ts";
+
+/** Counts the transactions that addresses had sent by a height. */
+export async function countsAt(
+  peer: Peer,
+  addresses: readonly string[],
+  height: number,
+): Promise<number[]> {
+  const asked = addresses.map((address) => ({
+    method: "eth_getTransactionCount",
+    params: [address, toHex(height)],
+  }));
+  return allOf(await peer.batch(asked)).map((answer) => number(answer, "a nonce"));
+}
 
 /** Adds up what left an address in the blocks above `from` up to `to`. */
 export async function spentBetween(
@@ -19,8 +32,7 @@ export async function spentBetween(
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<bigint> {
   async function countAt(height: number): Promise<number> {
-    const params = [holding.address, toHex(Math.max(0, height))];
-    return number(await peer.call("eth_getTransactionCount", params), "a nonce");
+    return (await countsAt(peer, [holding.address], height))[0];
   }
   async function between(
     low: number,
