@@ -46,6 +46,8 @@ interface Rest {
 
 /** Recorded gains that one pass searches again. */
 const AGAIN_AT_ONCE = 4;
+/** Blocks that a gain is looked for in, before the balance was seen last. */
+const LOOKBACK = 100;
 /** Blocks that are searched one by one where old balances are gone. */
 const BLOCKS_AT_ONCE = 64;
 
@@ -54,10 +56,18 @@ export function gainBudget(): GainWork["budget"] {
   return { blocks: 16, halvings: 400 };
 }
 
-/** Explains a gain, or records what stays unexplained of it. */
-export async function explainGain(work: GainWork, gain: Gain): Promise<void> {
+/**
+ * Explains a gain, or records what stays unexplained of it. A gain that the nodes contradict each
+ * other on is searched, and not recorded.
+ */
+export async function explainGain(
+  work: GainWork,
+  given: Gain,
+  disputed: boolean,
+): Promise<void> {
+  const gain = await asOneNodeTells(work, given);
   const rests = await restsOf(work, gain);
-  if (rests.length === 0) return;
+  if (rests.length === 0 || disputed) return;
   const { bench, place } = work;
   bench.log("warn", "a balance rose and no transfer explains it", {
     ...place,
@@ -69,6 +79,16 @@ export async function explainGain(work: GainWork, gain: Gain): Promise<void> {
   await bench.step(async (tx) => {
     for (const rest of rests) await upsertGain(tx, place, rowOf(bench, gain, rest));
   });
+}
+
+/**
+ * Reads a gain again from one node. The balance from before may be the word of another, which kept a
+ * transfer back: then it rose earlier than it seems.
+ */
+async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
+  const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };
+  const gained = await gainedNow(work, wider);
+  return gained === null ? gain : { ...wider, gained };
 }
 
 /** Records a gain that could not be looked at. */

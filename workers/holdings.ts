@@ -109,8 +109,8 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
 }
 
 /**
- * Explains what a balance gained since it was last seen. A gain that the nodes do not agree on is
- * none: the balance is left as it was.
+ * Explains what a balance gained since it was last seen; false if the nodes contradict each other on
+ * it, and the balance is to be left as it was.
  */
 async function isExplained(
   pass: Pass,
@@ -131,26 +131,26 @@ async function isExplained(
       : await reader.spent(now.holding, last.height, height);
     const gained = risen + spent;
     if (gained <= await arrivedIn(pass, gain)) return true;
-    if (await agreedAmount(pass, now) !== now.amount) return false;
-    await explainGain(pass, { ...gain, gained });
+    const disputed = await isDisputed(pass, now);
+    await explainGain(pass, { ...gain, gained }, disputed);
+    return !disputed;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    if (error.fault === "refused") return false;
     // Nobody can tell now what came: the blocks are searched one by one.
     await recordGain(pass, { ...gain, gained: risen > 0n ? risen : 1n }, error.message);
   }
   return true;
 }
 
-/** The amount that the nodes agree on; if too few answer, the one that was read. */
-async function agreedAmount(
+/** Tells whether nodes contradict a balance; too few answers are no contradiction. */
+async function isDisputed(
   { chain, height }: Pass,
   { holding, amount }: { holding: Holding; amount: bigint },
-): Promise<bigint> {
+): Promise<boolean> {
   try {
-    return await chain.balance(holding, height);
+    return await chain.balance(holding, height) !== amount;
   } catch (error) {
-    if (error instanceof ChainError && error.fault === "unavailable") return amount;
+    if (error instanceof ChainError) return error.fault === "refused";
     throw error;
   }
 }

@@ -103,7 +103,8 @@ async function isCovered(
     throw answer;
   }
   const [after, before] = answers.map((answer) => big(answer, "a balance"));
-  const claimed = inBlock > amount ? inBlock : amount;
+  // Where several nodes bear out each transfer, one that is invented keeps no other from counting.
+  const claimed = evm.nodes.quorum > 1 || inBlock < amount ? amount : inBlock;
   if (after - before >= claimed) return true;
   return after - before + await spentIn(evm, peer, holding, block.height) >= claimed;
 }
