@@ -114,7 +114,7 @@ Deno.test("a node that stalls at any question of a withdrawal delays it, and it 
 Deno.test("the second of two nodes stalls: nothing waits for more than its time-out", async () => {
   const mute = startRogue(null);
   mute.stall();
-  const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
+  const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}`, ETHEREUM_QUORUM: "1" };
   await using desk = await openDesk({ front: (url) => `${url},${mute.url}`, env });
   const { body: { id } } = await desk.withdraw("1");
   equal((await desk.finish(id)).status, "DONE");
