@@ -1,11 +1,9 @@
 /** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
+import { type ClaimedRow, deferDeposits, selectClaimed } from "../db/deposit_proofs.ts";
 import {
-  type ClaimedRow,
-  deferDeposits,
   type Hold,
   holdDeposits,
   type PendingRow,
-  selectClaimed,
   selectDetached,
   selectPendingAssets,
   selectRipe,

@@ -4,7 +4,7 @@
  * up nothing else.
  * @module
  */
-import { sumArrived } from "../db/deposits.ts";
+import { sumArrived } from "../db/deposit_proofs.ts";
 import { deleteGain, type GainRow, selectGains, upsertGain } from "../db/holdings.ts";
 import { reading } from "../db/transaction.ts";
 import { toUnits } from "../domain/money.ts";

@@ -12,7 +12,8 @@ import {
   updateSight,
   updateWarning,
 } from "../db/chains.ts";
-import { countUnconfirmed, selectWatched, selectWatchedClaims } from "../db/deposits.ts";
+import { countUnconfirmed } from "../db/deposit_proofs.ts";
+import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
 import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { allAssets } from "../domain/assets.ts";

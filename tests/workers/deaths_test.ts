@@ -63,7 +63,7 @@ function takenBy(url: string, at: number, fake: Json): Trick {
 
 for (const [name, story] of Object.entries(STORIES)) {
   for (const nodes of ["l", "lh", "hl", "lhh", "hhl"]) {
-    Deno.test(`a node that shows ${name} has nothing given back · nodes: ${nodes}`, async () => {
+    Deno.test(`a node that shows ${name} has nothing given back (nodes ${nodes})`, async () => {
       const made: Rogue[] = [];
       let url = "";
       const desk = await openDesk({
@@ -110,7 +110,7 @@ for (const [name, story] of Object.entries(STORIES)) {
 }
 
 for (const nodes of ["lh", "hl", "lhh"]) {
-  Deno.test(`a node that says a payment failed has nothing given back · nodes: ${nodes}`, async () => {
+  Deno.test(`a node that says a payment failed has nothing given back (nodes ${nodes})`, async () => {
     const made: Rogue[] = [];
     const desk = await openDesk({
       front: (behind) => {

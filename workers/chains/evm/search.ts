@@ -32,7 +32,7 @@ import {
 } from "./scan.ts";
 
 /** The place in a transaction of what calls inside it brought to an address. */
-export const INSIDE = -2;
+export const INSIDE: number = -2;
 
 const TRACER = { tracer: "callTracer" };
 

@@ -11,9 +11,10 @@ import type { Evm } from "./context.ts";
 import { bytes, record } from "./node.ts";
 
 /** Whose nonce was taken. */
-interface Place {
+export interface NoncePlace {
   /** In lower case. */
   readonly address: string;
+  /** Which nonce. */
   readonly nonce: number;
 }
 
@@ -26,7 +27,7 @@ interface Place {
 export async function assertTook(
   evm: Evm,
   peer: Peer,
-  { address, nonce }: Place,
+  { address, nonce }: NoncePlace,
   hash: string,
 ): Promise<void> {
   const signed = await signedBy(evm, peer, hash);

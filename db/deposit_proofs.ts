@@ -1,0 +1,70 @@
+/** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
+import type { PlaceKey } from "./chains.ts";
+import type { Db, Tx } from "./database.ts";
+
+/**
+ * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
+ * rarely.
+ */
+export async function deferDeposits(
+  tx: Tx,
+  deferred: readonly { id: string; error: unknown }[],
+): Promise<void> {
+  await tx`
+    update deposits d set error = g.error, updated_at = now(), tries = tries + 1,
+      retry_at = now() + interval '5 seconds' * (2 ^ least(tries, 7) - 1)
+    from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb)
+    where d.id = g.id and d.status = 'PENDING'`;
+}
+
+/** Counts the deposits that nodes do not bear out so far. */
+export async function countUnconfirmed(db: Db, place: PlaceKey, code: string): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and error->>'code' = ${code}`;
+  return row.count;
+}
+
+/** What is said to have come to an address of ours in the chain's own coin, in whole units. */
+export interface ClaimedRow {
+  id: string;
+  /** In the block of the deposit. */
+  in_block: string;
+  /** So far; null for deposits that do not come out of calls. */
+  ever: string | null;
+}
+
+/** Adds up what all deposits claim of the balances that some deposits of coins changed. */
+export async function selectClaimed(
+  db: Db,
+  place: PlaceKey,
+  ids: readonly string[],
+): Promise<ClaimedRow[]> {
+  return await db<ClaimedRow[]>`
+    select d.id,
+      (select sum(o.amount) from deposits o where o.chain = d.chain and o.network = d.network
+        and o.block = d.block and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') as in_block,
+      case when d.index = -2 then (select sum(o.amount) from deposits o
+        where o.account = d.account and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') end as ever
+    from deposits d
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+    where d.id = any (${`{${ids.join(",")}}`}::text::uuid[]) and d.contract is null
+      and d.chain = ${place.chain} and d.network = ${place.network}`;
+}
+
+/** Adds up what arrived at an address in a range of blocks, in whole units. */
+export async function sumArrived(
+  db: Db,
+  place: PlaceKey,
+  of: { address: string; contract: string | null; from: number; to: number },
+): Promise<string> {
+  const [row] = await db<{ sum: string }[]>`
+    select coalesce(sum(coalesce(credited, amount)), 0) as sum from deposits
+    where chain = ${place.chain} and network = ${place.network} and address = ${of.address}
+      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'
+      and block between ${of.from} and ${of.to}`;
+  return row.sum;
+}
