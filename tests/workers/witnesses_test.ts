@@ -1,8 +1,7 @@
 /** Nodes are witnesses: what one of them says alone neither credits nor hides anything. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { CALLS, rich } from "../support/anvil.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
-import { rowsOf } from "../support/realm.ts";
+import { rich } from "../support/anvil.ts";
+import type { RampStage } from "../support/ramps.ts";
 import { passOn, type Question, type Trick } from "../support/rogue_node.ts";
 import { among, chainOf, hasten } from "../support/witnesses.ts";
 
