@@ -51,6 +51,8 @@ export interface OrderRow {
   hash: string | null;
   height: number | null;
   confirmations: number;
+  /** Whether the transaction did what was asked for; null while no block has it. */
+  succeeded: boolean | null;
   /** The most it may cost until it is mined, then what it cost. */
   fee: string | null;
   /** What the fee is paid in; null is the chain's own coin. */
@@ -146,6 +148,7 @@ export const ORDER_COLUMNS = [
   "hash",
   "height",
   "confirmations",
+  "succeeded",
   "fee",
   "fee_contract",
   "charged",
@@ -203,6 +206,7 @@ export type OrderChange = Partial<
     | "hash"
     | "height"
     | "confirmations"
+    | "succeeded"
     | "fee"
     | "fee_contract"
     | "charged"

@@ -21,6 +21,7 @@ import {
   selectOrder,
   updateOrder,
 } from "../db/orders.ts";
+import { selectWaiting } from "../db/nonces.ts";
 import { dropCarried } from "../db/payouts.ts";
 import type { Actor } from "./actor.ts";
 import { newId } from "./ids.ts";
@@ -208,20 +209,22 @@ export async function renewOrder(
   await markCandidatesDead(tx, order.id, proof);
   await deleteUnmadeCoins(tx, order, made);
   await deleteClaims(tx, order.id);
-  const change = { hash: null, height: null, confirmations: 0, replace: false };
+  const change = { hash: null, height: null, confirmations: 0, succeeded: null, replace: false };
   await updateOrder(tx, order.id, { ...change, state: "new" });
   if (order.purpose === "payout") await undoPayout(tx, actor, order.id);
 }
 
 /**
  * Gives up what an order had reserved. A nonce that nothing will use stops all behind it, so it is
- * filled with a transaction that moves nothing.
+ * filled with a transaction that moves nothing, if something was signed with it or waits behind it.
  */
 export async function releaseClaims(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const claims = await selectClaims(tx, order.id);
   await deleteClaims(tx, order.id);
   const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
   if (order.nonce === null || used || claims.length === 0) return;
+  const signed = (await selectCandidates(tx, order.id)).some(({ raw }) => raw !== null);
+  if (!signed && !await selectWaiting(tx, order)) return; // whoever is planned next takes it
   await fillNonce(tx, actor, order, order.nonce);
 }
 

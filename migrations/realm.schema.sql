@@ -666,9 +666,12 @@ table nonces (
   network text not null
   address text not null
   next integer not null
+  floor integer not null default 0
 )
+constraint nonces_floor_check CHECK ((floor >= 0))
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
+CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
 granted: delete, insert, select, update
 
 table order_candidates (
@@ -709,7 +712,7 @@ table order_transitions (
   after text not null
   demands text not null
 )
-constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'dead'::text])))
+constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dead'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
 granted: select
 
@@ -734,6 +737,7 @@ table orders (
   hash text
   height integer
   confirmations integer not null default 0
+  succeeded boolean
   fee numeric(78,0)
   fee_contract text
   charged numeric(78,0) not null default 0
@@ -770,6 +774,7 @@ CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NO
 CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_height ON orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
+CREATE INDEX orders_nonce ON orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
@@ -1246,6 +1251,9 @@ begin
   select * into o from orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
+      when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
+          and not exists (select 1 from order_candidates c where c.order_id = o.id)
+        then null
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
       when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
@@ -1271,7 +1279,9 @@ begin
           is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
         then 'stays dead'
       when new.dead and not old.dead
-          and o.state not in ('sent', 'mined', case when new.raw is null then 'planned' else 'sent' end)
+          and o.state not in ('sent', 'mined')
+          and not (o.state = 'planned' and new.raw is null)
+          and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
       when new.dead and not old.dead and not coalesce(case new.proof
           when 'consumed' then not exists (
@@ -1307,6 +1317,34 @@ begin
     using errcode = 'check_violation', constraint = 'accounts_deletable';
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_nonce()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  last integer := case when tg_op = 'INSERT' then 0 else old.next end;
+begin
+  if new.next > last + 1 then
+    if not exists (select 1 from addresses a join ramps r on r.account = a.ramp
+        where a.chain = new.chain and a.network = new.network and a.address = new.address
+          and r.quarantined is not null) then
+      raise exception 'nonces of % cannot go from % to %', new.address, last, new.next
+        using errcode = 'check_violation', constraint = 'nonces_step';
+    end if;
+    new.floor := new.next;
+  end if;
+  if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
+        and k.network = new.network and k.claim ^@ (new.address || ':')
+        and split_part(k.claim, ':', 2)::integer >= new.next)
+      or exists (select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+        where o.chain = new.chain and o.network = new.network and o.sender = new.address
+          and o.nonce >= new.next)) then
+    raise exception 'nonces of % are in use from % on', new.address, new.next
+      using errcode = 'check_violation', constraint = 'nonces_step';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_order()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1316,7 +1354,8 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    if new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null then
+    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
+      and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
         using errcode = 'check_violation', constraint = 'orders_transition';
     end if;
@@ -1346,7 +1385,7 @@ begin
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
-    or not shows_demand(new, demand, coalesce(new.carrier, old.carrier)) then
+    or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
       using errcode = 'check_violation', constraint = 'orders_transition';
@@ -1412,6 +1451,14 @@ begin
   return coalesce((select max(e.seq) from entries e where e.account = p_account
     and e.seq > low and e.seq <= low + 1000 and e.transaction <= p_bound), low);
 end $function$;
+
+CREATE OR REPLACE FUNCTION in_quarantine(p_ramp uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
+$function$;
 
 CREATE OR REPLACE FUNCTION keep_blocked()
  RETURNS trigger
@@ -1877,15 +1924,20 @@ CREATE OR REPLACE FUNCTION shows_demand(o orders, p_demand text, p_carrier uuid)
  STABLE
 AS $function$
   select case p_demand
-    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier and p.purpose = 'payout'
-      and p.state = case o.state when 'new' then 'canceled' when 'joined' then 'planned' else o.state end)
-    when 'plan' then coalesce(c.living > 0, false)
-    when 'unsigned' then coalesce(c.signed, 0) = 0
-    when 'unsent' then coalesce(c.sent, 0) = 0
-    when 'bytes' then coalesce(c.named > 0, false)
-    when 'leaving' then coalesce(c.leaving > 0, false)
-    when 'block' then coalesce(c.named > 0, false) and o.height is not null and o.confirmations > 0
-    when 'paid' then coalesce(c.paying > 0, false) and o.height is not null and o.confirmations > 0
+    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier
+      and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
+        when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
+    when 'found' then c.living = 0 and exists (select 1 from orders p
+      where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
+    when 'plan' then c.living > 0
+    when 'unsigned' then c.signed = 0
+    when 'unsent' then c.sent = 0
+    when 'bytes' then c.named > 0
+    when 'leaving' then c.leaving > 0
+    when 'block' then c.named > 0 and o.height is not null and o.confirmations > 0
+    when 'paid' then c.paying > 0 and o.succeeded and o.height is not null and o.confirmations > 0
+    when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
+      and o.confirmations > 0
     when 'no block' then o.height is null
     when 'dead' then c.made > 0 and c.living = 0
   end

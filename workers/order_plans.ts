@@ -5,7 +5,7 @@
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
-import { selectGaps, takeNonce } from "../db/nonces.ts";
+import { takeNonce } from "../db/nonces.ts";
 import {
   insertCandidate,
   insertClaims,
@@ -13,7 +13,7 @@ import {
   sumInFlight,
   updateOrder,
 } from "../db/orders.ts";
-import { fillNonce, type OrderRow, type Wish } from "../domain/orders.ts";
+import type { OrderRow, Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
   type Budget,
@@ -159,7 +159,20 @@ async function stockFor(
     return { nonce: null, coins: await coinsFor(work, tx, order, survey) };
   }
   if (order.purpose === "fill") return { nonce: order.nonce, coins: [] };
-  return { nonce: await takeNonce(tx, order, survey.mined ?? 0), coins: [] };
+  const mined = survey.mined ?? 0;
+  const nonce = await takeNonce(tx, order, mined);
+  if (nonce === null) throw suspectNonce(order, mined);
+  return { nonce, coins: [] };
+}
+
+/**
+ * More transactions of a sender are mined than were ever made here: a node errs, or somebody else has
+ * the key. A count proves nothing, so nothing is planned on it; the block that shows such a transaction
+ * puts the ramp into quarantine.
+ */
+function suspectNonce({ sender }: OrderRow, mined: number): ChainError {
+  const why = `a node counts ${mined} transactions of ${sender}, more than were made here`;
+  return new ChainError("unavailable", why);
 }
 
 /** Reads what may be spent for an order, and keeps others from it. */
@@ -266,18 +279,6 @@ function leaving({ order, amounts }: Plan): bigint {
   if (order.kind !== "pay") return 0n;
   const gone = amounts.filter((_, at) => order.payments[at].to !== order.from);
   return gone.reduce((sum, amount) => sum + amount, 0n);
-}
-
-/** Fills nonces below those that are planned which no living order will use. */
-export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
-  const { bench, chain } = work;
-  const nonces = await chain.nonces(order.sender);
-  if (nonces === null) return;
-  await stepInTurn(work, async (tx) => {
-    for (const nonce of await selectGaps(tx, order, nonces.mined)) {
-      await fillNonce(tx, bench.actor, order, nonce);
-    }
-  });
 }
 
 function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {

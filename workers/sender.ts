@@ -35,9 +35,8 @@ import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
-import { bearChild } from "./children.ts";
 import { markTaken } from "./coins.ts";
-import { fillGaps, planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
+import { planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
 import {
   type Crossing,
   holdInTurn,
@@ -49,6 +48,7 @@ import {
   stepInTurn,
   type Turn,
 } from "./order_work.ts";
+import { fillGaps, unblock } from "./lingering.ts";
 import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
@@ -56,16 +56,6 @@ const WAIT_MS = 15_000;
 /** After an hour an order is looked at less often. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
-/** What is not mined so long may wait behind a nonce that nobody will use. */
-const GAP_MS = 60_000;
-/** What nobody can hasten by hand is replaced when it has lingered so long. */
-const LINGERS_MS = 600_000;
-/** What somebody hastens, or leaves as it is. */
-const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
-  "withdrawal",
-  "payout",
-  "consolidation",
-]);
 /** Transactions that expired unmined are made anew so often. */
 const ATTEMPTS_MAX = 5;
 
@@ -231,6 +221,7 @@ async function mined(
     hash: fate.hash,
     height: fate.block.height,
     confirmations: fate.confirmations,
+    succeeded: fate.success,
     fee: `${fate.fee}`,
     fee_contract: fate.feeContract,
     error: null,
@@ -252,7 +243,7 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   if (order.state !== "mined") return;
   await stepInTurn(work, async (tx, current) => {
     if (current.state !== "mined") return;
-    const change = { state: "sent" as const, height: null, confirmations: 0 };
+    const change = { state: "sent" as const, height: null, confirmations: 0, succeeded: null };
     const next = await updateOrder(tx, order.id, change);
     await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
   });
@@ -319,19 +310,6 @@ async function died(work: OrderWork, { error, again, proof }: Death): Promise<nu
   });
   if (renewed) return 0;
   return await finish(work, { state: "dead", error, height: null, confirmations: 0 }, proof);
-}
-
-/**
- * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
- * where nobody would do so by hand.
- */
-async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
-  const { bench, chain } = work;
-  const age = bench.actor.at - order.created_at;
-  if (age > GAP_MS) await fillGaps(work, order);
-  if (age <= LINGERS_MS || BY_HAND.has(order.purpose) || order.speed === "fast") return;
-  if (!chain.traits.replaceable) return await bearChild(work, order);
-  await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
 
 /** Writes down how an order ended, with what proves it, and tells whoever made it. */

@@ -28,6 +28,7 @@ create table orders (
   hash text,
   height integer,
   confirmations integer not null default 0,
+  succeeded boolean,
   fee numeric(78, 0) check (fee >= 0),
   fee_contract text,
   charged numeric(78, 0) not null default 0 check (charged >= 0),
@@ -53,6 +54,7 @@ create table orders (
 create index orders_open on orders (chain, network, sender, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
 create index orders_height on orders (chain, network, height) where height is not null;
+create index orders_nonce on orders (chain, network, sender, nonce) where nonce is not null;
 create index orders_subject on orders (subject, id) where subject is not null;
 create index orders_hash on orders (hash) where hash is not null;
 create index orders_carrier on orders (carrier) where carrier is not null;
@@ -65,6 +67,7 @@ comment on column orders.carrier is 'The payout in whose transaction it is paid,
 comment on column orders.looks is 'Number of the look that is due; one with an older number does nothing.';
 comment on column orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column orders.since is 'Height of the head when the first transaction was planned.';
+comment on column orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
 comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
 comment on column orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
 comment on column orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
@@ -148,8 +151,10 @@ create table nonces (
   network text not null,
   address text not null,
   next integer not null check (next >= 0),
+  floor integer not null default 0 check (floor >= 0),
   primary key (chain, network, address)
 ) with (fillfactor = 50);
+comment on column nonces.floor is 'Nonces below were raised over, in quarantine: they are neither taken nor filled.';
 
 -- What carrying out its users' orders cost a ramp in a day (UTC), and what they were charged for it. Base units.
 create table ramp_costs (
@@ -170,10 +175,10 @@ create table order_transitions (
   before text not null,
   after text not null,
   demands text not null check (demands in
-    ('plan', 'carrier', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'dead')),
+    ('plan', 'carrier', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dead', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of candidates that are not dead. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, and it does not cancel. Dead: all are. Carrier: the payout is in that state, or was canceled.';
+comment on column order_transitions.demands is 'Of candidates that are not dead. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Carrier: the payout is in that state, or was canceled. Found: the carrier was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'joined', 'carrier'),
@@ -185,34 +190,46 @@ insert into order_transitions (before, after, demands) values
   ('joined', 'dead', 'carrier'),
   ('planned', 'signed', 'bytes'),
   ('planned', 'new', 'dead'),
+  ('planned', 'joined', 'found'),
   ('planned', 'failed', 'unsigned'),
   ('planned', 'canceled', 'unsent'),
   ('signed', 'sent', 'leaving'),
   ('signed', 'canceled', 'unsent'),
+  ('signed', 'joined', 'found'),
   ('sent', 'mined', 'block'),
   ('sent', 'done', 'paid'),
-  ('sent', 'failed', 'block'),
+  ('sent', 'failed', 'in vain'),
   ('sent', 'dead', 'dead'),
   ('sent', 'new', 'dead'),
   ('mined', 'sent', 'no block'),
   ('mined', 'done', 'paid'),
-  ('mined', 'failed', 'block'),
+  ('mined', 'failed', 'in vain'),
   ('mined', 'dead', 'dead'),
   ('mined', 'new', 'dead');
+
+-- While a ramp is in quarantine, transactions of its keys that only the chain knows are taken in: as mined.
+create function in_quarantine(p_ramp uuid) returns boolean language sql stable as $$
+  select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
+$$;
 
 -- Whether the rows show what a change of state demands. The order's row is locked by its update.
 create function shows_demand(o orders, p_demand text, p_carrier uuid) returns boolean
   language sql stable as $$
   select case p_demand
-    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier and p.purpose = 'payout'
-      and p.state = case o.state when 'new' then 'canceled' when 'joined' then 'planned' else o.state end)
-    when 'plan' then coalesce(c.living > 0, false)
-    when 'unsigned' then coalesce(c.signed, 0) = 0
-    when 'unsent' then coalesce(c.sent, 0) = 0
-    when 'bytes' then coalesce(c.named > 0, false)
-    when 'leaving' then coalesce(c.leaving > 0, false)
-    when 'block' then coalesce(c.named > 0, false) and o.height is not null and o.confirmations > 0
-    when 'paid' then coalesce(c.paying > 0, false) and o.height is not null and o.confirmations > 0
+    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier
+      and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
+        when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
+    when 'found' then c.living = 0 and exists (select 1 from orders p
+      where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
+    when 'plan' then c.living > 0
+    when 'unsigned' then c.signed = 0
+    when 'unsent' then c.sent = 0
+    when 'bytes' then c.named > 0
+    when 'leaving' then c.leaving > 0
+    when 'block' then c.named > 0 and o.height is not null and o.confirmations > 0
+    when 'paid' then c.paying > 0 and o.succeeded and o.height is not null and o.confirmations > 0
+    when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
+      and o.confirmations > 0
     when 'no block' then o.height is null
     when 'dead' then c.made > 0 and c.living = 0
   end
@@ -232,7 +249,8 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    if new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null then
+    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
+      and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
         using errcode = 'check_violation', constraint = 'orders_transition';
     end if;
@@ -262,7 +280,7 @@ begin
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
-    or not shows_demand(new, demand, coalesce(new.carrier, old.carrier)) then
+    or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
       using errcode = 'check_violation', constraint = 'orders_transition';
@@ -284,6 +302,9 @@ begin
   select * into o from orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
+      when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
+          and not exists (select 1 from order_candidates c where c.order_id = o.id)
+        then null
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
       when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
@@ -309,7 +330,9 @@ begin
           is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
         then 'stays dead'
       when new.dead and not old.dead
-          and o.state not in ('sent', 'mined', case when new.raw is null then 'planned' else 'sent' end)
+          and o.state not in ('sent', 'mined')
+          and not (o.state = 'planned' and new.raw is null)
+          and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
       when new.dead and not old.dead and not coalesce(case new.proof
           when 'consumed' then not exists (
@@ -336,3 +359,31 @@ create trigger order_candidates_change before insert or update on order_candidat
   for each row execute function check_candidate();
 create trigger order_candidates_stay before delete or truncate on order_candidates
   for each statement execute function refuse_change();
+
+-- Nonces are taken one by one. More at once only while the ramp is in quarantine and its transactions are taken
+-- in; back only where nothing was signed and nothing is reserved.
+create function check_nonce() returns trigger language plpgsql as $$
+declare
+  last integer := case when tg_op = 'INSERT' then 0 else old.next end;
+begin
+  if new.next > last + 1 then
+    if not exists (select 1 from addresses a join ramps r on r.account = a.ramp
+        where a.chain = new.chain and a.network = new.network and a.address = new.address
+          and r.quarantined is not null) then
+      raise exception 'nonces of % cannot go from % to %', new.address, last, new.next
+        using errcode = 'check_violation', constraint = 'nonces_step';
+    end if;
+    new.floor := new.next;
+  end if;
+  if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
+        and k.network = new.network and k.claim ^@ (new.address || ':')
+        and split_part(k.claim, ':', 2)::integer >= new.next)
+      or exists (select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+        where o.chain = new.chain and o.network = new.network and o.sender = new.address
+          and o.nonce >= new.next)) then
+    raise exception 'nonces of % are in use from % on', new.address, new.next
+      using errcode = 'check_violation', constraint = 'nonces_step';
+  end if;
+  return new;
+end $$;
+create trigger nonces_step before insert or update on nonces for each row execute function check_nonce();

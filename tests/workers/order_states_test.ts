@@ -140,7 +140,7 @@ const WAYS: readonly (readonly [OrderState, readonly OrderState[]])[] = [
   ["planned", ["failed", "canceled"]],
   ["signed", ["canceled"]],
   ["sent", []],
-  ["mined", ["done", "failed"]],
+  ["mined", ["done"]],
   ["done", []],
 ];
 

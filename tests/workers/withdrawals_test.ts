@@ -132,30 +132,6 @@ Deno.test("a nonce whose signed bytes never left is filled, and those behind it 
   ]);
 });
 
-Deno.test("gaps before a nonce that lingers are found and filled", async () => {
-  await using desk = await openDesk();
-  await rowsOf(
-    desk.realm,
-    "insert into nonces (chain, network, address, next) values ('ETHEREUM', 'main', $1, 2)",
-    [desk.address],
-  );
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  await desk.anvil.mine();
-  await desk.look();
-  equal((await desk.read(id)).chain.nonce, 2);
-  equal((await ordersOf(desk)).length, 1);
-  await rowsOf(desk.realm, "update orders set created_at = now() - interval '2 minutes'");
-  equal((await desk.finish(id)).status, "DONE");
-  const orders = await ordersOf(desk);
-  deepEqual(orders.map(({ purpose, nonce }) => [purpose, nonce]), [
-    ["withdrawal", 2],
-    ["fill", 0],
-    ["fill", 1],
-  ]);
-  equal(await paid(desk), 10n ** 18n);
-});
-
 Deno.test("what would fail is refused by the dry run: no nonce is spent, all is given back", async () => {
   await using desk = await openDesk();
   await desk.anvil.rpc("anvil_setCode", TRAP, REFUSES);

@@ -1,0 +1,198 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { toUnits } from "../../domain/money.ts";
+import { advanceOrder } from "../../workers/sender.ts";
+import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { rowsOf } from "../support/realm.ts";
+import { type Rogue, startRogue } from "../support/rogue_node.ts";
+
+const COIN = 10n ** 18n;
+
+Deno.test("a node that counts 100 000 transactions of a ramp that made none is not believed: nothing is signed on it", async () => {
+  const made: Rogue[] = [];
+  await using desk = await openDesk({
+    front: (url) => {
+      made.push(startRogue(url));
+      return made[0].url;
+    },
+  });
+  const [rogue] = made;
+  await using _rogue = rogue;
+  rogue.trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.look();
+  const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
+    desk.realm,
+    "select state, nonce, error from orders",
+  );
+  deepEqual([state, nonce], ["new", null]);
+  match(error, /counts 100000 transactions/);
+  rogue.trick = () => undefined;
+  equal((await desk.finish(id)).chain.nonce, 0);
+  equal((await desk.finish((await desk.withdraw("1")).body.id)).chain.nonce, 1);
+  deepEqual(await rowsOf(desk.realm, "select next from nonces"), [{ next: 2 }]);
+  deepEqual(await fillsOf(desk), []);
+  await agree(desk);
+});
+
+Deno.test("a nonce of which nothing was signed is taken by the next order, and costs nothing", async () => {
+  await using desk = await openDesk();
+  const { body: { id } } = await desk.withdraw("1");
+  await planAll(desk);
+  equal((await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+  const { body: { id: next } } = await desk.withdraw("1");
+  equal((await desk.finish(next)).chain.nonce, 0);
+  deepEqual(await fillsOf(desk), []);
+  equal(await heldBy(desk, OUTSIDE), COIN);
+  await agree(desk);
+});
+
+Deno.test("gaps are filled five at a time, and only in front of an order that waits", async () => {
+  await using desk = await openDesk({ coins: 20n * COIN, total: "20" });
+  for (let one = 0; one < 8; one++) await desk.withdraw("1");
+  await planAll(desk);
+  // Whatever had them forget seven of eight: nobody will ever use these nonces.
+  await rowsOf(desk.realm, "update orders set state = 'canceled' where nonce < 7");
+  await rowsOf(desk.realm, "delete from claims where claim not like '%:7'");
+  await desk.look();
+  deepEqual(await fillsOf(desk), []);
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '2 minutes'");
+  await desk.look();
+  deepEqual(await fillsOf(desk), [0, 1, 2, 3, 4]);
+  const [{ id }] = await rowsOf<{ id: string }>(
+    desk.realm,
+    "select subject as id from orders where nonce = 7",
+  );
+  equal((await desk.finish(id)).status, "DONE");
+  deepEqual(await fillsOf(desk), [0, 1, 2, 3, 4, 5, 6]);
+  equal(await heldBy(desk, OUTSIDE), COIN);
+});
+
+Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent again, not filled", async () => {
+  await using desk = await openDesk({ depth: 2 });
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.look();
+  const fork = await desk.anvil.rpc<string>("evm_snapshot");
+  equal((await desk.finish(id)).status, "DONE");
+  equal(await heldBy(desk, OUTSIDE), COIN);
+  ok(await desk.anvil.rpc("evm_revert", fork));
+  await desk.anvil.rpc("anvil_dropAllTransactions");
+  await desk.anvil.mine(4);
+  equal(await heldBy(desk, OUTSIDE), 0n, "the chain has lost it");
+  const { body: { id: next } } = await desk.withdraw("2");
+  await desk.look();
+  equal((await desk.read(next)).chain.nonce, 1);
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '2 minutes'");
+  equal((await desk.finish(next)).status, "DONE");
+  equal(await heldBy(desk, OUTSIDE), 3n * COIN);
+  deepEqual(await fillsOf(desk), []);
+});
+
+Deno.test("a slow withdrawal that the price has left behind is hastened when others wait behind it", async () => {
+  await using desk = await openDesk();
+  const slow = (await desk.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
+  await desk.look();
+  const base = await baseFee(desk);
+  const dear = async () => {
+    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 3n).toString(16)}`);
+    await desk.anvil.mine();
+  };
+  await dear();
+  const fast = (await desk.withdraw("1", { fee: { speed: "fast" } })).body.id;
+  await desk.look();
+  await dear();
+  await desk.look();
+  equal((await desk.read(fast)).chain.block, null);
+  equal((await madeFor(desk, slow)).length, 1, "it has not waited long enough");
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '10 minutes'");
+  await rowsOf(
+    desk.realm,
+    "update order_candidates set created_at = now() - interval '10 minutes'",
+  );
+  for (let round = 0; round < 6; round++) {
+    await desk.look();
+    await dear();
+  }
+  equal((await madeFor(desk, slow)).length, 2);
+  deepEqual([(await desk.read(slow)).status, (await desk.read(fast)).status], ["DONE", "DONE"]);
+  equal(await heldBy(desk, OUTSIDE), COIN + COIN / 100n);
+  await agree(desk);
+});
+
+Deno.test("what lingers at a price that is good enough is not replaced again and again", async () => {
+  await using desk = await openDesk();
+  const first = (await desk.withdraw("1", { fee: { speed: "fast" } })).body.id;
+  await desk.look();
+  await desk.withdraw("1");
+  await desk.look();
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '10 minutes'");
+  await rowsOf(
+    desk.realm,
+    "update order_candidates set created_at = now() - interval '10 minutes'",
+  );
+  for (let round = 0; round < 3; round++) await desk.look();
+  equal((await madeFor(desk, first)).length, 1);
+});
+
+Deno.test("the database gives nonces one by one, and none twice", async () => {
+  await using desk = await openDesk();
+  await desk.withdraw("1");
+  await desk.look();
+  const step = /nonces_step|nonces of/;
+  await rejects(rowsOf(desk.realm, "update nonces set next = 100000"), step);
+  await rejects(rowsOf(desk.realm, "update nonces set next = 0"), step);
+  await rejects(
+    rowsOf(
+      desk.realm,
+      "insert into nonces (chain, network, address, next) values ('ETHEREUM', 'main', '0x1', 2)",
+    ),
+    step,
+  );
+});
+
+/** Has every open order planned, and no further. */
+async function planAll(desk: Desk): Promise<void> {
+  const orders = await rowsOf<{ order: string; look: number }>(
+    desk.realm,
+    "select id as order, looks as look from orders where state = 'new' order by id",
+  );
+  for (const seen of orders) {
+    await advanceOrder(desk.bench, seen, (step) => {
+      if (step === "planned") throw new Error("far enough");
+    }).catch((error) => equal(error.message, "far enough"));
+  }
+}
+
+async function fillsOf(desk: Desk): Promise<number[]> {
+  const rows = await rowsOf<{ nonce: number }>(
+    desk.realm,
+    "select nonce from orders where purpose = 'fill' order by nonce",
+  );
+  return rows.map(({ nonce }) => nonce);
+}
+
+async function madeFor(desk: Desk, withdrawal: string): Promise<unknown[]> {
+  return await rowsOf(
+    desk.realm,
+    `select c.attempt from order_candidates c join orders o on o.id = c.order_id
+      where o.subject = $1`,
+    [withdrawal],
+  );
+}
+
+async function baseFee(desk: Desk): Promise<bigint> {
+  const block = await desk.anvil.rpc<{ baseFeePerGas: string }>(
+    "eth_getBlockByNumber",
+    "latest",
+    false,
+  );
+  return BigInt(block.baseFeePerGas);
+}
+
+async function heldBy(desk: Desk, address: string): Promise<bigint> {
+  return BigInt(await desk.anvil.rpc<string>("eth_getBalance", address, "latest"));
+}
+
+/** What the ledger owes is what the ramp's address holds. */
+async function agree(desk: Desk): Promise<void> {
+  equal(await heldBy(desk, desk.address), -toUnits((await desk.books()).world, 18));
+}
