@@ -319,22 +319,6 @@ export async function markCandidatesDead(
     where order_id = ${order} and not dead`;
 }
 
-/**
- * Whether nothing that was made for an order can ever be mined, because each spends what a
- * transaction of ours should have made that never will be.
- */
-export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
-  const [row] = await db<{ orphaned: boolean }[]>`
-    select coalesce(bool_and(exists (
-      select 1 from unnest(c.claims) k
-        join order_candidates p on p.hash = split_part(k, ':', 1)
-        join orders o on o.id = p.order_id
-      where p.dead or o.state in ('dead', 'canceled')
-        or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
-    from order_candidates c where c.order_id = ${order} and not c.dead`;
-  return row.orphaned;
-}
-
 /** Reserves what a plan uses up; false where a living order has claimed some of it. */
 export async function insertClaims(
   tx: Tx,

@@ -5,7 +5,7 @@
  * bytes that are stored are ever sent, and another payment is made only once the first is dead.
  * @module
  */
-import { deleteUnmadeCoins, markSpent, selectOldest } from "../db/coins.ts";
+import { deleteUnmadeCoins, markSpent, selectOldest, selectOrphaned } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   markCandidatesDead,
@@ -14,7 +14,6 @@ import {
   type OrderChange,
   selectCandidates,
   selectOrder,
-  selectOrphaned,
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
