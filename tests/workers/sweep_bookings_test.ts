@@ -286,12 +286,12 @@ async function settleCrafted(
     const [sweep] = await tx<{ id: string }[]>`
       select id from sweeps where account = ${of.account} and state = 'waiting'`;
     await tx`
-      insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, state, amount, fee,
-        hash, height, created_at)
-      values (${id}, 'ETHEREUM', 'testnet', ${of.ramp}, 'sweep', ${sweep.id}, 'x', '{}', 'done',
-        ${`${of.sent}`}, ${`${of.fee}`}, 'h', 1, now())`;
+      insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, created_at)
+      values (${id}, 'ETHEREUM', 'testnet', ${of.ramp}, 'sweep', ${sweep.id}, 'x', '{}', now())`;
     await tx`update sweeps set state = 'sweeping', order_id = ${id} where id = ${sweep.id}`;
-    await settleSweep(tx, actor, (await selectOrder(tx, id))!);
+    const ended = { state: "done" as const, amount: `${of.sent}`, fee: `${of.fee}` };
+    const order = (await selectOrder(tx, id))!;
+    await settleSweep(tx, actor, { ...order, ...ended, hash: "h", height: 1 });
   }, true);
 }
 
