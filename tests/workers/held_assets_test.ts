@@ -115,10 +115,11 @@ Deno.test("what is booked of a suspended asset is not swept", async () => {
   equal((await stage.account(deposit.id)).balance.total, "1");
   await become(stage, ramp.id, "BAT");
   await stage.anvil.pool({ to: ramp.address, value: ETHER });
-  const state = async () =>
-    (await rowsOf<{ state: string }>(stage.realm, "select state from sweeps"))[0].state;
-  await mineUntil(stage, async () => await state() === "waiting");
+  const held = "select 1 from orders where purpose = 'gas' and error like '%is suspended%'";
+  await mineUntil(stage, async () => (await rowsOf(stage.realm, held)).length === 1);
   await stage.mine(2);
+  const signed = "select 1 from order_candidates where raw is not null";
+  equal((await rowsOf(stage.realm, signed)).length, 0, "no gas is sent ahead for it either");
   equal((await rowsOf(stage.realm, "select id from orders where purpose = 'sweep'")).length, 0);
 });
 
