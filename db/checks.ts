@@ -294,7 +294,7 @@ export const CHECKS = {
         and m.fee is not distinct from p.fee and m.states = array[p.state]
       else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
     union all select m.id, 'a payout', p.purpose from orders m join orders p on p.id = m.carrier
-      where p.purpose <> 'payout'`,
+      where p.purpose not in ('payout', 'recovered')`,
   /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
   "coin.claim": `
     select k.claim as subject, 'a coin' as expected, c.spent_by as found

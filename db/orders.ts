@@ -31,7 +31,8 @@ export interface OrderRow {
     | "gas"
     | "deploy"
     | "fill"
-    | "consolidation";
+    | "consolidation"
+    | "recovered";
   /** What it is for. */
   subject: string | null;
   sender: string;

@@ -10,7 +10,9 @@ export async function quarantineRamps(
   why: Quarantine,
 ): Promise<string[]> {
   const rows = await tx<{ account: string }[]>`
-    update ramps set quarantined = ${tx.json(why as never)}
+    update ramps set quarantined = ${tx.json(why as never)}::jsonb
+      || jsonb_build_object('height', (select c.height from chain_cursors c
+        where c.chain = ramps.chain and c.network = ramps.network))
     where quarantined is null
       and (${ramps === null} or account = any (${`{${(ramps ?? []).join(",")}}`}::text::uuid[]))
     returning account`;

@@ -22,6 +22,8 @@ export interface RampRow {
 export interface Quarantine {
   detail: string;
   at: number;
+  /** Up to which block the database knew the chain. */
+  height?: number | null;
 }
 
 /** An address of ours. It is handed out once and kept for ever. */

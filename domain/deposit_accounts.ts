@@ -9,7 +9,8 @@ import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
 import { selectTokenOfCurrency } from "../db/fungible_tokens.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
-import { type RampRow, selectAddresses, takeIndex } from "../db/ramps.ts";
+import { type RampRow, selectAddresses, selectRamp, takeIndex } from "../db/ramps.ts";
+import { selectOwnPlaces } from "../db/recoveries.ts";
 import { viewAddress } from "./account_views.ts";
 import {
   assertAccount,
@@ -155,6 +156,50 @@ async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promi
   await addAddressRow(tx, actor, { ...wanted, account: row });
   await enqueue(tx, actor, "account.enable", { account: row.id });
   return row;
+}
+
+/**
+ * Makes the deposit account of an address that a database since lost had handed out. Whose it was is
+ * not known: it is the ramp's, until an operator moves what came there. Once is enough.
+ */
+export async function recoverAddress(
+  tx: Tx,
+  actor: Actor,
+  found: { ramp: string; index: number; address: string },
+): Promise<void> {
+  const ramp = await selectAccount(tx, found.ramp);
+  const branch = await selectRamp(tx, found.ramp);
+  if (ramp === null || branch === null) return;
+  const { chain, network, xpub } = branch;
+  if ((await selectOwnPlaces(tx, branch, [found.address])).length > 0) return;
+  const data = { recovered: true };
+  const account = await openAccount(tx, actor, {
+    default: false,
+    data,
+    type: "deposit",
+    testnet: ramp.testnet,
+    asset: { code: ramp.asset, decimals: ramp.decimals, registered: findAsset(ramp.asset) },
+    ramp: ramp.id,
+    belongsTo: ramp,
+    enabled: false,
+  });
+  await insertEmptyHolding(tx, { chain, network }, found.address, actor.at);
+  await handOutAddress(tx, actor, {
+    id: newId(actor.at),
+    account: account.id,
+    ramp: ramp.id,
+    serves: null,
+    chain,
+    network,
+    address: found.address,
+    derivation_key: found.index,
+    xpub,
+    asset: ramp.asset,
+    data,
+    owner: account.owner,
+    created_at: actor.at,
+  });
+  await enqueue(tx, actor, "account.enable", { account: account.id });
 }
 
 async function addAddressRow(

@@ -9,6 +9,7 @@ import { progressConsolidation, settleConsolidation } from "./consolidation_sett
 import { progressDeployment, settleDeployment } from "./token_deployments.ts";
 import type { OrderRow } from "./orders.ts";
 import { progressPayout, settlePayout } from "./payouts.ts";
+import { settleRecovered } from "./recoveries.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
 import { bookGas, progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
 
@@ -30,6 +31,7 @@ export const FOLLOWERS: Readonly<Record<OrderRow["purpose"], Follower>> = {
   sweep: { progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
+  recovered: { progress: progressPayout, settle: settleRecovered },
   child: NOBODY,
   fill: NOBODY,
   consolidation: { progress: progressConsolidation, settle: settleConsolidation },

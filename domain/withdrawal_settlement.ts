@@ -19,7 +19,7 @@ import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
 import { compare, fromUnits, subtract, toUnits } from "./money.ts";
-import type { OrderRow } from "./orders.ts";
+import { cancelOrder, type OrderRow } from "./orders.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** A chain's fee and whether it was paid in the asset itself. */
@@ -77,6 +77,23 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   const event = done ? "done" : "failed";
   const entry = { at: actor.at, event, ...(failure === null ? {} : { reason: failure.detail }) };
   await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+}
+
+/**
+ * Ends a withdrawal that an operator knows to be paid, although its transaction was not found: its
+ * value has left. The transaction holds the gate.
+ */
+export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);
+  if (row === null || row.status !== "PROCESSING") return;
+  if (await cancelOrder(tx, actor, order.id) === null) return;
+  await bookSent(tx, actor, row, { amount: "0", own: true });
+  const entry = { at: actor.at, event: "done", reason: "an operator knows that it was paid" };
+  await announce(
+    tx,
+    actor,
+    await updateWithdrawal(tx, row.id, { status: "DONE" }, entry, actor.at),
+  );
 }
 
 function failureOf({ fault, error }: OrderRow) {

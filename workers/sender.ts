@@ -35,6 +35,7 @@ import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { markTaken } from "./coins.ts";
+import { takeReplacement } from "./found.ts";
 import { planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
 import {
   type Crossing,
@@ -184,6 +185,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "mined":
       return await mined(work, order, fate, depth);
     case "dead":
+      if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
       return await died(work, await lossOf(work, order, deathOf(fate, living), living));
     case "pending":
       await unmine(work, order);

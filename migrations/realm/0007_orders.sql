@@ -90,7 +90,8 @@ begin
           sum(m.charged) as charged,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
         from orders m where m.carrier = p) c
-      where o.id = p and o.purpose = 'payout' and case when o.state = 'canceled' then c.members = 0
+      where o.id = p and o.purpose in ('payout', 'recovered') and case when o.purpose = 'recovered' then true
+        when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p

@@ -55,3 +55,29 @@ export function superuserOf(url: string): string {
   su.pathname = nameOf(url);
   return su.href;
 }
+
+/** Copies every table of a realm, as a dump would. */
+export async function keepRealm({ id }: { id: string }): Promise<void> {
+  const schema = `realm_${id.replaceAll("-", "")}`;
+  await asSuperuser(`do $$ declare t record; begin
+    execute 'drop schema if exists kept_${schema} cascade';
+    execute 'create schema kept_${schema}';
+    for t in select tablename from pg_tables where schemaname = '${schema}' loop
+      execute format('create table kept_${schema}.%I as table ${schema}.%I', t.tablename, t.tablename);
+    end loop; end $$`);
+}
+
+/** Puts back what was kept of a realm. */
+export async function restoreRealm({ id }: { id: string }): Promise<void> {
+  const schema = `realm_${id.replaceAll("-", "")}`;
+  await asSuperuser(`set session_replication_role = replica;
+    do $$ declare t record; begin
+      for t in select tablename from pg_tables where schemaname = 'kept_${schema}' loop
+        execute format('delete from ${schema}.%I', t.tablename);
+      end loop;
+      for t in select tablename from pg_tables where schemaname = 'kept_${schema}' loop
+        execute format('insert into ${schema}.%I overriding system value select * from kept_${schema}.%I',
+          t.tablename, t.tablename);
+      end loop; end $$;
+    set session_replication_role = origin`);
+}

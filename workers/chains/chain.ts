@@ -141,6 +141,8 @@ export interface Chain {
   sign(plan: Plan, keys: Keys): Promise<Signed>;
   /** Reads what signed bytes do; the signer compares this with what was meant. */
   inspect(raw: string): Promise<Inspection>;
+  /** Reads the signed bytes of a mined transaction; bytes of another hash are not believed. */
+  raw(mined: { hash: string; height: number }): Promise<string>;
   /** Sends signed bytes to every node. Never throws for what a node says; safe to repeat. */
   broadcast(signed: Signed): Promise<Broadcast>;
   /** Finds what became of an order, by all that was ever signed for it. */

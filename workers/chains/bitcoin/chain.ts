@@ -19,6 +19,7 @@ import { openCoinNodes } from "./node.ts";
 import { planDraft } from "./payment.ts";
 import { readPool } from "./pool.ts";
 import { readBlockAt, readHead, scanRange } from "./scan.ts";
+import { rawOf } from "./raw.ts";
 import { openScripts } from "./scripts.ts";
 import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts";
 import { inspectRaw, signPlan } from "./sign.ts";
@@ -75,6 +76,7 @@ export async function openCoins(
     plan: (draft, stock, replaces) => planDraft(table, draft, stock, replaces),
     sign: (plan, keys) => signPlan(chain, plan, keys),
     inspect: (raw) => inspectRaw(chain, raw),
+    raw: (mined) => rawOf(chain, mined),
     broadcast: (signed) => broadcastRaw(chain, signed),
     status: (query) => fateOf(chain, query),
     token: () => Promise.resolve(null),

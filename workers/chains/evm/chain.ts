@@ -16,6 +16,7 @@ import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
+import { rawOf } from "./raw.ts";
 import { bare, scanRange } from "./scan.ts";
 import { agreedBalance, balancesAt, searchBlock, searchTransaction } from "./search.ts";
 import { countsAt, spentBetween } from "./spent.ts";
@@ -65,6 +66,7 @@ export async function openEvm(
     plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
+    raw: ({ hash }) => rawOf(evm, hash),
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => fateOf(evm, query),
     token: (contract) => tokenDetails(evm, contract),

@@ -1,0 +1,203 @@
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { rotateRealm } from "../../workers/rotation.ts";
+import { type Question, reconcileRealm } from "../../workers/reconcile.ts";
+import { readMasterKey } from "../../domain/sealing.ts";
+import { quarantine } from "../../domain/quarantine.ts";
+import { checkLedger } from "../../domain/checks.ts";
+import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
+import { keepRealm, restoreRealm } from "../support/installation.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const OLDER = "the database is older than the record of this host";
+
+/** What a fence does when it finds the database older. */
+async function halt(realm: TestRealm): Promise<void> {
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await realm.command((tx) => quarantine(tx, actor, null, OLDER));
+}
+
+async function reconcile(
+  realm: TestRealm,
+  answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
+) {
+  const bench = await benchOf(realm);
+  const at = Date.now();
+  const now = { ...bench, actor: { ...bench.actor, at } };
+  try {
+    return await reconcileRealm(now, { gap: 50, back: 100, answer });
+  } finally {
+    bench.chains.close();
+  }
+}
+
+const paidTo = async ({ anvil }: Pick<Desk, "anvil">, address = OUTSIDE) =>
+  BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+
+async function follow(desk: Desk): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    await desk.look();
+    await desk.anvil.mine();
+  }
+}
+
+Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no second time and ends it DONE", async () => {
+  await using desk = await openDesk();
+  await desk.anvil.mine();
+  const { body: { id } } = await desk.withdraw("1");
+  await keepRealm(desk.realm);
+  const { chain } = await desk.finish(id);
+  await restoreRealm(desk.realm);
+  equal((await desk.read(id)).status, "PROCESSING");
+  await follow(desk);
+  equal(await paidTo(desk), ETHER);
+  const [order] = await rowsOf<{ state: string; error: string }>(
+    desk.realm,
+    "select state, error from orders",
+  );
+  equal(order.state, "new");
+  match(order.error, /^chain.quarantined: /);
+  const [report] = await reconcile(desk.realm);
+  deepEqual([report.lifted, report.obstacles, report.taken.length], [true, [], 1]);
+  const ended = await desk.finish(id);
+  deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);
+  await follow(desk);
+  equal(await paidTo(desk), ETHER);
+  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+  const { body: { id: next } } = await desk.withdraw("2");
+  equal((await desk.finish(next)).status, "DONE");
+  equal(await paidTo(desk), 3n * ETHER);
+});
+
+Deno.test("a dump restored after a sweep books the deposit once, and its sweep", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const { id: ramp } = await stage.ramp();
+  const virtual = await virtualOf(stage, ramp);
+  const deposit = await stage.address(virtual);
+  await stage.mine();
+  await keepRealm(realm);
+  await anvil.pool({ to: deposit.address, value: ETHER });
+  await mineUntil(stage, async () => (await totalOf(stage, virtual)) !== "0");
+  await stage.mine(3);
+  const before = await totalOf(stage, virtual);
+  await restoreRealm(realm);
+  for (let round = 0; round < 6; round++) await stage.mine();
+  const held = (await stage.deposits()).filter((one) => one.account === ramp);
+  deepEqual(held.map(({ status }) => status), ["PENDING"]);
+  equal(await totalOf(stage, ramp), "0");
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
+  await mineUntil(stage, async () => (await totalOf(stage, virtual)) === before);
+  deepEqual([await totalOf(stage, deposit.id), await totalOf(stage, ramp)], ["0", "0"]);
+  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("an address that was handed out since the dump is never handed out again, and what comes there is seen", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const { id: ramp } = await stage.ramp();
+  const [alices, bobs] = [await virtualOf(stage, ramp), await virtualOf(stage, ramp)];
+  await stage.mine();
+  await keepRealm(realm);
+  const alice = await stage.address(alices);
+  await restoreRealm(realm);
+  await halt(realm);
+  const refused = await realm.admin.send("POST", `/v1/account/${bobs}/address`, {});
+  deepEqual([refused.status, refused.body.code], [503, "chain.quarantined"]);
+  await anvil.pool({ to: alice.address, value: ETHER });
+  await stage.mine(4);
+  const [report] = await reconcile(realm);
+  deepEqual(report.addresses.map(({ address }) => address), [alice.address]);
+  ok(report.lifted, JSON.stringify(report));
+  const bob = await stage.address(bobs);
+  notEqual(bob.address, alice.address);
+  const [{ next_index }] = await rowsOf<{ next_index: number }>(
+    realm,
+    "select next_index from ramps",
+  );
+  ok(next_index > 50, `${next_index}`);
+  await mineUntil(stage, async () => (await totalOf(stage, ramp)) !== "0");
+  equal(await totalOf(stage, bobs), "0");
+  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+});
+
+Deno.test("a withdrawal sped up since the dump is found under its replacement, and nothing goes back", async () => {
+  await using desk = await openDesk();
+  await desk.anvil.mine();
+  const { body: { id } } = await desk.withdraw("1", { fee: { speed: "slow" } });
+  await desk.look();
+  await keepRealm(desk.realm);
+  const faster = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+    speed: "fast",
+  });
+  equal(faster.status, 200, faster.text);
+  const { chain } = await desk.finish(id);
+  await restoreRealm(desk.realm);
+  const ended = await desk.finish(id);
+  deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);
+  equal(await paidTo(desk), ETHER);
+  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+});
+
+Deno.test("a withdrawal that only the lost database knew is borne by the fees, and named", async () => {
+  await using desk = await openDesk();
+  await desk.anvil.mine();
+  await keepRealm(desk.realm);
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.finish(id);
+  await restoreRealm(desk.realm);
+  const { body: { id: next } } = await desk.withdraw("2");
+  await follow(desk);
+  equal(await paidTo(desk), ETHER);
+  const answers: string[] = [];
+  const [asked] = await reconcile(desk.realm);
+  deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [false, [next]]);
+  deepEqual(asked.taken[0].unmatched, [{ to: OUTSIDE, contract: null, amount: `${ETHER}` }]);
+  const [report] = await reconcile(desk.realm, ({ withdrawal }) => {
+    answers.push(withdrawal);
+    return Promise.resolve(false);
+  });
+  deepEqual([report.lifted, report.taken, answers], [true, [], [next]]);
+  equal((await desk.finish(next)).status, "DONE");
+  equal(await paidTo(desk), 3n * ETHER);
+  const { fees, world, account } = await desk.books();
+  const about = [fees, world, account].map((one) => Number(one).toFixed(2));
+  deepEqual(about, ["-1.00", "-7.00", "8.00"]);
+  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+});
+
+Deno.test("a withdrawal that an operator calls paid is settled without a second payment, and its hash is noted when it is found", async () => {
+  await using desk = await openDesk();
+  await desk.anvil.mine();
+  const { body: { id } } = await desk.withdraw("1");
+  await keepRealm(desk.realm);
+  await desk.finish(id);
+  await restoreRealm(desk.realm);
+  await halt(desk.realm);
+  // The block that paid it is not read this time: only the operator knows.
+  await desk.realm.command((tx) =>
+    tx`update orders set wish =
+    jsonb_set(wish, '{payments,0,amount}', '"1"')`
+  );
+  const [report] = await reconcile(desk.realm, () => Promise.resolve(true));
+  ok(report.lifted, JSON.stringify(report));
+  const row = await desk.read(id);
+  equal(row.status, "DONE");
+  await follow(desk);
+  equal(await paidTo(desk), ETHER);
+});
+
+async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
+  const body = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const made = await realm.admin.send("POST", "/v1/accounts", body);
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+}
+
+async function totalOf(stage: RampStage, id: string): Promise<string> {
+  return (await stage.account(id)).balance.total;
+}

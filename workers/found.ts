@@ -1,0 +1,124 @@
+/** Reads transactions that our own keys signed and the database does not know. @module */
+import type { PlaceKey } from "../db/chains.ts";
+import {
+  insertFoundCandidate,
+  selectKnownHashes,
+  selectNextNonce,
+  selectOwnPlaces,
+  sumClaimed,
+} from "../db/recoveries.ts";
+import { lockOrder } from "../db/orders.ts";
+import { reading } from "../db/transaction.ts";
+import { type CandidateRow, isOpen, nudgeOrder, type OrderRow } from "../domain/orders.ts";
+import { quarantine } from "../domain/quarantine.ts";
+import type { FoundPayment, FoundTransaction } from "../domain/recoveries.ts";
+import type { Bench } from "./bench.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
+import type { Fate } from "./chains/order.ts";
+import type { OrderWork } from "./order_work.ts";
+
+/** Reads what a mined transaction does; null if none of our addresses signed it. */
+export async function readFound(
+  bench: Bench,
+  chain: Chain,
+  place: PlaceKey,
+  mined: { hash: string; height: number },
+): Promise<FoundTransaction | null> {
+  const raw = await chain.raw(mined);
+  const seen = await chain.inspect(raw);
+  const own = await reading(bench.pool, (db) => selectOwnPlaces(db, place, seen.from));
+  if (own.length === 0) return null;
+  const spent = chain.traits.coins
+    ? await reading(bench.pool, (db) => sumClaimed(db, place, seen.claims))
+    : null;
+  const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
+  return {
+    ...{ ...mined, raw, claims: seen.claims, payments: seen.payments },
+    from: own[0].address,
+    fee: spent === null ? null : BigInt(spent) - paid,
+  };
+}
+
+/**
+ * Whoever took an order's place by our own key may have paid the same: a replacement that a newer
+ * database signed. Such a one is kept among what was made for the order, and nothing goes back.
+ *
+ * @returns whether the order goes on with it
+ * @throws {ChainError} `held` where it paid some of what the order was to pay
+ */
+export async function takeReplacement(
+  { bench, chain }: OrderWork,
+  order: OrderRow,
+  of: { fate: Fate & { state: "dead" }; living: readonly CandidateRow[] },
+): Promise<boolean> {
+  const { by, height } = of.fate;
+  const last = of.living.findLast((one) => one.raw !== null);
+  if (by === null || last === undefined) return false;
+  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  if (known.length > 0) return false;
+  const found = await readFound(bench, chain, order, { hash: by, height });
+  if (found === null) return false;
+  const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
+  const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
+  if (same.length === 0) return false;
+  if (same.length < meant.length) {
+    throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
+  }
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || !isOpen(current)) return;
+    await insertFoundCandidate(tx, {
+      order: order.id,
+      hash: by,
+      raw: found.raw,
+      claims: [...found.claims],
+      fee: found.fee === null ? null : `${found.fee}`,
+      at: bench.actor.at,
+    });
+    await nudgeOrder(tx, bench.actor, order.id);
+  });
+  bench.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
+  return true;
+}
+
+function isSame(one: FoundPayment, other: FoundPayment): boolean {
+  return one.to === other.to && one.contract === other.contract && one.amount === other.amount;
+}
+
+/** Blocks that are looked through for what used a nonce of ours. */
+const SEARCHED = 5_000;
+/** No transaction has this hash. */
+const NONE = `0x${"0".repeat(64)}`;
+
+/**
+ * Refuses to take a nonce where the chain has mined one that nothing here knows: only our key can have
+ * signed it. A block that shows it puts the ramp into quarantine; without one, the node may be wrong.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertKnownNonces(
+  { bench, chain }: OrderWork,
+  order: OrderRow,
+  { mined, head }: { mined: number | null; head: number },
+): Promise<void> {
+  if (mined === null || order.purpose === "fill") return;
+  const next = await reading(bench.pool, (db) => selectNextNonce(db, order));
+  if (mined <= next) return;
+  const claim = `${order.sender}:${next}`;
+  const fate = await chain.status({
+    candidates: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
+    since: Math.max(0, head - SEARCHED),
+    depth: 1,
+  });
+  const by = fate.state === "dead" ? fate.by : null;
+  if (by === null) {
+    throw new ChainError("held", `a node says that ${claim} is mined; no block shows it`);
+  }
+  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  const detail = `${by} used our nonce ${claim}, and nothing here knows of it`;
+  if (known.length === 0) {
+    const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
+    if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
+  }
+  throw new ChainError("held", `chain.quarantined: ${detail}`);
+}
