@@ -27,6 +27,7 @@ import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
 import type { Runner } from "./workers/runner.ts";
+import { RECONCILE_USAGE, reconcileAll } from "./workers/reconcile_command.ts";
 import { rotateMasterKey } from "./workers/rotation.ts";
 import { startWorkers } from "./workers/start.ts";
 
@@ -60,6 +61,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   migrate: async () => {}, // every command does it first
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
+  reconcile: (base, _ending, args) => reconcile(base, args),
   audit,
 };
 
@@ -294,6 +296,21 @@ async function rotate(base: Base): Promise<void> {
   }
   const next = ownFile ? "It is in place." : "Set MASTER_KEY to NEW_MASTER_KEY and start again.";
   console.log(`${count} secrets are under the new master key. ${next}`);
+}
+
+/** Takes in what the chains show and the database has lost; fails while anything is left open. */
+async function reconcile(base: Base, args: readonly string[]): Promise<void> {
+  const { config, database, log, masterKey } = base;
+  if (masterKey === null) throw new ConfigError(["MASTER_KEY is needed"]);
+  const print = (text: string) => console.error(text);
+  const ask = Deno.stdin.isTerminal() ? (text: string) => confirm(text) : null;
+  const site = { config, database, log, masterKey, print, confirm: ask };
+  const { realms, epoch } = await reconcileAll(site, args).catch((error) => {
+    throw error instanceof TypeError ? new ConfigError([error.message, RECONCILE_USAGE]) : error;
+  });
+  console.log(JSON.stringify({ realms, epoch }, null, 2));
+  const open = realms.some(({ fault, places }) => fault !== null || places.some((o) => !o.lifted));
+  if (open) Deno.exitCode = 2;
 }
 
 /** On the very first start, makes the realm `sandbox` and shows its keys, once. */

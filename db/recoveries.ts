@@ -263,3 +263,18 @@ export async function selectNextNonce(
       and address = ${of.sender}`;
   return row?.next ?? 0;
 }
+
+/** Lists the largest free coins of an address that are in blocks, named as claims. */
+export async function selectMinedCoins(
+  db: Db,
+  of: PlaceKey & { sender: string },
+  limit: number,
+): Promise<{ claim: string; amount: string }[]> {
+  return await db<{ claim: string; amount: string }[]>`
+    select c.hash || ':' || c.index as claim, c.amount::text as amount from coins c
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.address = ${of.sender}
+      and c.height is not null and c.spent_by is null
+      and (select k.order_id from claims k where k.chain = c.chain and k.network = c.network
+        and k.claim = c.hash || ':' || c.index) is null
+    order by c.amount desc, c.hash, c.index limit ${limit}`;
+}

@@ -10,6 +10,7 @@ import {
   claimMaster,
   deleteOldWitnesses,
   deleteWitness,
+  deleteWitnesses,
   findHome,
   holdMaster,
   type Home,
@@ -177,7 +178,7 @@ async function compare(watchman: Watchman): Promise<{ row: InstallationRow; verd
 }
 
 async function compareOnce(
-  watchman: Watchman,
+  watchman: Pick<Watchman, "store" | "home" | "label" | "platform">,
 ): Promise<{ row: InstallationRow; verdict: Verdict }> {
   const { store, home, label, platform } = watchman;
   const outside = await store.read();
@@ -237,4 +238,60 @@ function stepOf({ count, token }: Step): Step {
 function recordOf(row: InstallationRow, step: Step): Outside {
   const witness = crypto.randomUUID();
   return { installation: row.id, epoch: row.epoch, witness, now: step, next: null };
+}
+
+/** Compares once, without claiming anything; gives why nothing may be signed, null if it may. */
+export async function lookAtInstallation(
+  options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
+): Promise<{ row: InstallationRow; verdict: Verdict }> {
+  const { platform, dataDir, label } = options;
+  const row = await reading(platform, selectInstallation);
+  // A record in memory is as new as its process.
+  if (label !== null) {
+    const at = await findHome(platform);
+    const alone = row.label === label && row.home === at.home && row.timeline === at.timeline;
+    if (alone) return { row, verdict: { state: "sound" } };
+    const evidence = { row, witness: null, outside: null, at, label };
+    return { row, verdict: judgeInstallation(evidence) };
+  }
+  const store = fileRecord(dataDir, row.id);
+  const home = await findHome(platform);
+  return await store.locked(() => compareOnce({ platform, label, store, home }));
+}
+
+/**
+ * Begins a new epoch after a reconciliation, with this host as the only one that has a record; or, to
+ * join, gives this host a record of the present one.
+ *
+ * @throws {TypeError} if that cannot be
+ */
+export async function claimEpoch(
+  options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
+  how: "new" | "join",
+): Promise<number> {
+  const { platform, dataDir, label } = options;
+  const { id } = await reading(platform, selectInstallation);
+  const store = label === null ? fileRecord(dataDir, id) : memoryRecord();
+  const home = await findHome(platform);
+  return await store.locked(() =>
+    locking(platform, async (tx) => {
+      const row = await lockInstallation(tx);
+      const epoch = how === "new" ? row.epoch + 1 : row.epoch;
+      if (
+        how === "join" && (row.halted !== null || row.home !== home.home || label !== row.label)
+      ) {
+        throw new TypeError("the installation is to be reconciled, not joined");
+      }
+      if (how === "new") {
+        await deleteWitnesses(tx);
+        await updateInstallation(tx, { ...home, label, epoch, halted: null });
+      }
+      if (label !== null) return epoch;
+      const step = { count: 1, token: crypto.randomUUID() };
+      const record = recordOf({ ...row, epoch }, step);
+      await store.write(record);
+      await upsertWitness(tx, { id: record.witness, ...step });
+      return epoch;
+    })
+  );
 }

@@ -3,6 +3,7 @@ import type { PlaceKey } from "../db/chains.ts";
 import {
   insertFoundCandidate,
   selectKnownHashes,
+  selectMinedCoins,
   selectNextNonce,
   selectOwnPlaces,
   sumClaimed,
@@ -90,13 +91,36 @@ const SEARCHED = 5_000;
 /** No transaction has this hash. */
 const NONE = `0x${"0".repeat(64)}`;
 
+/** Coins that are asked for before a plan, largest first: those that a lost plan would have spent. */
+const COINS_ASKED = 100;
+
 /**
- * Refuses to take a nonce where the chain has mined one that nothing here knows: only our key can have
- * signed it. A block that shows it puts the ramp into quarantine; without one, the node may be wrong.
+ * Refuses to plan where the chain shows what only our key can have signed and nothing here knows: a
+ * mined nonce beyond ours, a coin of ours that is gone. A block that shows it puts the ramp into
+ * quarantine; without one, the node may be wrong, or the scanner is about to find it.
  *
  * @throws {ChainError} `held`
  */
-export async function assertKnownNonces(
+export async function assertKnown(
+  work: OrderWork,
+  order: OrderRow,
+  survey: { mined: number | null; head: number },
+): Promise<void> {
+  if (work.chain.traits.coins) return await assertCoins(work, order);
+  await assertNonces(work, order, survey);
+}
+
+async function assertCoins({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
+  const coins = await reading(bench.pool, (db) => selectMinedCoins(db, order, COINS_ASKED));
+  if (coins.length === 0) return;
+  const claims = coins.map(({ claim }) => claim);
+  const asked = [{ address: order.sender, contract: null, coins: claims }];
+  const { amounts: [there] } = await chain.balances(asked, null);
+  if (there >= coins.reduce((sum, { amount }) => sum + BigInt(amount), 0n)) return;
+  throw new ChainError("held", `a coin of ${order.sender} is gone, and nothing here spent it`);
+}
+
+async function assertNonces(
   { bench, chain }: OrderWork,
   order: OrderRow,
   { mined, head }: { mined: number | null; head: number },

@@ -25,7 +25,7 @@ import {
   writePlan,
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
-import { assertKnownNonces } from "./found.ts";
+import { assertKnown } from "./found.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
@@ -66,7 +66,7 @@ export async function planOrder(
     return refusalOf(error);
   }
   await work.crossing("drafted");
-  await assertKnownNonces(work, order, survey);
+  await assertKnown(work, order, survey);
   try {
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "new") return current;

@@ -12,6 +12,7 @@ import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
 import { signingHolds } from "../domain/signing_holds.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "./chains/order.ts";
+import { assertKnown } from "./found.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./order_plans.ts";
 import { lockInTurn, type OrderWork } from "./order_work.ts";
 
@@ -76,6 +77,7 @@ async function joinTogether(
     const wish = wishOf(drafted);
     const budget = `${sumOf(drafted, "budget")}`;
     const survey = await surveyFor(work, { ...order, wish, budget });
+    await assertKnown(work, order, survey);
     await work.crossing("drafted");
     const joined = await work.bench.step(async (tx): Promise<Joined | null> => {
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));

@@ -1,12 +1,12 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import { rotateRealm } from "../../workers/rotation.ts";
 import { type Question, reconcileRealm } from "../../workers/reconcile.ts";
-import { readMasterKey } from "../../domain/sealing.ts";
 import { quarantine } from "../../domain/quarantine.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
+import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { keepRealm, restoreRealm } from "../support/installation.ts";
+import { newParty } from "./chains/bitcoin/stage.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -164,8 +164,9 @@ Deno.test("a withdrawal that only the lost database knew is borne by the fees, a
   equal((await desk.finish(next)).status, "DONE");
   equal(await paidTo(desk), 3n * ETHER);
   const { fees, world, account } = await desk.books();
+  // The coins that the ramp was funded with were seen on the way: 10 more came from the world.
   const about = [fees, world, account].map((one) => Number(one).toFixed(2));
-  deepEqual(about, ["-1.00", "-7.00", "8.00"]);
+  deepEqual(about, ["-1.00", "-17.00", "8.00"]);
   deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
 });
 
@@ -200,4 +201,37 @@ async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
 
 async function totalOf(stage: RampStage, id: string): Promise<string> {
   return (await stage.account(id)).balance.total;
+}
+
+Deno.test("LTC: a dump restored after a withdrawal is not paid again from other coins, and its change is no deposit", async () => {
+  await using desk = await openCoinDesk(LITECOIN);
+  await desk.fund(5n * COIN, 3n * COIN);
+  const party = await newParty("LITECOIN");
+  const id = await desk.withdraw(party.address, "1", { source: { account: desk.ramp } });
+  await keepRealm(desk.realm);
+  const [{ hash }] = await paidRows(desk, [id]);
+  await restoreRealm(desk.realm);
+  for (let round = 0; round < 4; round++) {
+    await hurry(desk.realm);
+    await desk.follow();
+    await desk.node.mine();
+  }
+  const [{ detail }] = await rowsOf<{ detail: string }>(
+    desk.realm,
+    "select quarantined ->> 'detail' as detail from ramps",
+  );
+  match(detail, /spent our coin/);
+  deepEqual(await desk.held(party.address), [COIN]);
+  const [report] = await reconcile(desk.realm);
+  deepEqual([report.lifted, report.taken[0].hash], [true, hash]);
+  const [row] = await desk.ended([id]);
+  deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+  deepEqual(await desk.held(party.address), [COIN]);
+  await desk.agree();
+});
+
+async function paidRows(desk: CoinDesk, ids: readonly string[]) {
+  const rows = await desk.ended(ids);
+  deepEqual(rows.map(({ status }) => status), rows.map(() => "DONE"));
+  return rows.map(({ chain }) => ({ hash: chain.hash as string }));
 }

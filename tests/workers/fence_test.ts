@@ -1,0 +1,234 @@
+import { equal, match, ok, rejects } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
+import { selectInstallation } from "../../db/installation.ts";
+import { reading } from "../../db/transaction.ts";
+import { judgeInstallation, type Outside } from "../../domain/installation.ts";
+import { readMasterKey } from "../../domain/sealing.ts";
+import { type Fence, openFence } from "../../workers/fence.ts";
+import { haltRealms } from "../../workers/halts.ts";
+import { rotateMasterKey } from "../../workers/rotation.ts";
+import { openSigner } from "../../workers/signer.ts";
+import { asSuperuser } from "../support/database.ts";
+import { backups } from "../support/installation.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+const OLD = btoa("0123456789abcdef0123456789abcdef");
+const NEW = btoa("fedcba9876543210fedcba9876543210");
+const BRANCH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
+
+interface Host extends AsyncDisposable {
+  dataDir: string;
+  fence(url: string, how?: { label?: string; key?: string }): Promise<Fence & AsyncDisposable>;
+}
+
+/** A host with a folder of its own, on which processes come and go. */
+async function host(): Promise<Host> {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-epoch-" });
+  return {
+    dataDir,
+    async fence(url, how = {}) {
+      const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
+      const log = () => {};
+      const fence = await openFence({
+        platform: database.platform,
+        dataDir,
+        label: how.label ?? null,
+        master: (await readMasterKey(how.key ?? OLD)).id,
+        log,
+        halt: (detail) => haltRealms(database, log, detail),
+        loop: false,
+      });
+      const close = async () => {
+        await fence.close();
+        await database.close();
+      };
+      return { ...fence, close, [Symbol.asyncDispose]: close };
+    },
+    [Symbol.asyncDispose]: () => Deno.remove(dataDir, { recursive: true }),
+  };
+}
+
+const ramps = (realm: TestRealm) =>
+  rowsOf<{ detail: string | null }>(realm, "select quarantined ->> 'detail' as detail from ramps");
+
+/** A ramp without a node: it is not opened, and is kept from signing all the same. */
+async function rampRow(realm: TestRealm): Promise<void> {
+  await realm.command((tx) =>
+    tx`insert into ramps (account, chain, network, number, created_at)
+      values (${crypto.randomUUID()}, 'ETHEREUM', 'testnet', 0, now())`
+  );
+}
+
+Deno.test("workers go on with a database that they know, however often they start", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using first = await host();
+  for (let start = 0; start < 3; start++) {
+    await using fence = await first.fence(own.url);
+    await using other = await first.fence(own.url);
+    equal(await fence.fault(), null);
+    equal(await other.fault(), null);
+  }
+  const [name] = [...Deno.readDirSync(first.dataDir)].filter(({ name }) => !name.includes("."));
+  equal((await Deno.stat(`${first.dataDir}/${name.name}`)).mode! & 0o777, 0o600);
+  ok(realm.id.length > 0);
+});
+
+Deno.test("a database that was put back from a backup is told apart before anything is signed", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await rampRow(realm);
+  await using first = await host();
+  await (await first.fence(own.url)).close();
+  const yesterday = await own.copy();
+  await (await first.fence(own.url)).close();
+  await own.restore(yesterday);
+  await using fence = await first.fence(own.url);
+  match((await fence.fault())!, /^chain.quarantined: it was restored or copied/);
+  await rejects(fence.assertOpen(), { fault: "held" });
+  match((await ramps(realm))[0].detail!, /restored or copied/);
+});
+
+Deno.test("a database whose rows are older than the record of the host is told apart in place", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using first = await host();
+  await (await first.fence(own.url)).close();
+  const database = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
+  try {
+    const { sql } = database.platform;
+    const kept = await sql`select id, count, token from installation_witnesses`;
+    await (await first.fence(own.url)).close();
+    await sql`update installation_witnesses set count = ${kept[0].count}, token = ${kept[0].token}`;
+    await using fence = await first.fence(own.url);
+    match((await fence.fault())!, /it is older than the record of this host/);
+    ok((await reading(database.platform, selectInstallation)).halted);
+    await using second = await host();
+    await using other = await second.fence(own.url);
+    await rejects(other.assertOpen(), { fault: "held" });
+  } finally {
+    await database.close();
+  }
+  ok(realm.id.length > 0);
+});
+
+Deno.test("a clone that starts beside the original signs nothing; the original goes on", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using first = await host();
+  await using running = await first.fence(own.url);
+  const clone = await own.copy();
+  await using staging = await host();
+  await using copied = await staging.fence(clone);
+  match((await copied.fault())!, /restored or copied/);
+  // Even with the whole folder of the original.
+  await using same = await first.fence(clone);
+  match((await same.fault())!, /restored or copied/);
+  equal(await running.fault(), null);
+  ok(realm.id.length > 0);
+});
+
+Deno.test("a host that has no record of an installation in use signs nothing", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using first = await host();
+  await using second = await host();
+  await using one = await first.fence(own.url);
+  await using two = await second.fence(own.url);
+  equal(await one.fault(), null);
+  match((await two.fault())!, /no record of the installation/);
+  ok(realm.id.length > 0);
+});
+
+Deno.test("where INSTALLATION_EPOCH names the epoch, all hosts must have the same", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using first = await host();
+  await using one = await first.fence(own.url, { label: "1" });
+  await using two = await first.fence(own.url, { label: "1" });
+  await using other = await first.fence(own.url, { label: "2" });
+  equal(await one.fault(), null);
+  equal(await two.fault(), null);
+  match((await other.fault())!, /labelled 1, INSTALLATION_EPOCH is 2/);
+  await using file = await first.fence(own.url);
+  match((await file.fault())!, /INSTALLATION_EPOCH is not set/);
+  ok(realm.id.length > 0);
+});
+
+Deno.test("a process that ends between record and database finds itself again", () => {
+  const row = {
+    id: "i",
+    epoch: 1,
+    label: null,
+    home: "h",
+    timeline: "1",
+    master: null,
+    halted: null,
+  };
+  const at = { home: "h", timeline: "1" };
+  const outside: Outside = {
+    ...{ installation: "i", epoch: 1, witness: "w" },
+    now: { count: 4, token: "a" },
+    next: { count: 5, token: "b" },
+  };
+  const judge = (count: number, token: string, next = true) =>
+    judgeInstallation({
+      ...{ row, at, label: null },
+      witness: { id: "w", count, token },
+      outside: next ? outside : { ...outside, next: null },
+    });
+  equal(judge(4, "a").state, "sound");
+  equal(judge(5, "b").state, "sound");
+  for (const apart of [judge(3, "z"), judge(4, "b"), judge(5, "z"), judge(5, "b", false)]) {
+    equal(apart.state, "apart");
+  }
+});
+
+Deno.test("a seed that is gone although there are addresses is an error, and never made anew", async () => {
+  await using realm = await testRealm();
+  const vault = { realm: realm.id, pool: realm.pool };
+  const signer = openSigner(OLD, Date.now);
+  await signer.plant(vault);
+  await rampRow(realm);
+  await realm.command((tx) => tx`update ramps set xpub = 'x', next_index = 3`);
+  await rejects(realm.command((tx) => tx`delete from secrets`), /the seed .* stays/);
+  const schema = `realm_${realm.id.replaceAll("-", "")}`;
+  await asSuperuser(`set session_replication_role = replica; delete from ${schema}.secrets`);
+  await rejects(signer.plant(vault), /has addresses and no seed/);
+  await rejects(signer.xpub(vault, BRANCH), { fault: "held" });
+  await rejects(
+    realm.command((tx) =>
+      tx`insert into secrets (id, kind, master, wrapped, sealed, created_at)
+        values (gen_random_uuid(), 'seed', 'm', '', '', now())`
+    ),
+    /gets no other seed/,
+  );
+  equal((await rowsOf(realm, "select 1 from secrets")).length, 0);
+});
+
+Deno.test("while the master key changes, a process with the old one writes no secret, and none is left behind", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using neighbour = await realm.neighbour();
+  await using first = await host();
+  await using old = await first.fence(own.url, { key: OLD });
+  const before = openSigner(OLD, Date.now, old);
+  const vault = { realm: realm.id, pool: realm.pool };
+  const xpub = await before.xpub(vault, BRANCH);
+  const options = { database: realm.database, log: () => {}, from: OLD, to: NEW };
+  equal(await rotateMasterKey(options), 1);
+  const late = { realm: neighbour.id, pool: neighbour.pool };
+  await rejects(before.plant(late), { fault: "held" });
+  await rejects(before.xpub(vault, BRANCH), { fault: "held" });
+  match((await old.fault())!, /the master key is/);
+  equal((await rowsOf(neighbour, "select 1 from secrets")).length, 0);
+  await using current = await first.fence(own.url, { key: NEW });
+  const after = openSigner(NEW, Date.now, current);
+  await after.plant(late);
+  equal(await after.xpub(vault, BRANCH), xpub);
+  equal(await rotateMasterKey(options), 0);
+  await rejects(
+    rotateMasterKey({ ...options, from: btoa("00000000000000000000000000000000"), to: OLD }),
+    /neither of both/,
+  );
+});
