@@ -141,31 +141,55 @@ export interface FoundOrder extends PlaceKey {
   created_at: number;
 }
 
-/** Adds an order whose transaction is mined already. */
-export async function insertFoundOrder(tx: Tx, order: FoundOrder): Promise<void> {
-  const { wish, ...rest } = order;
-  const since = { state: "mined", since: order.height };
-  await tx`insert into orders ${tx({ ...rest, ...since, wish: tx.json(wish as never) } as never)}`;
-}
-
-/** Keeps the bytes of a transaction that was found, behind all that was made for its order. */
-export async function insertFoundCandidate(
+/** Adds an order whose transaction is mined already, with its bytes; its ramp is in quarantine. */
+export async function insertFoundOrder(
   tx: Tx,
-  found: {
-    order: string;
-    hash: string;
-    raw: string;
-    claims: string[];
-    fee: string | null;
-    at: number;
-  },
+  order: FoundOrder,
+  { raw, claims, fee, at }: Omit<FoundBytes, "order" | "hash">,
 ): Promise<void> {
+  const { wish, ...rest } = order;
+  const mined = { state: "mined", since: order.height, confirmations: 1 };
+  await tx`insert into orders ${tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)}`;
   await tx`
     insert into order_candidates (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
       created_at)
+    values (${order.id}, 1, '{}', ${claims}, ${order.hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
+}
+
+/** The bytes of a transaction that was found, for an order. */
+export interface FoundBytes {
+  order: string;
+  hash: string;
+  raw: string;
+  claims: string[];
+  fee: string | null;
+  at: number;
+}
+
+/** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
+export async function insertFoundCandidate(tx: Tx, found: FoundBytes): Promise<void> {
+  await insertFoundPlan(tx, found);
+  await storeFound(tx, found);
+  await markFoundSent(tx, found);
+}
+
+async function insertFoundPlan(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    insert into order_candidates (order_id, attempt, plan, claims, created_at)
     values (${found.order}, 1 + coalesce((select max(attempt) from order_candidates
-        where order_id = ${found.order}), 0), '{}', ${found.claims}, ${found.hash}, ${found.raw}, ${found.fee},
-      ${found.at}, 'known', ${found.at})`;
+        where order_id = ${found.order}), 0), '{}', ${found.claims}, ${found.at})`;
+}
+
+async function storeFound(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    update order_candidates set hash = ${found.hash}, raw = ${found.raw}, fee = ${found.fee}
+    where order_id = ${found.order} and plan = '{}' and raw is null`;
+}
+
+async function markFoundSent(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    update order_candidates set sent_at = ${found.at}, outcome = 'known'
+    where order_id = ${found.order} and hash = ${found.hash}`;
 }
 
 /** Ties an unsigned order to the transaction that paid it. */

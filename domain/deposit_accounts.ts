@@ -183,7 +183,9 @@ export async function recoverAddress(
     belongsTo: ramp,
     enabled: false,
   });
-  await insertEmptyHolding(tx, { chain, network }, found.address, actor.at);
+  const contract = findAsset(ramp.asset)?.contract ?? null;
+  const address = found.address;
+  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
   await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: account.id,

@@ -8,10 +8,9 @@ import type { PlaceKey } from "../db/chains.ts";
 import type { Tx } from "../db/database.ts";
 import { markOrphaned } from "../db/deposits.ts";
 import { selectKeptTokens } from "../db/fungible_tokens.ts";
-import { deleteClaims, insertClaims, markCandidatesDead, updateOrder } from "../db/orders.ts";
+import { insertClaims, updateOrder } from "../db/orders.ts";
 import { selectCarried } from "../db/payouts.ts";
 import {
-  insertFoundCandidate,
   insertFoundOrder,
   joinFound,
   type OwnPlace,
@@ -31,8 +30,9 @@ import { trouble } from "./deposit_views.ts";
 import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { fromUnits, toUnits } from "./money.ts";
-import { nudgeOrder, type OrderRow, undoPayout, type Wish } from "./orders.ts";
+import { cancelOrder, nudgeOrder, type OrderRow, undoPayout, type Wish } from "./orders.ts";
 import { divideFee, progressPayout } from "./payouts.ts";
+import { unplanOrder } from "./signing_holds.ts";
 import { bookGas, settleWithdrawal } from "./withdrawal_settlement.ts";
 
 /** A mined transaction that one of our keys signed. */
@@ -119,7 +119,7 @@ async function takeSweep(
     ramp: sender.ramp,
     created_at: actor.at,
   });
-  if (sweep.order_id !== null) await updateOrder(tx, sweep.order_id, { state: "canceled" });
+  if (sweep.order_id !== null) await cancelOrder(tx, actor, sweep.order_id);
   await joinSweep(tx, sender.account, sweep.id);
   await keepFound(tx, actor, place, {
     found,
@@ -195,7 +195,8 @@ async function matchParts(
   { sender, external }: { sender: OwnPlace; external: readonly FoundPayment[] },
 ): Promise<Part[]> {
   const waiting = (await selectUnsigned(tx, place, [sender.ramp]))
-    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
+    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address)
+    .filter((one) => one.state !== "signed");
   const called = (await selectPaidUnfound(tx, place, [sender.ramp])).slice();
   const parts: Part[] = [];
   for (const { to, contract, amount } of external) {
@@ -205,7 +206,8 @@ async function matchParts(
         payment.amount === `${amount}`;
     });
     const order = at < 0 ? null : waiting.splice(at, 1)[0];
-    if (order !== null) await unplan(tx, actor, order);
+    if (order?.carrier) await undoPayout(tx, actor, order.carrier);
+    else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     const known = order !== null
       ? -1
       : called.findIndex((one) =>
@@ -216,13 +218,6 @@ async function matchParts(
     parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
   }
   return parts;
-}
-
-/** Takes back a plan that was never signed. */
-async function unplan(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
-  if (order.carrier !== null) await undoPayout(tx, actor, order.carrier);
-  await markCandidatesDead(tx, order.id);
-  await deleteClaims(tx, order.id);
 }
 
 async function keepFound(
@@ -242,18 +237,11 @@ async function keepFound(
   const { chain, network } = place;
   const { hash, height, from, raw, claims, fee } = found;
   const nonce = /:(\d+)$/.exec(claims[0] ?? "")?.[1];
+  const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
   await insertFoundOrder(tx, {
     ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
     nonce: claims[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
-  });
-  await insertFoundCandidate(tx, {
-    order: id,
-    hash,
-    raw,
-    claims: [...claims],
-    fee: fee === null ? null : `${fee}`,
-    at: actor.at,
-  });
+  }, bytes);
   await insertClaims(tx, { id, chain, network }, claims, actor.at);
   await nudgeOrder(tx, actor, id);
 }

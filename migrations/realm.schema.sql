@@ -703,7 +703,7 @@ constraint order_candidates_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL))
 constraint order_candidates_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE TRIGGER order_candidates_change BEFORE INSERT OR UPDATE ON order_candidates FOR EACH ROW EXECUTE FUNCTION check_candidate()
-CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL))) EXECUTE FUNCTION refuse_signature()
+CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_candidates_stay BEFORE DELETE OR TRUNCATE ON order_candidates FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
 

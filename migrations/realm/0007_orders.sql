@@ -139,7 +139,7 @@ begin
   return new;
 end $$;
 create trigger order_candidates_quarantined before update of raw on order_candidates
-  for each row when (old.raw is null and new.raw is not null) execute function refuse_signature();
+  for each row when (old.raw is null and new.raw is not null and old.plan <> '{}') execute function refuse_signature();
 comment on table order_candidates is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
 comment on column order_candidates.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_candidates.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';

@@ -170,25 +170,21 @@ Deno.test("a withdrawal that only the lost database knew is borne by the fees, a
   deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
 });
 
-Deno.test("a withdrawal that an operator calls paid is settled without a second payment, and its hash is noted when it is found", async () => {
+Deno.test("a withdrawal that an operator calls paid is settled and never sent; without an answer nothing is lifted", async () => {
   await using desk = await openDesk();
   await desk.anvil.mine();
   const { body: { id } } = await desk.withdraw("1");
-  await keepRealm(desk.realm);
-  await desk.finish(id);
-  await restoreRealm(desk.realm);
   await halt(desk.realm);
-  // The block that paid it is not read this time: only the operator knows.
-  await desk.realm.command((tx) =>
-    tx`update orders set wish =
-    jsonb_set(wish, '{payments,0,amount}', '"1"')`
-  );
+  const [asked] = await reconcile(desk.realm);
+  deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [false, [id]]);
+  await follow(desk);
+  equal((await desk.read(id)).status, "PROCESSING");
   const [report] = await reconcile(desk.realm, () => Promise.resolve(true));
   ok(report.lifted, JSON.stringify(report));
-  const row = await desk.read(id);
-  equal(row.status, "DONE");
+  equal((await desk.read(id)).status, "DONE");
   await follow(desk);
-  equal(await paidTo(desk), ETHER);
+  equal(await paidTo(desk), 0n);
+  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
 });
 
 async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
