@@ -276,7 +276,9 @@ export const CHECKS = {
       concat_ws(' ', o.purpose, o.subject, o.state) as found
     from withdrawals w left join orders o on o.id = w.order_id
     where (o.purpose, o.subject) is distinct from ('withdrawal', w.id)
-      or not case w.status when 'DONE' then o.state = 'done' and o.hash = w.hash
+      or not case w.status when 'DONE' then (o.state = 'done' and o.hash = w.hash)
+        or (o.state = 'canceled' and w.history @> '[{"by": "operator"}]' and (w.hash is null
+          or exists (select from orders r where r.purpose = 'recovered' and r.hash = w.hash)))
         when 'CANCELED' then o.state = 'canceled'
         when 'FAILED' then o.state in ('failed', 'dead', 'canceled') else true end
     union all select o.id, 'a withdrawal', null from orders o where o.purpose = 'withdrawal'

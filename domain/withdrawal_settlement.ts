@@ -88,7 +88,7 @@ export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise
   if (row === null || row.status !== "PROCESSING") return;
   if (await cancelOrder(tx, actor, order.id) === null) return;
   await bookSent(tx, actor, row, { amount: "0", own: true });
-  const entry = { at: actor.at, event: "done", reason: "an operator knows that it was paid" };
+  const entry = { at: actor.at, event: "done", by: "operator", reason: "known to be paid" };
   await announce(
     tx,
     actor,

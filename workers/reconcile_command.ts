@@ -35,7 +35,7 @@ export interface RealmReport {
 }
 
 /** How the command is called. */
-export const RECONCILE_USAGE =
+export const RECONCILE_USAGE: string =
   "usage: reconcile [--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]…" +
   " [--gap 10000] [--back 5000], or reconcile --join";
 

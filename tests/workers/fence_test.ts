@@ -69,7 +69,8 @@ Deno.test("workers go on with a database that they know, however often they star
     equal(await fence.fault(), null);
     equal(await other.fault(), null);
   }
-  const [name] = [...Deno.readDirSync(first.dataDir)].filter(({ name }) => !name.includes("."));
+  const names = await Array.fromAsync(Deno.readDir(first.dataDir));
+  const [name] = names.filter((one) => !one.name.includes("."));
   equal((await Deno.stat(`${first.dataDir}/${name.name}`)).mode! & 0o777, 0o600);
   ok(realm.id.length > 0);
 });
