@@ -83,8 +83,16 @@ export function openEvmNodes(
   how: NodeOptions = {},
 ): EvmNodes {
   let known: number | null = null;
-  async function identify(peer: Peer): Promise<void> {
+  let last = Promise.resolve();
+  /** Of nodes that are asked at once the one that is preferred says which test network it is. */
+  function identify(peer: Peer): Promise<void> {
+    const mine = identifyAfter(last, peer);
+    last = mine.catch(() => {});
+    return mine;
+  }
+  async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
     const id = await askChainId(peer);
+    if (network !== "main" && known === null) await earlier;
     const wanted = chainFacts(chain).evmChainId?.main;
     const fits = network === "main" ? id === wanted : !MAIN_CHAIN_IDS.has(id);
     if (!fits || (known !== null && known !== id)) {
