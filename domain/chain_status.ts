@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type CursorRow, selectCursors } from "../db/chains.ts";
 import type { Db } from "../db/database.ts";
 import { countGains } from "../db/holdings.ts";
+import { selectQuarantinedPlaces } from "../db/quarantine.ts";
 import { allAssets, CHAINS } from "./assets.ts";
 import { type ChainSettings, depthOf, isConfigured, networkOf, witnessesOf } from "./places.ts";
 
@@ -44,6 +45,9 @@ export const ChainView = z.object({
       "Why the chain is not followed, or what an operator should look at: nodes that contradict each " +
       "other, deposits that too few of them confirm.",
   }),
+  quarantined: z.number().int().meta({
+    description: "Ramps of the realm that an operator must reconcile before anything is signed.",
+  }),
   unexplained: z.number().int().meta({
     description: "Balances of the realm's addresses that rose without a transfer that explains it.",
   }),
@@ -75,6 +79,7 @@ export async function listChains(
 ): Promise<z.infer<typeof ChainView>[]> {
   const cursors = await selectCursors(db);
   const gains = await countGains(db);
+  const quarantines = await selectQuarantinedPlaces(db);
   const places = CHAINS.flatMap((chain) => [false, true].map((testnet) => ({ chain, testnet })));
   return places.filter(({ chain, testnet }) => isConfigured(settings, chain.id, testnet))
     .map(({ chain, testnet }) => {
@@ -87,11 +92,24 @@ export async function listChains(
         testnet,
         confirmations: depthOf(settings, chain.id, testnet),
         ...witnessesOf(settings, chain.id, testnet),
-        ...progressOf(cursor),
+        ...told(
+          progressOf(cursor),
+          quarantines.find((one) => one.chain === chain.id && one.network === network),
+        ),
         unexplained: gains.find((one) => one.chain === chain.id && one.network === network)
           ?.count ?? 0,
       };
     });
+}
+
+/** A quarantine is told before anything else: nothing leaves meanwhile. */
+function told(
+  progress: ReturnType<typeof progressOf>,
+  quarantine: { ramps: number; detail: string } | undefined,
+) {
+  if (quarantine === undefined) return { ...progress, quarantined: 0 };
+  const error = `chain.quarantined: ${quarantine.detail}`;
+  return { ...progress, healthy: false, error, quarantined: quarantine.ramps };
 }
 
 function progressOf(cursor: CursorRow | undefined) {

@@ -1,6 +1,7 @@
 /** Whether the database can be used as this version needs it. @module */
 import type { Pool } from "../db/database.ts";
 import { type DatabaseFacts, probeDatabase } from "../db/health.ts";
+import { selectFaultCounts, selectInstallation } from "../db/installation.ts";
 import { type Rungs, selectRungs } from "../db/migrate.ts";
 import { reading, writing } from "../db/transaction.ts";
 import type { Ladders } from "./realms.ts";
@@ -25,4 +26,34 @@ export async function checkDatabase(pool: Pool, ladders: Ladders): Promise<Datab
     migrated: platform === ladders.platform.length,
     realms: { behind, ahead },
   };
+}
+
+/** What keeps workers from signing, as they last told. */
+export interface SigningHealth {
+  /** Of the installation; grows with every reconciliation. */
+  epoch: number;
+  /** Why nothing is signed at all; null if nothing keeps it. */
+  halted: string | null;
+  /** Realms without their seed. */
+  seedless: number;
+  /** Realms with ramps in quarantine, by chain and network. */
+  chains: Record<string, Record<string, { quarantined: number }>>;
+}
+
+/** Tells what keeps workers from signing. */
+export async function checkSigning(pool: Pool): Promise<SigningHealth> {
+  return await reading(pool, async (db) => {
+    const { epoch, halted } = await selectInstallation(db);
+    const health: SigningHealth = {
+      epoch,
+      halted: halted === null ? null : `chain.quarantined: ${halted.detail}`,
+      seedless: 0,
+      chains: {},
+    };
+    for (const { code, chain, network, realms } of await selectFaultCounts(db)) {
+      if (code === "seed.missing") health.seedless += realms;
+      else (health.chains[chain] ??= {})[network] = { quarantined: realms };
+    }
+    return health;
+  });
 }

@@ -1,6 +1,11 @@
 /** Whether the process lives, and whether it can serve. @module */
 import { z } from "zod";
-import { checkDatabase, type DatabaseHealth } from "../domain/health.ts";
+import {
+  checkDatabase,
+  checkSigning,
+  type DatabaseHealth,
+  type SigningHealth,
+} from "../domain/health.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -38,6 +43,7 @@ export const healthRoutes: readonly AnyRoute[] = [
     errors: [],
     handle: async ({ services, at }) => {
       const found = await soon(look(services, at));
+      const { chains = {}, ...installation } = found?.signing ?? {};
       const ok = found !== null && found.migrated && Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
       const isolation = services.config.realmRoles ? "schema and role" : "schema alone";
       const database = found === null ? { writable: false, isolation } : {
@@ -50,13 +56,17 @@ export const healthRoutes: readonly AnyRoute[] = [
       };
       return {
         status: ok ? 200 : 503,
-        body: JSON.stringify({ status: ok ? "ok" : "unavailable", checks: { database } }),
+        body: JSON.stringify({
+          status: ok ? "ok" : "unavailable",
+          checks: { database, installation, chains },
+        }),
       };
     },
   }),
 ];
 
 interface Finding extends DatabaseHealth {
+  signing: SigningHealth;
   /** How far the clock of this process is ahead of the database's, less what the answer took. */
   clockAheadMs: number;
 }
@@ -77,9 +87,10 @@ async function measure(services: Services): Promise<Finding> {
   const before = services.now();
   const health = await checkDatabase(services.platform, services.ladders);
   const after = services.now();
+  const signing = await checkSigning(services.platform);
   // The database's clock was read between the two.
   const ahead = Math.max(0, before - health.at) - Math.max(0, health.at - after);
-  return { ...health, clockAheadMs: Math.round(ahead) };
+  return { ...health, signing, clockAheadMs: Math.round(ahead) };
 }
 
 /** Gives a result if it comes soon; null where it fails or keeps one waiting. */

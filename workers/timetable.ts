@@ -5,6 +5,9 @@
  */
 import type { Database, Pool, Tx } from "../db/database.ts";
 import { endLease, takeLease } from "../db/leases.ts";
+import { replaceRealmFaults } from "../db/installation.ts";
+import { selectQuarantinedPlaces } from "../db/quarantine.ts";
+import { selectSeedNeeded } from "../db/secrets.ts";
 import { compactTallies } from "../db/collection.ts";
 import type { Ladders } from "../db/migrate.ts";
 import { deleteOldAnswers } from "../db/records.ts";
@@ -85,8 +88,24 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
+  { name: "tell faults", everyMs: 15_000, leaseMs: 60_000, run: tellFaults },
   { name: "plant seed", everyMs: 3_600_000, leaseMs: 60_000, run: plantSeed },
 ];
+/** Tells the platform which places of the realm are in quarantine, and whether its seed is gone. */
+async function tellFaults({ realm, pool }: Bench, desk: Desk): Promise<void> {
+  const places = await reading(pool, selectQuarantinedPlaces);
+  const seedless = await reading(pool, selectSeedNeeded);
+  const missing = { chain: "", network: "", detail: "the realm has addresses and no seed" };
+  await locking(desk.database.platform, async (tx) => {
+    await replaceRealmFaults(tx, { realm: realm.id, code: "chain.quarantined" }, places);
+    await replaceRealmFaults(
+      tx,
+      { realm: realm.id, code: "seed.missing" },
+      seedless ? [missing] : [],
+    );
+  });
+}
+
 const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
   { name: "fetch rates", everyMs: 300_000, leaseMs: 60_000, run: fetchRates },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyPlatform },

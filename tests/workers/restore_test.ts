@@ -2,6 +2,7 @@ import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { type Question, reconcileRealm } from "../../workers/reconcile.ts";
 import { quarantine } from "../../domain/quarantine.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import { startTimetable } from "../../workers/timetable.ts";
 import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
@@ -185,6 +186,27 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
   await follow(desk);
   equal(await paidTo(desk), 0n);
   deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+});
+
+Deno.test("a quarantine is told by the chains of the realm and by /health/ready", async () => {
+  await using desk = await openDesk();
+  const { realm } = desk;
+  await halt(realm);
+  const chains: { chain: string; healthy: boolean; error: string; quarantined: number }[] =
+    (await realm.admin.send("GET", "/v1/chains")).body;
+  const [{ healthy, error, quarantined }] = chains.filter(({ chain }) => chain === "ETHEREUM");
+  deepEqual([healthy, error, quarantined], [false, `chain.quarantined: ${OLDER}`, 1]);
+  const options = { database: realm.database, log: () => {}, chains: desk.bench.chains };
+  const { signer } = desk.bench;
+  const timetable = startTimetable({ ...options, signer, rates: null, now: Date.now }, {
+    loop: false,
+    only: realm.id,
+  });
+  await timetable.drain(30_000);
+  await timetable.stop();
+  const ready = await realm.nobody("GET", "/health/ready");
+  ok(ready.body.checks.chains.ETHEREUM.main.quarantined >= 1, ready.text);
+  ok(ready.body.checks.installation.epoch >= 1);
 });
 
 async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
