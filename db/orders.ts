@@ -263,13 +263,14 @@ export async function selectCandidates(db: Db, order: string): Promise<Candidate
 export async function insertCandidate(
   tx: Tx,
   candidate: Pick<CandidateRow, "order_id" | "attempt" | "plan" | "claims"> & {
+    cancels?: boolean;
     created_at: number;
   },
 ): Promise<void> {
+  const { order_id, attempt, plan, claims, cancels = false, created_at } = candidate;
   await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, created_at)
-    values (${candidate.order_id}, ${candidate.attempt}, ${candidate.plan}, ${candidate.claims},
-      ${candidate.created_at})`;
+    insert into order_candidates (order_id, attempt, plan, claims, cancels, created_at)
+    values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${created_at})`;
 }
 
 /** Keeps the bytes of a plan that still stands; tells whether they are the first. */

@@ -4,13 +4,13 @@
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../db/nonces.ts";
-import { selectCandidates, updateOrder } from "../db/orders.ts";
+import { insertCandidate, selectCandidates, updateOrder } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import { fillNonce, type OrderRow } from "../domain/orders.ts";
+import { type CandidateRow, fillNonce, type OrderRow } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
-import { type Plan, readPlan } from "./chains/order.ts";
+import { type Plan, readPlan, writePlan } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
-import { surveyFor } from "./order_plans.ts";
+import { type Survey, surveyFor } from "./order_plans.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
@@ -32,37 +32,98 @@ const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
 
 /**
  * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
- * where nobody would do so by hand, or others wait behind it.
+ * where nobody would do so by hand, or others wait behind it. What cannot be replaced then, or what no
+ * node takes, is canceled by a replacement that moves nothing.
+ *
+ * @param untaken all nodes say that the bytes can never be valid
  */
-export async function unblock(work: OrderWork, order: OrderRow): Promise<void> {
+export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
   const age = work.bench.actor.at - order.created_at;
   if (age > GAP_MS) await fillGaps(work, order);
+  if (untaken && age > LINGERS_MS) return await cancelSent(work, order, "no node takes it");
   const forgotten = age > LINGERS_MS && !BY_HAND.has(order.purpose) && order.speed !== "fast";
-  if (!forgotten && !await isOvertaken(work, order)) return;
+  const need = forgotten ? "haste" : await needOf(work, order, age);
+  if (need === null) return;
   if (!work.chain.traits.replaceable) return await bearChild(work, order);
+  if (need === "cancel") return await cancelSent(work, order, "others wait behind it");
   await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
 
 /**
- * Whether all others of a sender wait for an order that pays less than is asked for now. The house
- * bears what a replacement costs beyond what was charged, as far as the order's budget goes.
+ * What an order needs that all others of its sender wait for: more haste, if it pays less than is asked
+ * for now, or an end, if it cannot be made anew at that price. The house bears what a replacement costs
+ * beyond what was charged, as far as the order's budget goes.
  */
-async function isOvertaken(work: OrderWork, order: OrderRow): Promise<boolean> {
+async function needOf(
+  work: OrderWork,
+  order: OrderRow,
+  age: number,
+): Promise<"haste" | "cancel" | null> {
   const { bench, chain } = work;
-  if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return false;
+  if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
   const since = bench.actor.at - BLOCKS_MS;
-  if (order.created_at > since) return false;
-  if (!await reading(bench.pool, (db) => selectBlocking(db, order, since))) return false;
-  const made = await reading(bench.pool, (db) => selectCandidates(db, order.id));
-  const last = made.findLast((one) => !one.dead);
-  if (last === undefined) return false;
+  if (order.created_at > since) return null;
+  if (!await reading(bench.pool, (db) => selectBlocking(db, order, since))) return null;
+  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  if (last === undefined) return null;
   try {
-    const { draft } = await surveyFor(work, { ...order, speed: "fast" });
-    return draft.fee.base > readPlan<Plan>(last.plan).fee;
+    if (last.cancels) return isDearer(await surveyNothing(work, order), last) ? "cancel" : null;
+    return isDearer(await surveyFor(work, { ...order, speed: "fast" }), last) ? "haste" : null;
   } catch (error) {
-    if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
-    return false;
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "insufficient") return null;
+    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
+    return age > LINGERS_MS ? "cancel" : null;
   }
+}
+
+function lastOf(made: readonly CandidateRow[]): CandidateRow | undefined {
+  return made.findLast((one) => !one.dead);
+}
+
+function isDearer({ draft }: Survey, last: CandidateRow): boolean {
+  return draft.fee.base > readPlan<Plan>(last.plan).fee;
+}
+
+/** Prices a transaction that moves nothing in place of an order's. */
+async function surveyNothing(work: OrderWork, order: OrderRow): Promise<Survey> {
+  return await surveyFor(work, {
+    sender: order.sender,
+    contract: "",
+    wish: { kind: "noop", from: order.sender },
+    speed: "fast",
+    budget: null,
+    budget_contract: null,
+  });
+}
+
+/**
+ * Plans a transaction with an order's nonce that moves nothing. Either may be mined; the order ends as
+ * the one does that is.
+ */
+async function cancelSent(work: OrderWork, order: OrderRow, error: string): Promise<void> {
+  const { bench, chain } = work;
+  if (!chain.traits.nonces) return;
+  const survey = await surveyNothing(work, order);
+  await work.crossing("drafted");
+  await stepInTurn(work, async (tx, current) => {
+    const made = await selectCandidates(tx, order.id);
+    const last = lastOf(made);
+    if (current.state !== "sent" || last === undefined || last.raw === null) return;
+    if (last.cancels && !isDearer(survey, last)) return;
+    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    await insertCandidate(tx, {
+      order_id: order.id,
+      attempt: made.length + 1,
+      plan: writePlan(plan),
+      claims: [...plan.claims],
+      cancels: true,
+      created_at: bench.actor.at,
+    });
+    // What the order is known to take stays: the payment, or the little that this costs instead.
+    await updateOrder(tx, order.id, { replace: false, error });
+  });
+  await work.crossing("planned");
 }
 
 /**

@@ -56,6 +56,10 @@ const WAIT_MS = 15_000;
 /** After an hour an order is looked at less often. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
+/** Longest pause before what no node takes is sent again. */
+const UNTAKEN_POLL_MS = 600_000;
+const CANCELED =
+  "a transaction that moves nothing took its place: no node took it, or it held up others";
 /** Transactions that expired unmined are made anew so often. */
 const ATTEMPTS_MAX = 5;
 
@@ -183,7 +187,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
   await crossing("seen");
   switch (fate.state) {
     case "mined":
-      return await mined(work, order, fate, depth);
+      return await mined(work, living, fate, depth);
     case "dead":
       if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
       return await died(work, await lossOf(work, order, deathOf(fate, living), living));
@@ -201,41 +205,48 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       }
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
-      else await unblock(work, order);
+      else await unblock(work, order, answer.obstacle === "malformed");
       if (chain.traits.coins && answer.obstacle === "consumed") {
         const loss = await oldLossOf(work, order, living, depth);
         if (loss !== null) return await died(work, loss);
       }
-      return pauseOf(bench, order);
+      return pauseOf(bench, order, answer);
     }
   }
 }
 
 async function mined(
   work: OrderWork,
-  order: OrderRow,
+  living: readonly CandidateRow[],
   fate: Fate & { state: "mined" },
   depth: number,
 ): Promise<number | null> {
   const { bench } = work;
+  const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
+  const succeeded = fate.success && !canceled;
   const change = {
     hash: fate.hash,
     height: fate.block.height,
     confirmations: fate.confirmations,
-    succeeded: fate.success,
+    succeeded,
     fee: `${fate.fee}`,
     fee_contract: fate.feeContract,
     error: null,
   };
   if (fate.confirmations >= depth) {
-    const error = fate.success ? null : "the chain took the fee and moved nothing";
-    return await finish(work, { ...change, state: fate.success ? "done" : "failed", error });
+    const error = succeeded
+      ? null
+      : canceled
+      ? CANCELED
+      : "the chain took the fee and moved nothing";
+    return await finish(work, { ...change, state: succeeded ? "done" : "failed", error });
   }
-  await stepInTurn(work, async (tx) => {
-    const next = await updateOrder(tx, order.id, { ...change, state: "mined" });
+  const current = await stepInTurn(work, async (tx, { id }) => {
+    const next = await updateOrder(tx, id, { ...change, state: "mined" });
     await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    return next;
   });
-  return pauseOf(bench, order);
+  return pauseOf(bench, current);
 }
 
 /** Notes that a block which held it is none any more. */
@@ -356,6 +367,10 @@ async function livingOf(bench: Bench, order: OrderRow): Promise<CandidateRow[]> 
   return all.filter((one) => !one.dead);
 }
 
-function pauseOf(bench: Bench, order: OrderRow): number {
-  return bench.actor.at - order.created_at > OLD_MS ? OLD_POLL_MS : POLL_MS;
+/** What no node takes is sent again with growing pauses. */
+function pauseOf(bench: Bench, order: OrderRow, answer?: Broadcast): number {
+  const age = bench.actor.at - order.created_at;
+  const untaken = answer?.obstacle === "malformed" || answer?.obstacle === "other";
+  if (untaken) return Math.min(UNTAKEN_POLL_MS, Math.max(POLL_MS, age / 10));
+  return age > OLD_MS ? OLD_POLL_MS : POLL_MS;
 }

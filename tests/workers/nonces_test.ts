@@ -3,20 +3,14 @@ import { toUnits } from "../../domain/money.ts";
 import { advanceOrder } from "../../workers/sender.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
-import { type Rogue, startRogue } from "../support/rogue_node.ts";
+import { type Rogue, RogueError, startRogue } from "../support/rogue_node.ts";
 
 const COIN = 10n ** 18n;
 
 Deno.test("a node that counts 100 000 transactions of a ramp that made none is not believed: nothing is signed on it", async () => {
-  const made: Rogue[] = [];
-  await using desk = await openDesk({
-    front: (url) => {
-      made.push(startRogue(url));
-      return made[0].url;
-    },
-  });
-  const [rogue] = made;
+  const { desk, rogue } = await rogueDesk();
   await using _rogue = rogue;
+  await using _desk = desk;
   rogue.trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
   const { body: { id } } = await desk.withdraw("1");
   await desk.look();
@@ -133,6 +127,70 @@ Deno.test("what lingers at a price that is good enough is not replaced again and
   equal((await madeFor(desk, first)).length, 1);
 });
 
+Deno.test("what no node takes is canceled by a replacement, and given back only when that is buried", async () => {
+  const { desk, rogue } = await rogueDesk();
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const { body: { id } } = await desk.withdraw("1");
+  let first: unknown = null;
+  rogue.trick = ({ method, params }) => {
+    if (method !== "eth_sendRawTransaction") return undefined;
+    first ??= params[0];
+    if (params[0] === first) throw new RogueError(-32000, "transaction type not supported");
+    return undefined;
+  };
+  await desk.look();
+  await desk.look();
+  const behind = (await desk.withdraw("2")).body.id;
+  await desk.look();
+  equal((await madeFor(desk, id)).length, 1, "it is tried for a while");
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '20 minutes'");
+  await desk.look();
+  await desk.look();
+  await desk.anvil.mine();
+  await desk.look();
+  equal((await desk.read(id)).status, "PROCESSING");
+  const failed = await desk.finish(id);
+  equal(failed.status, "FAILED");
+  equal((await desk.finish(behind)).status, "DONE");
+  equal(await heldBy(desk, OUTSIDE), 2n * COIN);
+  ok(Number((await desk.books()).account) > 7.99, "it is given back, less what the network took");
+  deepEqual(await fillsOf(desk), []);
+  await agree(desk);
+});
+
+Deno.test("an order that would fail now, and that others wait behind, is canceled by a replacement", async () => {
+  const { desk, rogue } = await rogueDesk();
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const trap = "0x00000000000000000000000000000000000b0b06";
+  const slow =
+    (await desk.withdraw("1", { destination: { address: trap }, fee: { speed: "slow" } }))
+      .body.id;
+  await desk.look();
+  const base = await baseFee(desk);
+  const dear = async () => {
+    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 3n).toString(16)}`);
+    await desk.anvil.mine();
+  };
+  await dear();
+  await desk.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
+  const fast = (await desk.withdraw("1", { fee: { speed: "fast" } })).body.id;
+  await desk.look();
+  await rowsOf(desk.realm, "update orders set created_at = now() - interval '20 minutes'");
+  await rowsOf(
+    desk.realm,
+    "update order_candidates set created_at = now() - interval '20 minutes'",
+  );
+  for (let round = 0; round < 6; round++) {
+    await desk.look();
+    await dear();
+  }
+  deepEqual([(await desk.read(slow)).status, (await desk.read(fast)).status], ["FAILED", "DONE"]);
+  deepEqual([await heldBy(desk, trap), await heldBy(desk, OUTSIDE)], [0n, COIN]);
+  await agree(desk);
+});
+
 Deno.test("the database gives nonces one by one, and none twice", async () => {
   await using desk = await openDesk();
   await desk.withdraw("1");
@@ -148,6 +206,15 @@ Deno.test("the database gives nonces one by one, and none twice", async () => {
     step,
   );
 });
+
+async function rogueDesk(): Promise<{ desk: Desk; rogue: Rogue }> {
+  const made: Rogue[] = [];
+  const front = (url: string) => {
+    made.push(startRogue(url));
+    return made[0].url;
+  };
+  return { desk: await openDesk({ front }), rogue: made[0] };
+}
 
 /** Has every open order planned, and no further. */
 async function planAll(desk: Desk): Promise<void> {

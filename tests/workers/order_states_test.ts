@@ -218,6 +218,27 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
   }
 });
 
+Deno.test("a transaction that only the chain knows is taken in while its ramp is in quarantine, not else", async () => {
+  await using desk = await openDesk();
+  await desk.withdraw("1");
+  const found = (purpose: string) => `
+    insert into orders (id, chain, network, ramp, purpose, sender, wish, state, nonce, hash, height,
+      created_at)
+    select gen_random_uuid(), chain, network, ramp, '${purpose}', sender, wish, 'mined', 0, '0x1', 1, now()
+    from orders;
+    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, sent_at, created_at)
+    select id, 1, '{}', array[sender || ':0'], '0x1', '0x2', now(), now() from orders
+    where state = 'mined'`;
+  const raised = `insert into nonces (chain, network, address, next)
+    select chain, network, sender, 9 from orders`;
+  equal(await refusedBy(desk, found("recovered")), "orders_transition");
+  equal(await refusedBy(desk, raised), "nonces_step");
+  await rowsOf(desk.realm, `update ramps set quarantined = '{"detail": "a restore", "at": 1}'`);
+  equal(await refusedBy(desk, found("recovered")), null);
+  equal(await refusedBy(desk, raised), null);
+  equal(await refusedBy(desk, found("fill")), "orders_transition");
+});
+
 /** Brings the only order on its way to a state. */
 async function bringTo(desk: Desk, state: OrderState): Promise<void> {
   const stops: Partial<Record<OrderState, string>> = { planned: "planned", signed: "stored" };
