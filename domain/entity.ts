@@ -1,8 +1,8 @@
 /** What all entities share on the wire: ids, times, free-form data, soft deletion. @module */
 import { z } from "zod";
-import type { Digits } from "./json.ts";
+import { type Digits, isDigits } from "./json.ts";
 
-/** Greatest size of a free-form object, in characters of its JSON text. */
+/** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
 
 /** An id as a caller may give it: opaque; one that is none of ours is simply not found. */
@@ -14,7 +14,10 @@ export const Id = z.string().min(1).max(100).meta({
 
 /** A free-form object of the caller's own. */
 export const FreeForm = z.record(z.string(), z.unknown()).refine(
-  (value) => JSON.stringify(value).length <= FREE_FORM_MAX,
+  (value) => !isDigits(value), // a number that is kept as written is an object in memory only
+  "expected an object",
+).refine(
+  (value) => utf8Length(JSON.stringify(value)) <= FREE_FORM_MAX,
   "at most 64 KiB as JSON",
 ).meta({ id: "FreeForm", description: "A free-form object of at most 64 KiB." });
 
@@ -85,3 +88,7 @@ export const EntityFields = {
 
 /** A number on the wire that keeps its digits. */
 export type WireNumber = number | Digits;
+
+function utf8Length(text: string): number {
+  return text.length * 3 <= FREE_FORM_MAX ? text.length : new TextEncoder().encode(text).length;
+}

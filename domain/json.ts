@@ -7,10 +7,18 @@ import { DomainError } from "./errors.ts";
 
 /** Objects and arrays may lie inside each other this deep. */
 const DEPTH_MAX = 64;
+/** Members of one object or array: more than 64 KiB of text can hold. */
+const MEMBERS_MAX = 40_000;
 /** A literal such as 1e999999999 would be expanded to its digits by the database. */
 const EXPONENT_MAX = 1000;
 /** Longest number literal. */
 const DIGITS_MAX = 1000;
+/** A number as JSON writes it. */
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE]([+-]?\d+))?$/;
+/** Integers of so few digits are held exactly by a double. */
+const EXACT_MAX = 15;
+/** Begins the text that stands for a number while it is parsed; no text of a body can hold it. */
+const MARK = "\\u0000";
 
 /** A number literal kept as it was written. */
 export interface Digits {
@@ -18,23 +26,16 @@ export interface Digits {
   toJSON(): unknown;
 }
 
-// TypeScript 6 does not know these two parts of the language yet.
-const exact = JSON as unknown as {
-  rawJSON(text: string): unknown;
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-  ): unknown;
-};
+// TypeScript 6 does not know this part of the language yet.
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
 /** Wraps the text of a number so that it is printed as a JSON number with exactly these digits. */
 export function digits(text: string): Digits {
-  return {
-    digits: text,
-    toJSON() {
-      return exact.rawJSON(text);
-    },
-  };
+  return { digits: text, toJSON: printDigits };
+}
+
+function printDigits(this: Digits): unknown {
+  return rawJSON(this.digits);
 }
 
 /** Whether a parsed value is a number literal that was kept as text. */
@@ -44,48 +45,117 @@ export function isDigits(value: unknown): value is Digits {
 }
 
 /**
- * Parses JSON without losing a digit.
+ * Parses JSON without losing a digit, in time that grows with the text alone.
  *
  * @throws {DomainError} request.malformed for what is not JSON; request.invalid for nesting deeper
- *   than 64, for text that no database row can hold (NUL, lone surrogates) and for absurd numbers
+ *   than 64, for more than 40 000 members of one object or array, for text that no database row can
+ *   hold (NUL, lone surrogates), for a member `__proto__` and for absurd numbers
  */
 export function parseJson(text: string): unknown {
-  const seen = scan(text);
+  const seen = scan(text, true);
   if (seen.depth > DEPTH_MAX) {
     throw invalid(`the body is nested deeper than ${DEPTH_MAX} levels`);
+  }
+  if (seen.members > MEMBERS_MAX) {
+    throw invalid(`an object or array has more than ${MEMBERS_MAX} members`);
   }
   if (seen.escapes && unstorable(text)) {
     throw invalid("the body holds \\u0000 or half of a surrogate pair, which cannot be stored");
   }
+  const value = parsed(seen);
+  if ((seen.escapes || text.includes("__proto__")) && hasProto(value)) {
+    throw invalid("a member may not be called __proto__");
+  }
+  return value;
+}
+
+function parsed(seen: Scan): unknown {
+  let value: unknown;
   try {
-    return seen.numbers ? exact.parse(text, keepDigits) : JSON.parse(text);
-  } catch (error) {
-    if (error instanceof DomainError) throw error;
+    value = JSON.parse(seen.text);
+  } catch {
     throw new DomainError("request.malformed", "the body is not valid JSON");
   }
+  if (seen.literals.length === 0) return value;
+  for (const literal of seen.literals) assertBounded(literal);
+  return restore(value, seen.literals);
 }
 
 /** Parses JSON that the database returned: trusted, so only the digits matter. */
 export function parseStoredJson(text: string): unknown {
-  return scan(text).numbers ? exact.parse(text, keepDigits) : JSON.parse(text);
+  const { text: marked, literals } = scan(text, false);
+  return literals.length === 0 ? JSON.parse(text) : restore(JSON.parse(marked), literals);
 }
 
-function keepDigits(_key: string, value: unknown, context: { source?: string }): unknown {
-  const source = context.source;
-  if (typeof value !== "number" || source === undefined) return value;
-  if (Number.isSafeInteger(value) && String(value) === source) return value;
-  const exponent = /[eE]([+-]?\d+)$/.exec(source)?.[1];
+function assertBounded(literal: string): void {
+  const exponent = NUMBER.exec(literal)?.[4];
   if (
-    source.length > DIGITS_MAX || (exponent !== undefined && Math.abs(+exponent) > EXPONENT_MAX)
+    literal.length > DIGITS_MAX || (exponent !== undefined && Math.abs(+exponent) > EXPONENT_MAX)
   ) {
     throw invalid("a number has too many digits");
   }
-  return digits(source);
 }
 
-/** One pass over the text: how deep it nests, whether numbers or escapes occur in it at all. */
-function scan(text: string): { depth: number; numbers: boolean; escapes: boolean } {
-  let depth = 0, deepest = 0, numbers = false, escapes = false;
+/** Puts the numbers back where their marks stand. */
+function restore(value: unknown, literals: readonly string[]): unknown {
+  if (typeof value === "string") {
+    return value.charCodeAt(0) === 0 ? digits(literals[Number(value.slice(1))]) : value;
+  }
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const item = value[i];
+      if (typeof item === "string" || typeof item === "object") value[i] = restore(item, literals);
+    }
+  } else if (typeof value === "object" && value !== null) {
+    const members = value as Record<string, unknown>;
+    for (const name of Object.keys(members)) {
+      if (name.charCodeAt(0) === 0) { // a number in the place of a name
+        throw new DomainError("request.malformed", "the body is not valid JSON");
+      }
+      const item = members[name];
+      if (typeof item !== "string" && typeof item !== "object") continue;
+      const restored = restore(item, literals);
+      if (restored !== item) {
+        Object.defineProperty(members, name, {
+          value: restored,
+          configurable: true,
+          enumerable: true,
+          writable: true,
+        });
+      }
+    }
+  }
+  return value;
+}
+
+/** Whether a member is called `__proto__`, which copies of an object would lose in silence. */
+function hasProto(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || isDigits(value)) return false;
+  if (Array.isArray(value)) return value.some(hasProto);
+  return Object.hasOwn(value, "__proto__") || Object.values(value).some(hasProto);
+}
+
+interface Scan {
+  /** The text, with marks for those numbers that a double might change. */
+  text: string;
+  literals: string[];
+  depth: number;
+  /** Most members of one object or array. */
+  members: number;
+  /** Whether a string holds an escape. */
+  escapes: boolean;
+}
+
+/**
+ * One pass over the text: how deep and broad it is, and which numbers must be kept as written.
+ *
+ * @param bounded stops where the text is too deep or too broad to be taken
+ */
+function scan(text: string, bounded: boolean): Scan {
+  const commas: number[] = [0]; // by depth
+  const literals: string[] = [];
+  const pieces: string[] = [];
+  let depth = 0, deepest = 0, most = 0, copied = 0, escapes = false;
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
     if (c === 0x22) { // a string: skip to its end
@@ -99,10 +169,49 @@ function scan(text: string): { depth: number; numbers: boolean; escapes: boolean
       }
     } else if (c === 0x7b || c === 0x5b) {
       if (++depth > deepest) deepest = depth;
-    } else if (c === 0x7d || c === 0x5d) depth--;
-    else if (c >= 0x30 && c <= 0x39) numbers = true;
+      commas[depth] = 0;
+    } else if (c === 0x7d || c === 0x5d) {
+      if (depth > 0) depth--;
+    } else if (c === 0x2c) {
+      if (++commas[depth] > most) most = commas[depth];
+    } else if (c === 0x2d || (c >= 0x30 && c <= 0x39)) {
+      const start = i;
+      while (isNumeric(text.charCodeAt(i + 1))) i++;
+      const literal = isPlain(text, start, i) ? null : text.slice(start, i + 1);
+      if (literal === null || !NUMBER.test(literal) || isExact(literal)) continue;
+      pieces.push(text.slice(copied, start), `"${MARK}${literals.length}"`);
+      literals.push(literal);
+      copied = i + 1;
+    }
+    if (bounded && (deepest > DEPTH_MAX || most >= MEMBERS_MAX)) break;
   }
-  return { depth: deepest, numbers, escapes };
+  const marked = literals.length === 0 ? text : pieces.join("") + text.slice(copied);
+  return { text: marked, literals, depth: deepest, members: most + 1, escapes };
+}
+
+/** Whether a double holds a whole number exactly, and prints it alike. */
+function isExact(literal: string): boolean {
+  const value = Number(literal);
+  return Number.isSafeInteger(value) && String(value) === literal;
+}
+
+/** Whether a character may stand in a number: digits, sign, point, exponent. */
+function isNumeric(c: number): boolean {
+  return (c >= 0x30 && c <= 0x39) || c === 0x2e || c === 0x65 || c === 0x45 || c === 0x2b ||
+    c === 0x2d;
+}
+
+/** Whether the literal from `start` to `end` is a whole number that a double holds and prints alike. */
+function isPlain(text: string, start: number, end: number): boolean {
+  if (end - start >= EXACT_MAX) return false;
+  for (let i = start; i <= end; i++) {
+    const c = text.charCodeAt(i);
+    if (c < 0x30 || c > 0x39) {
+      const minus = c === 0x2d && i === start && text.charCodeAt(i + 1) !== 0x30;
+      if (!minus) return false;
+    }
+  }
+  return true;
 }
 
 /** Whether JSON text spells a NUL or a surrogate without its partner. */

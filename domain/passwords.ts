@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { DomainError } from "./errors.ts";
 
 /** A password as a caller sets it. */
 export const Password = z.string().min(10).max(200).meta({
@@ -74,7 +75,34 @@ async function argon2id(
 ): Promise<Uint8Array> {
   const secret = new TextEncoder().encode(password.normalize("NFKC"));
   const work = { secret, salt, memory, passes, lanes };
-  return await deriveByPlatform(work) ?? await deriveByWasm(work);
+  await takeTurn();
+  try {
+    return await deriveByPlatform(work) ?? await deriveByWasm(work);
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running--;
+    else next();
+  }
+}
+
+/** Derivations at once: each takes 19 MiB and a core. */
+const RUNNING_MAX = 4;
+const WAITING_MAX = 200;
+const waiting: (() => void)[] = [];
+let running = 0;
+
+/** @throws {DomainError} service.overloaded */
+async function takeTurn(): Promise<void> {
+  if (running < RUNNING_MAX) {
+    running++;
+    return;
+  }
+  if (waiting.length >= WAITING_MAX) {
+    throw new DomainError("service.overloaded", "too many passwords are being checked", {
+      retryAfterS: 2,
+    });
+  }
+  await new Promise<void>((resolve) => waiting.push(resolve)); // a turn is handed on
 }
 
 /** Derives by the platform's WebCrypto; null where it has no argon2id. */

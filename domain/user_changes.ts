@@ -57,6 +57,15 @@ export const USERS: Collection<UserRow> = {
 };
 
 /**
+ * Refuses what {@link changeUser} would refuse whatever the change is: asked before slow work on it.
+ *
+ * @throws {DomainError} user.not_found, permission.*
+ */
+export async function assertMayChange(db: Db, actor: Actor, id: string): Promise<void> {
+  assertNotAbove(actor, await rowFor(db, actor, USERS, id, "write"));
+}
+
+/**
  * Changes a user. A new password, role, scope or activity ends all keys it holds.
  *
  * @param ttlS lifetime of keys in seconds: how long a revocation is remembered

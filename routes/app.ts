@@ -17,8 +17,10 @@ import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
 import {
   acceptsJson,
+  assertStorable,
   BODY_MAX,
   check,
+  isHost,
   parseBody,
   preferWait,
   queryOf,
@@ -89,6 +91,12 @@ export function createApp(services: Services, platformKey: string): App {
     )
   );
   return (request, address) => {
+    // The URL is built from Host: one that is no host would choose another route than the path does.
+    const host = request.headers.get("host");
+    if (host !== null && !isHost(host)) {
+      const refused = new DomainError("request.malformed", "Host is not a host");
+      return problem(services, requestIdOf(request.headers, services), refused);
+    }
     const path = pathOf(request.url);
     const serve = fixed.get(`${request.method} ${path}`);
     return serve === undefined
@@ -194,6 +202,7 @@ function callOf(
   const { headers } = request;
   const { actor } = caller;
   const keyed = route.method === "POST" || route.method === "PATCH";
+  assertStorable(params);
   return {
     services,
     route,

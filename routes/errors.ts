@@ -289,6 +289,11 @@ export const PROBLEMS = {
     "Invalid token",
     "The contract is missing or does not answer as declared.",
   ),
+  "chain.not_configured": kind(
+    422,
+    "Chain not configured",
+    "No node is configured for this chain and network.",
+  ),
   "recipient.missing": kind(
     422,
     "Recipient missing",
@@ -311,11 +316,6 @@ export const PROBLEMS = {
     "The installation runs without this extension.",
   ),
   "upstream.failed": kind(502, "Upstream failed", "A service behind this one failed."),
-  "chain.not_configured": kind(
-    503,
-    "Chain not configured",
-    "No node is configured for this chain and network.",
-  ),
   "chain.stale": kind(503, "Chain data stale", "What is known of the chain is too old to act on."),
   "service.overloaded": kind(
     503,

@@ -20,7 +20,7 @@ import {
 } from "../domain/realms.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
 import { isKept, runQuery } from "../domain/command.ts";
-import { notFound } from "../domain/permissions.ts";
+import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
 import { command, query } from "./door.ts";
 import { ENDLESS } from "./limits.ts";
 import { type AnyRoute, route } from "./route.ts";
@@ -228,6 +228,7 @@ export const realmRoutes: readonly AnyRoute[] = [
       const realm = call.realm ?? await call.services.realms.find(call.params.id);
       if (realm === null) throw notFound("realm.not_found");
       const actor = { ...call.actor, realm: realm.defaults() };
+      assertMayCreateUser(actor); // before the slow work on the password
       const prepared = { ...rest, verifier: await hashPassword(password) };
       return await command(
         { ...call, realm, actor },

@@ -18,6 +18,8 @@ import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
 /** How long a login waits while others of its user are being checked. */
 const REST_MS = 25;
+/** Nothing is known of the caller before the body was read. */
+const LOGIN_BODY_MAX = 4096;
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
@@ -25,6 +27,7 @@ const login = {
   method: "POST",
   tag: "Authentication",
   access: "application",
+  bodyMax: LOGIN_BODY_MAX,
   status: 200,
   answer: SessionView,
   errors: ERRORS,

@@ -1,9 +1,17 @@
 /** HTTP face of users. @module */
 import { z } from "zod";
+import { runQuery } from "../domain/command.ts";
 import { hashPassword } from "../domain/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
-import { changeUser, removeUser, restoreUser, UserChange, USERS } from "../domain/user_changes.ts";
+import {
+  assertMayChange,
+  changeUser,
+  removeUser,
+  restoreUser,
+  UserChange,
+  USERS,
+} from "../domain/user_changes.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
@@ -63,6 +71,9 @@ export const userRoutes: readonly AnyRoute[] = [
     errors: CHANGE_ERRORS,
     handle: async (call) => {
       const { password, ...rest } = call.body;
+      if (password !== undefined) { // before the slow work on it
+        await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
+      }
       const verifier = password === undefined ? undefined : await hashPassword(password);
       const { tokenTtlS } = call.services.config;
       const reply = await command(call, async (tx) => {

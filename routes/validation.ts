@@ -7,6 +7,8 @@ import { parseJson } from "../domain/json.ts";
 export const BODY_MAX = 1024 * 1024;
 const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;(?!.*charset=(?!"?utf-?8))|$)/i;
 const FAULTS_MAX = 20;
+/** Time that a body is given to arrive. */
+const BODY_MS = 15_000;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -17,16 +19,26 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 export function check<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.flatMap(faultsOf).slice(0, FAULTS_MAX);
+  const errors = faultsIn(result.error.issues);
   const [first] = errors;
   const detail = first.path === "" ? first.message : `${first.path}: ${first.message}`;
   throw new DomainError(code, detail, { errors });
 }
 
-function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+/** The first faults: nobody mends more at once, and a body can hold a hundred thousand. */
+function faultsIn(issues: readonly z.core.$ZodIssue[]): Fault[] {
+  const faults: Fault[] = [];
+  for (const issue of issues) {
+    if (faults.length >= FAULTS_MAX) break;
+    faults.push(...faultsOf(issue, FAULTS_MAX - faults.length));
+  }
+  return faults;
+}
+
+function faultsOf(issue: z.core.$ZodIssue, max: number): Fault[] {
   const path = pointer(issue.path);
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, max).map((key) => ({
       path: `${path}${pointer([key])}`,
       message: "unknown field",
     }));
@@ -61,12 +73,25 @@ export async function readBody(request: Request, max: number): Promise<string> {
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
-  const bytes = declared !== null ? await request.bytes() : await readStream(request.body!, max);
+  const bytes = await inTime(
+    declared !== null ? request.bytes() : readStream(request.body!, max),
+  );
   try {
     return UTF8.decode(bytes);
   } catch {
     throw new DomainError("request.malformed", "the body is not UTF-8");
   }
+}
+
+/** A body that trickles in holds a connection and memory: it is given so long, and no longer. */
+async function inTime<T>(reading: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new DomainError("request.malformed", "the body did not arrive in time")),
+    BODY_MS,
+  );
+  reading.catch(() => {}); // where it is late, nobody waits for how it ends
+  return await Promise.race([reading, late]).finally(() => clearTimeout(timer));
 }
 
 async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
@@ -119,6 +144,26 @@ export function queryOf(url: string): Record<string, string | string[]> {
     found[name] = before === undefined ? value : [before, value].flat();
   }
   return found;
+}
+
+/**
+ * Refuses parameters of a path that no row can hold.
+ *
+ * @throws {DomainError} query.invalid
+ */
+export function assertStorable(params: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(params)) {
+    if (!value.includes("\0") && value.isWellFormed()) continue;
+    const message = "NUL and what is not UTF-8 cannot be asked for";
+    throw new DomainError("query.invalid", `${name}: ${message}`, {
+      errors: [{ path: `/${name}`, message }],
+    });
+  }
+}
+
+/** Whether a Host header names a host, and nothing that a URL would read as a path or more. */
+export function isHost(host: string): boolean {
+  return /^([\w.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i.test(host);
 }
 
 /** Whether the caller takes JSON. */

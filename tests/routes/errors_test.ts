@@ -18,16 +18,17 @@ const STATUSES: Readonly<Record<number, string>> = {
     "ramp.gas_insufficient alias.taken username.taken currency.taken address.assigned " +
     "rate.unavailable withdrawal.not_cancelable withdrawal.below_fee user.last_admin " +
     "transaction.reverted block.closed condition.failed reference.taken asset.suspended " +
-    "token.pending entity.deleted version.conflict",
+    "token.pending entity.deleted version.conflict withdrawal.fee_exceeded stop.active " +
+    "chain.quarantined",
   413: "request.too_large",
   415: "request.media_type",
   422: "idempotency.key_reused address.invalid asset.unknown asset.no_testnet " +
-    "token.unsupported_chain token.invalid recipient.missing recipient.no_interaction",
+    "token.unsupported_chain token.invalid chain.not_configured recipient.missing recipient.no_interaction",
   429: "rate.limited",
   500: "internal",
   501: "extension.disabled",
   502: "upstream.failed",
-  503: "chain.not_configured chain.stale service.overloaded",
+  503: "chain.stale service.overloaded",
   504: "upstream.timeout",
 };
 

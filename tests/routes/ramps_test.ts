@@ -61,9 +61,9 @@ Deno.test("ramps and addresses are refused where they cannot work", async () => 
     const { status, body: { code } } = await send("POST", "/v1/accounts", body);
     return [status, code];
   };
-  deepEqual(await tried({ type: "ramp", asset: "BTC" }), [503, "chain.not_configured"]);
+  deepEqual(await tried({ type: "ramp", asset: "BTC" }), [422, "chain.not_configured"]);
   deepEqual(await tried({ type: "ramp", asset: "ETH", testnet: true }), [
-    503,
+    422,
     "chain.not_configured",
   ]);
   deepEqual(await tried({ type: "ramp", asset: "USDC", testnet: true }), [422, "asset.no_testnet"]);

@@ -51,7 +51,7 @@ Deno.test("an estimate rises with the speed and needs recent prices of a configu
   const id = await bare.account({ asset: "ETH" });
   const wanted = { account: id, address: OUTSIDE, amount: "1" };
   const answer = await bare.admin.send("POST", ESTIMATE, wanted);
-  deepEqual([answer.status, answer.body.code], [503, "chain.not_configured"]);
+  deepEqual([answer.status, answer.body.code], [422, "chain.not_configured"]);
 });
 
 Deno.test("POST /v1/withdrawals refuses what can be seen to fail, and moves nothing", async () => {

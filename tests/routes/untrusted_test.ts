@@ -1,0 +1,143 @@
+/** What strangers send: refused with a precise answer, before anything costly is done for them. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { checkPassword } from "../../domain/passwords.ts";
+import { createApp } from "../../routes/app.ts";
+import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
+
+const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
+
+function app(realm: TestRealm) {
+  return createApp(realm.services, PLATFORM_KEY);
+}
+
+Deno.test("a login takes a few kilobytes and no more", async () => {
+  await using realm = await testRealm();
+  const body = JSON.stringify({ a: Array(5000).fill(1) });
+  for (const path of ["/v1/auth/login", "/v1/auth/users/login", "/v1/auth/admins/login"]) {
+    const answer = await realm.nobody("POST", path, body, { "x-api-key": "x" });
+    deepEqual([answer.status, answer.body.code], [413, "request.too_large"]);
+  }
+});
+
+Deno.test("a body of a hundred thousand faults is told twenty of them", async () => {
+  await using realm = await testRealm();
+  const many = Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`k${i}`, 1]));
+  const answer = await realm.admin.send("POST", "/v1/identities", many);
+  deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
+  equal(answer.body.errors.length, 20);
+  const items = Array(10_000).fill(1);
+  const batch = { atomic: true, transactions: items };
+  const batched = await realm.admin.send("POST", "/v1/transactions/batch", batch);
+  deepEqual([batched.status, batched.body.errors.length], [400, 20]);
+});
+
+Deno.test("an array or object of more members than 64 KiB can hold is refused before it is looked at", async () => {
+  await using realm = await testRealm();
+  for (const body of [`{"data":{"a":[${"1,".repeat(40_000)}1]}}`, `[${"{},".repeat(50_000)}{}]`]) {
+    const answer = await realm.admin.send("POST", "/v1/identities", body);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
+    ok(answer.body.detail.includes("members"), answer.body.detail);
+  }
+});
+
+Deno.test("a number where a free-form object belongs is refused, however it is written", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("5");
+  const { send } = realm.admin;
+  const move =
+    `"source":{"account":"${account}"},"destination":{"account":"${UNKNOWN}"},"value":"1"`;
+  for (const number of ["5", "1e-7", "1.50", "1e21", "9007199254740993", "-0"]) {
+    for (
+      const [method, path, body] of [
+        ["POST", "/v1/identities", `{"data":${number}}`],
+        ["POST", "/v1/transactions", `{${move},"data":${number}}`],
+        ["POST", "/v1/transactions", `{${move},"seal":${number}}`],
+        ["PATCH", `/v1/accounts/${account}`, `{"data":${number}}`],
+        ["POST", `/v1/accounts/${account}/blocks`, `{"amount":"1","data":${number}}`],
+        [
+          "POST",
+          "/v1/transactions/batch",
+          `{"atomic":false,"transactions":[{${move},"data":${number}}]}`,
+        ],
+        ["PATCH", `/v1/realms/${realm.id}`, `{"webhooks":${number}}`],
+      ] as const
+    ) {
+      const answer = await send(method, path, body);
+      deepEqual([path, answer.status, answer.body.code], [path, 400, "request.invalid"]);
+    }
+  }
+});
+
+Deno.test("free-form objects keep every number as written, and lose no member in silence", async () => {
+  await using realm = await testRealm();
+  const data = '{"a":1.50,"b":[1e-7,{"c":12345678901234567890}],"d":"1.50","e":-0,"f":0.1}';
+  const made = await realm.admin.send("POST", "/v1/identities", `{"data":${data}}`);
+  equal(made.status, 201);
+  const shown = await realm.admin.send("GET", `/v1/identities/${made.body.id}`);
+  ok(shown.text.includes("12345678901234567890"), shown.text);
+  for (const name of ["__proto__", "\\u005f_proto__"]) {
+    const answer = await realm.admin.send("POST", "/v1/identities", `{"data":{"${name}":{"a":1}}}`);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
+  }
+});
+
+Deno.test("64 KiB of a free-form object are bytes, not letters", async () => {
+  await using realm = await testRealm();
+  const of = (text: string) => realm.admin.send("POST", "/v1/identities", { data: { text } });
+  equal((await of("€".repeat(21_000))).status, 201);
+  equal((await of("€".repeat(22_000))).status, 400);
+  equal((await of("e".repeat(65_000))).status, 201);
+});
+
+Deno.test("NUL and what is not UTF-8 in a path are refused", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("5");
+  for (const path of [`/v1/accounts/${account}/assign/%00`, "/v1/users/%00", "/v1/aliases/a%00b"]) {
+    const method = path.includes("assign") ? "DELETE" : "GET";
+    const answer = await realm.admin.send(method, path);
+    deepEqual([path, answer.status, answer.body.code], [path, 400, "query.invalid"]);
+  }
+});
+
+Deno.test("a Host that is no host chooses no route", async () => {
+  await using realm = await testRealm();
+  const ask = (host: string) =>
+    app(realm)(
+      new Request("http://a/health/live", { headers: { host } }),
+      "127.0.0.1",
+    );
+  for (const host of ["a/v1/auth/me#", "a?b", "a#b", "a b", "user@a", "a:99999999", "[::1", ""]) {
+    const answer = await ask(host);
+    deepEqual([host, answer.status], [host, 400]);
+    equal((await answer.json()).code, "request.malformed");
+  }
+  for (const host of ["a", "a.example:8080", "127.0.0.1", "[::1]:80"]) {
+    const answer = await ask(host);
+    deepEqual([host, answer.status], [host, 200]);
+    await answer.body?.cancel();
+  }
+});
+
+Deno.test("rights are asked for before a password is worked on, and that work has a bound", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const slow = "$argon2id$v=19$m=262144,t=6,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+  const quick = slow.replace("m=262144,t=6", "m=8,t=1");
+  // All turns are taken, and all places in the queue.
+  const work = [...Array(4).fill(slow), ...Array(200).fill(quick)];
+  const busy = Promise.all(work.map((verifier) => checkPassword("x", verifier)));
+  const password = "correct horse battery";
+  const refused = await user.send("PATCH", `/v1/users/${UNKNOWN}`, { password });
+  deepEqual([refused.status, refused.body.code], [404, "user.not_found"]);
+  const stranger = { username: "somebody", password, roles: "user", scopes: "own" };
+  const made = await user.send("POST", `/v1/realms/${realm.id}/users`, stranger);
+  deepEqual([made.status, made.body.code], [403, "permission.role"]);
+  const waits = await realm.admin.send("PATCH", `/v1/users/${user.actor.user}`, { password });
+  deepEqual([waits.status, waits.body.code], [503, "service.overloaded"]);
+  await busy;
+  equal(
+    (await realm.admin.send("PATCH", `/v1/users/${user.actor.user}`, { password })).status,
+    200,
+  );
+});
