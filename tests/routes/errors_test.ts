@@ -18,8 +18,7 @@ const STATUSES: Readonly<Record<number, string>> = {
     "ramp.gas_insufficient alias.taken username.taken currency.taken address.assigned " +
     "rate.unavailable withdrawal.not_cancelable withdrawal.below_fee user.last_admin " +
     "transaction.reverted block.closed condition.failed reference.taken asset.suspended " +
-    "token.pending entity.deleted version.conflict withdrawal.fee_exceeded stop.active " +
-    "chain.quarantined",
+    "token.pending entity.deleted version.conflict withdrawal.fee_exceeded stop.active",
   413: "request.too_large",
   415: "request.media_type",
   422: "idempotency.key_reused address.invalid asset.unknown asset.no_testnet " +
@@ -28,7 +27,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   500: "internal",
   501: "extension.disabled",
   502: "upstream.failed",
-  503: "chain.stale service.overloaded",
+  503: "chain.quarantined chain.stale service.overloaded",
   504: "upstream.timeout",
 };
 
@@ -47,6 +46,10 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "withdrawal.not_cancelable": "workers/withdrawals_test.ts",
   "withdrawal.below_fee": "workers/withdrawals_test.ts",
   "asset.suspended": "workers/solvency_test.ts",
+  "chain.quarantined": "workers/restore_test.ts",
+  "stop.not_found": "routes/stops_test.ts",
+  "stop.active": "routes/stops_test.ts",
+  "withdrawal.fee_exceeded": "workers/withdrawal_costs_test.ts",
   "token.pending": "workers/fungible_tokens_test.ts",
   "address.invalid": "workers/fungible_tokens_test.ts",
   "token.unsupported_chain": "workers/fungible_tokens_test.ts",

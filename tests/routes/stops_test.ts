@@ -69,6 +69,8 @@ Deno.test("a stop of moves refuses every posting that users ask for, at once, in
   for (const [name, post] of Object.entries(ways)) {
     for (const send of [realm.admin.send, there]) ok((await post(send)).status < 300, name);
   }
+  const unknown = await realm.admin.send("DELETE", `/v1/stops/${crypto.randomUUID()}`);
+  deepEqual([unknown.status, unknown.body.code], [404, "stop.not_found"]);
   const id = await stop(realm, { what: "moves" });
   const before = (await realm.admin.send("GET", "/v1/transactions/count")).body;
   for (const [name, post] of Object.entries(ways)) {
