@@ -99,7 +99,7 @@ function assertBounded(literal: string): void {
 /** Puts the numbers back where their marks stand. */
 function restore(value: unknown, literals: readonly string[]): unknown {
   if (typeof value === "string") {
-    return value.charCodeAt(0) === 0 ? digits(literals[Number(value.slice(1))]) : value;
+    return value.charCodeAt(0) === 0 ? digits(literals[parseInt(value.slice(1), 10)]) : value;
   }
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {

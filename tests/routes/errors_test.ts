@@ -46,7 +46,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "withdrawal.not_cancelable": "workers/withdrawals_test.ts",
   "withdrawal.below_fee": "workers/withdrawals_test.ts",
   "asset.suspended": "workers/solvency_test.ts",
-  "chain.quarantined": "workers/restore_test.ts",
+  "chain.quarantined": "routes/errors_test.ts",
   "stop.not_found": "routes/stops_test.ts",
   "stop.active": "routes/stops_test.ts",
   "withdrawal.fee_exceeded": "workers/withdrawal_costs_test.ts",
