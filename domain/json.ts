@@ -97,17 +97,17 @@ function assertBounded(literal: string): void {
 }
 
 /** Puts the numbers back where their marks stand. */
-function restore(value: unknown, literals: readonly string[]): unknown {
-  if (typeof value === "string") {
-    return value.charCodeAt(0) === 0 ? digits(literals[parseInt(value.slice(1), 10)]) : value;
+function restore(node: unknown, literals: readonly string[]): unknown {
+  if (typeof node === "string") {
+    return node.charCodeAt(0) === 0 ? digits(literals[parseInt(node.slice(1), 10)]) : node;
   }
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const item = value[i];
-      if (typeof item === "string" || typeof item === "object") value[i] = restore(item, literals);
+  if (Array.isArray(node)) {
+    for (let i = 0; i < node.length; i++) {
+      const item = node[i];
+      if (typeof item === "string" || typeof item === "object") node[i] = restore(item, literals);
     }
-  } else if (typeof value === "object" && value !== null) {
-    const members = value as Record<string, unknown>;
+  } else if (typeof node === "object" && node !== null) {
+    const members = node as Record<string, unknown>;
     for (const name of Object.keys(members)) {
       if (name.charCodeAt(0) === 0) { // a number in the place of a name
         throw new DomainError("request.malformed", "the body is not valid JSON");
@@ -125,7 +125,7 @@ function restore(value: unknown, literals: readonly string[]): unknown {
       }
     }
   }
-  return value;
+  return node;
 }
 
 /** Whether a member is called `__proto__`, which copies of an object would lose in silence. */
