@@ -41,39 +41,41 @@ const COLUMNS = [
 ] as const;
 
 /** What a new block consists of. */
-export type NewBlockRow = Omit<BlockRow, "captured" | "status" | "transaction" | "closed_at">;
+export type NewBlockRow = Omit<
+  BlockRow,
+  "captured" | "status" | "transaction" | "closed_at" | "created_at"
+>;
 
 /** Opens a block. */
 export async function insertBlock(tx: Tx, block: NewBlockRow): Promise<BlockRow> {
   const [row] = await tx<BlockRow[]>`
-    insert into blocks (id, account, amount, reason, expires_at, serves, data, owner, created_at)
+    insert into blocks (id, account, amount, reason, expires_at, serves, data, owner)
     values (${block.id}, ${block.account}, ${block.amount}, ${block.reason}, ${block.expires_at},
-      ${block.serves}, ${tx.json(block.data as never)}, ${block.owner}, ${block.created_at})
+      ${block.serves}, ${tx.json(block.data as never)}, ${block.owner})
     returning ${tx(COLUMNS)}`;
   return row;
 }
 
 /** Closes a block that is open; null if it is not. */
-export async function closeBlock(
-  tx: Tx,
-  id: string,
-  how: { status: "RELEASED" | "EXPIRED"; at: number },
-): Promise<BlockRow | null> {
+export async function closeBlock(tx: Tx, id: string): Promise<BlockRow | null> {
   const [row] = await tx<BlockRow[]>`
-    update blocks set status = ${how.status}, closed_at = ${how.at}
+    update blocks set status = 'RELEASED'
     where id = ${id} and status = 'OPEN' returning ${tx(COLUMNS)}`;
   return row ?? null;
 }
 
-/** Closes an open block because value leaves through it; what is not captured is free again. */
+/**
+ * Closes an open block because value leaves through it; what is not captured is free again. The id of
+ * the transaction is drawn here, and posted next. Null where it is closed, or its time is over.
+ */
 export async function captureBlock(
   tx: Tx,
   id: string,
-  how: { captured: string; transaction: string; at: number },
-): Promise<BlockRow | null> {
-  const [row] = await tx<BlockRow[]>`
-    update blocks set status = 'CAPTURED', captured = ${how.captured},
-      transaction = ${how.transaction}, closed_at = ${how.at}
+  captured: string,
+): Promise<BlockRow & { transaction: string } | null> {
+  const [row] = await tx<(BlockRow & { transaction: string })[]>`
+    update blocks set status = 'CAPTURED', captured = ${captured}, transaction =
+      ledger_id(ledger_head(ledger_newest()), 1, right(gen_random_uuid()::text, 12))
     where id = ${id} and status = 'OPEN' returning ${tx(COLUMNS)}`;
   return row ?? null;
 }
@@ -100,13 +102,18 @@ export async function selectBlocks(
   return { rows, total: parseInt(count, 10) };
 }
 
+/** Whether a time, in milliseconds since the epoch, is over by the ledger's clock. */
+export async function isOver(db: Db, time: number): Promise<boolean> {
+  const [row] = await db<{ over: boolean }[]>`select ${time}::bigint <= ledger_ms() as over`;
+  return row.over;
+}
+
 /** Closes open blocks whose time is over, at most `limit`; tells how many. */
-export async function expireBlocks(tx: Tx, at: number, limit: number): Promise<number> {
-  const rows = await tx`
-    update blocks set status = 'EXPIRED', closed_at = ${at}
+export async function expireBlocks(tx: Tx, limit: number): Promise<number> {
+  const closed = await tx`
+    update blocks set status = 'EXPIRED'
     where status = 'OPEN' and id = any (array(
-      select id from blocks where status = 'OPEN' and expires_at <= ${at}
-      order by expires_at limit ${limit}))
-    returning id`;
-  return rows.length;
+      select id from blocks where status = 'OPEN' and expires_at <= (select ledger_now())
+      order by expires_at limit ${limit}))`;
+  return closed.count;
 }

@@ -4,20 +4,13 @@
  * came in one request rides alone.
  *
  * The gate is taken before the snapshot, so batches of several processes cannot fail against each
- * other. What a lost connection leaves open is settled by looking for the batch's own transaction
- * ids, or under a request's own key.
+ * other. What a lost connection leaves open is settled by sending it again: each move has a key, its
+ * own where the request brought none, so nothing is done twice, and what stands under a key is known
+ * by the tail of its id for what was sent before, or for another's.
  * @module
  */
 import type { Pool } from "./database.ts";
-import {
-  codeOf,
-  Contention,
-  isContention,
-  isDisconnect,
-  isTimeout,
-  isUnavailable,
-} from "./errors.ts";
-import { selectPosted } from "./ledger.ts";
+import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "./errors.ts";
 import {
   type ApplyRow,
   type Bulk,
@@ -36,14 +29,8 @@ import {
   singleParameters,
   type SingleRow,
 } from "./moves.ts";
-import { gatedBegin, reading, using } from "./transaction.ts";
-
-/** A move before it has an id: the lane gives ids when a batch departs, so that they ascend. */
-export type WaitingMove = Omit<KeyedMove, "id">;
-/** A batch of one request before its moves have ids. */
-export type WaitingBulk = Omit<Bulk, "moves"> & {
-  moves: Omit<WaitingMove, "key" | "fingerprint">[];
-};
+import { ownReplay } from "./replays.ts";
+import { gatedBegin, using } from "./transaction.ts";
 
 /** Counters of a lane, since the process started. */
 export interface LaneStats {
@@ -51,13 +38,14 @@ export interface LaneStats {
   moves: number;
   retries: number;
   splits: number;
-  settlements: number;
+  /** Batches that were sent again because a connection was lost. */
+  resends: number;
 }
 
 /** A realm's lane in this process. */
 export interface Lane {
   /**
-   * Posts a move. It gets its id when its batch departs, so that ids ascend; so do those of a bulk.
+   * Posts a move.
    *
    * @throws {Contention} when too many wait, or the database stays away
    */
@@ -71,8 +59,6 @@ export interface Lane {
 
 /** How a lane works. */
 export interface LaneOptions {
-  /** Makes ids for a batch; all carry the same time, in milliseconds. */
-  newIds: (count: number) => { ids: string[]; at: number };
   /** Greatest batch. */
   batchMax?: number;
   /** Moves that may wait; more are refused before memory grows. */
@@ -87,7 +73,6 @@ interface Wait<T> {
 
 interface Item extends Wait<Outcome> {
   move: KeyedMove;
-  at: number;
 }
 
 interface BulkItem extends Wait<BulkOutcome> {
@@ -102,8 +87,8 @@ const LOST_MS = 100;
 const PREPARED = { prepare: true };
 
 /** Opens the lane of a realm on a pool of one connection. */
-export function openLane(pool: Pool, options: LaneOptions): Lane {
-  const stats: LaneStats = { batches: 0, moves: 0, retries: 0, splits: 0, settlements: 0 };
+export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
+  const stats: LaneStats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0 };
   const batchMax = options.batchMax ?? BATCH_MAX;
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
@@ -128,14 +113,13 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
       if (waiting.length > 0) {
         const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
         waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
-        stamp(batch, options.newIds(batch.length));
-        await run(pool, batch, stats);
+        await run(pool, batch, newTail(), stats);
         depth -= batch.length;
         for (const { move } of batch) if (move.key !== null) ahead.delete(move.key);
       }
       const next = bulks.shift();
       if (next !== undefined) {
-        await runBulk(pool, next, options.newIds(next.bulk.moves.length), stats);
+        await runBulk(pool, next, newTail(), stats);
         depth -= next.bulk.moves.length;
         ahead.delete(next.bulk.key);
       }
@@ -158,7 +142,7 @@ export function openLane(pool: Pool, options: LaneOptions): Lane {
     const { key } = move;
     if (key !== null && ahead.has(key)) return afterFirst(ahead, key, () => post(move));
     return enter<Outcome>(key, 1, ({ resolve, reject }) => {
-      waiting.push({ move, at: 0, resolve, reject });
+      waiting.push({ move: key === null ? withKey(move) : move, resolve, reject });
     });
   }
 
@@ -185,25 +169,23 @@ async function afterFirst<T>(
   return await enter();
 }
 
-function stamp(batch: readonly Item[], { ids, at }: { ids: string[]; at: number }): void {
-  for (let i = 0; i < batch.length; i++) {
-    batch[i].move.id = ids[i];
-    batch[i].at = at;
-  }
+/** What the ids of a batch end with: 48 random bits. */
+function newTail(): string {
+  return crypto.randomUUID().slice(24);
+}
+
+/** A move without a key has one of its own, so that sending it again finds what was done. */
+function withKey(move: KeyedMove): KeyedMove {
+  return { ...move, key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
 }
 
 /** Runs one batch to its end, whatever happens on the way; never throws. */
-async function run(pool: Pool, batch: Item[], stats: LaneStats): Promise<void> {
+async function run(pool: Pool, batch: Item[], tail: string, stats: LaneStats): Promise<void> {
   try {
-    const open = await insist(stats, async (disconnected) => {
-      if (!disconnected) return await using(pool, () => send(pool, batch));
-      batch = await settle(pool, batch, stats);
-      if (batch.length === 0) return [];
-      return (await using(pool, () => send(pool, batch))).map(ownOf);
-    });
+    const outcomes = await insist(stats, () => using(pool, () => send(pool, batch, tail)));
     stats.batches++;
     stats.moves += batch.length;
-    batch.forEach((item, i) => item.resolve(open[i]));
+    batch.forEach((item, i) => item.resolve(outcomes[i]));
   } catch (error) {
     if (batch.length === 1 || isHopeless(error)) {
       for (const item of batch) item.reject(error);
@@ -211,25 +193,21 @@ async function run(pool: Pool, batch: Item[], stats: LaneStats): Promise<void> {
     }
     stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
     const half = batch.length >> 1;
-    await run(pool, batch.slice(0, half), stats);
-    await run(pool, batch.slice(half), stats);
+    await run(pool, batch.slice(0, half), tail, stats);
+    await run(pool, batch.slice(half), tail, stats);
   }
 }
 
-/** Runs a batch of one request to its end; never throws. A resend finds an earlier try by its key. */
+/** Runs a batch of one request to its end; never throws. */
 async function runBulk(
   pool: Pool,
   item: BulkItem,
-  given: { ids: string[]; at: number },
+  tail: string,
   stats: LaneStats,
 ): Promise<void> {
   const { bulk } = item;
-  bulk.moves.forEach((move, i) => move.id = given.ids[i]);
   try {
-    const outcome = await insist(stats, async (disconnected) => {
-      const sent = await using(pool, () => sendBulk(pool, bulk, given.at));
-      return disconnected ? ownOf(sent) : sent;
-    });
+    const outcome = await insist(stats, () => using(pool, () => sendBulk(pool, bulk, tail)));
     stats.batches++;
     stats.moves += bulk.moves.length;
     item.resolve(outcome);
@@ -239,23 +217,20 @@ async function runBulk(
 }
 
 /** Tries again while the cause is a lost race or a lost connection. */
-async function insist<T>(
-  stats: LaneStats,
-  attempt: (disconnected: boolean) => Promise<T>,
-): Promise<T> {
+async function insist<T>(stats: LaneStats, attempt: () => Promise<T>): Promise<T> {
   let disconnects = 0;
   for (let tries = 1;; tries++) {
     try {
-      return await attempt(disconnects > 0);
+      return await attempt();
     } catch (error) {
       if (isContention(error) && tries < RETRIES_MAX) {
         stats.retries++;
         if (tries > 3) await pause(Math.random() * Math.min(50, tries * 5));
         continue;
       }
-      // 23505: an attempt whose connection was lost has been committed meanwhile.
-      const lost = isDisconnect(error) || (codeOf(error) === "23505" && disconnects > 0);
+      const lost = isDisconnect(error);
       if (lost && ++disconnects < DISCONNECTS_MAX) {
+        stats.resends++;
         // Not before the socket has closed: what the driver is given between a socket's error and
         // its end is never answered. It waits as long itself before it connects again.
         await pause(LOST_MS);
@@ -267,38 +242,31 @@ async function insist<T>(
   }
 }
 
-/** What a key is found to stand for after a lost connection is what was sent over it. */
-function ownOf<T extends Outcome | BulkOutcome>(outcome: T): T {
-  if (!("replay" in outcome) || !outcome.replay.same) return outcome;
-  return { ...outcome, replay: { ...outcome.replay, own: true } };
-}
-
 function isHopeless(error: unknown): boolean {
   return error instanceof Contention || isUnavailable(error);
 }
 
-async function send(pool: Pool, batch: Item[]): Promise<Outcome[]> {
+async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]> {
   const moves = batch.map((item) => item.move);
-  const at = batch[0].at;
   const inOneMessage = pool.settings === "";
-  const single = inOneMessage ? singleParameters(moves, at) : null;
+  const single = inOneMessage ? singleParameters(moves, tail) : null;
   if (single !== null) {
     const [row] = await pool.sql.unsafe<SingleRow[]>(SINGLE_CALL, single, PREPARED);
-    return [outcomeOf(moves[0], at, row)];
+    return [outcomeOf(tail, row)];
   }
   const positions = positionsOf(moves);
-  const parameters = laneParameters(moves, at, positions);
+  const parameters = laneParameters(moves, tail, positions);
   const row = inOneMessage
     ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, PREPARED))[0]
     : await gated(pool, LANE_STATEMENT, parameters);
-  return outcomesOf(moves, positions, at, row);
+  return outcomesOf(moves, positions, row, tail);
 }
 
-async function sendBulk(pool: Pool, bulk: Bulk, at: number): Promise<BulkOutcome> {
+async function sendBulk(pool: Pool, bulk: Bulk, tail: string): Promise<BulkOutcome> {
   const positions = positionsOf(bulk.moves);
-  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, at, positions));
-  if (row.replay) return { replay: row.replay };
-  return { outcomes: outcomesOf(bulk.moves, positions, at, row) };
+  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, tail, positions));
+  if (row.replay) return { replay: ownReplay(row.replay, tail) };
+  return { outcomes: outcomesOf(bulk.moves, positions, row) };
 }
 
 /** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */
@@ -316,26 +284,6 @@ async function gated(
   ]);
   for (const part of parts) if (part.status === "rejected") throw part.reason;
   return (parts[1] as PromiseFulfilledResult<ApplyRow[]>).value[0];
-}
-
-/**
- * Answers those of a batch that an attempt with a lost connection did commit, as replays of
- * themselves; gives those that are still open.
- */
-async function settle(pool: Pool, batch: Item[], stats: LaneStats): Promise<Item[]> {
-  stats.settlements++;
-  const ids = batch.map((item) => item.move.id);
-  const posted = await reading(pool, (db) => selectPosted(db, ids));
-  if (posted.size === 0) return batch;
-  const open: Item[] = [];
-  for (const item of batch) {
-    if (!posted.has(item.move.id)) open.push(item);
-    else {
-      const { id: transaction } = item.move;
-      item.resolve({ replay: { same: true, status: null, body: null, transaction, own: true } });
-    }
-  }
-  return open;
 }
 
 function pause(ms: number): Promise<void> {

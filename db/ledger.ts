@@ -15,28 +15,37 @@ import {
  *
  * @param options.system whether system accounts take part; rights were checked elsewhere then
  * @param options.force whether what already happened elsewhere is booked whatever the accounts' state
+ * @param options.reserved the id of the only move, drawn from the ledger in this transaction just before
  */
 export async function applyMoves(
   tx: Tx,
   moves: readonly Move[],
-  options: { type: string; at: number; system?: boolean; force?: boolean; atomic?: boolean },
+  options: {
+    type: string;
+    system?: boolean;
+    force?: boolean;
+    atomic?: boolean;
+    reserved?: string;
+  },
 ): Promise<Outcome[]> {
   const positions = positionsOf(moves);
+  const reserved = options.reserved?.replaceAll("-", "");
   const [row] = await tx.unsafe<ApplyRow[]>(
     `select ${POSTED_COLUMNS} from ledger_apply($1::text, $2::boolean, $3::boolean, $4::boolean,
-      $5::timestamptz, null, $6::uuid[], $7::uuid[], $8::int[], $9::int[], $10::numeric[],
+      $5::text, $6::text, null, $7::uuid[], $8::int[], $9::int[], $10::numeric[],
       $11::uuid[], $12::boolean[], $13::inet[], $14::jsonb[], $15::jsonb[], $16::text[], $17::jsonb[])`,
     [
       options.type,
       options.system ?? false,
       options.force ?? false,
       options.atomic ?? false,
-      new Date(options.at).toISOString(),
+      reserved?.slice(0, 16) ?? null,
+      reserved?.slice(20) ?? null,
       ...moveParameters(moves, positions),
     ],
     { prepare: true },
   );
-  return outcomesOf(moves, positions, options.at, row);
+  return outcomesOf(moves, positions, row);
 }
 
 /** A transaction with all that its view shows. */
@@ -96,11 +105,4 @@ export async function selectTransactions(db: Db, ids: string[]): Promise<Transac
     left join transaction_data d on d.transaction = t.id
     left join seals q on q.transaction = t.id
     where t.id = any (${ids}::uuid[])`;
-}
-
-/** Which of these transactions exist: settles what a lost connection left open. */
-export async function selectPosted(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await db<{ id: string }[]>`
-    select id from transactions where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
-  return new Set(rows.map((row) => row.id));
 }

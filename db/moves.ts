@@ -4,10 +4,19 @@
  * @module
  */
 
-/** One move, ready to be posted. Amounts are decimals in whole units of the asset. */
+import {
+  type BulkReplay,
+  ownReplay,
+  type RawBulkReplay,
+  type RawReplay,
+  type Replay,
+} from "./replays.ts";
+
+/**
+ * One move, ready to be posted; the ledger gives it its id and time. Amounts are decimals in whole
+ * units of the asset.
+ */
 export interface Move {
-  /** Transaction id, made by the service; empty until the move departs in a lane. */
-  id: string;
   source: string;
   destination: string;
   amount: string;
@@ -49,15 +58,6 @@ export interface Bulk {
 /** How a batch of one request ended. An atomic one with refusals has changed nothing. */
 export type BulkOutcome = { outcomes: Outcome[] } | { replay: BulkReplay };
 
-/** What a batch's key stands for; the last three are null where no batch was kept under it. */
-export interface BulkReplay extends Replay {
-  request: string | null;
-  transactions: string[] | null;
-  /** Beside each transaction, why it was refused; null where none was. */
-  refusals: (string | null)[] | null;
-  unresolved: unknown;
-}
-
 /** How one move ended. */
 export type Outcome =
   | { posted: Posted }
@@ -79,17 +79,6 @@ export interface Posted {
   fiatValue: string | null;
 }
 
-/** What a key seen before stands for. */
-export interface Replay {
-  /** Whether the request was the same one. */
-  same: boolean;
-  status: number | null;
-  body: string | null;
-  transaction: string | null;
-  /** Nobody was answered yet: it is this very request, whose connection to the database was lost. */
-  own?: boolean;
-}
-
 /** What the posting functions return, as text. */
 export interface ApplyRow {
   refusals: string | null;
@@ -98,38 +87,39 @@ export interface ApplyRow {
   blocked: string;
   fiat_rate: string | null;
   fiat_value: string | null;
-  replays?: Record<string, Replay> | null;
-  replay?: BulkReplay | null;
+  /** What the ids begin and end with; null where the ledger was not asked to post. */
+  stamp: string | null;
+  replays?: Record<string, RawReplay> | null;
+  replay?: RawBulkReplay | null;
 }
 
 /** What the posting functions return, as columns. */
 export const POSTED_COLUMNS: string =
   "refusals::text, source_total::text, destination_total::text, blocked::text, " +
-  "fiat_rate::text, fiat_value::text";
+  "fiat_rate::text, fiat_value::text, stamp";
 
 /** The statement that posts moves which came one by one, each under its own key. */
 export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(
-  $1::uuid[], $2::uuid[], $3::timestamptz, $4::uuid[], $5::uuid[], $6::int[], $7::int[],
-  $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
-  $15::jsonb[])`;
+  $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
+  $8::uuid[], $9::boolean[], $10::inet[], $11::jsonb[], $12::jsonb[], $13::text[], $14::jsonb[])`;
 
 /** The same as a transaction of its own, in one message: for sessions with none open. */
 export const LANE_CALL = `call ledger_lane_now(
-  $1::uuid[], $2::uuid[], $3::timestamptz, $4::uuid[], $5::uuid[], $6::int[], $7::int[],
-  $8::numeric[], $9::uuid[], $10::boolean[], $11::inet[], $12::jsonb[], $13::jsonb[], $14::text[],
-  $15::jsonb[], null, null, null, null, null, null, null)`;
+  $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
+  $8::uuid[], $9::boolean[], $10::inet[], $11::jsonb[], $12::jsonb[], $13::text[], $14::jsonb[],
+  null, null, null, null, null, null, null, null)`;
 
 /** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
 export const SINGLE_CALL = `call ledger_single_now(
-  $1::uuid, $2::uuid, $3::timestamptz, $4::uuid, $5::uuid, $6::uuid, $7::numeric, $8::uuid,
-  $9::text::boolean, $10::inet, $11::text::jsonb, $12::text::jsonb, null, null, null)`;
+  $1::uuid, $2::uuid, $3::text, $4::uuid, $5::uuid, $6::numeric, $7::uuid,
+  $8::text::boolean, $9::inet, $10::text::jsonb, $11::text::jsonb, null, null, null)`;
 
 /** What {@link SINGLE_CALL} returns. */
 export interface SingleRow {
-  /** Totals and held back amounts of source and destination, rate and value; "NULL" for none. */
+  /** Totals and held back amounts of source and destination, rate, value, stamp; "NULL" for none. */
   posted: string[];
   refused: string | null;
-  replay: Replay | null;
+  replay: RawReplay | null;
 }
 
 /**
@@ -137,10 +127,10 @@ export interface SingleRow {
  * boolean's or a document's text once more.
  */
 export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk(
-  $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::timestamptz, $7::uuid,
+  $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::text, $7::uuid,
   $8::text::boolean,
-  $9::inet, $10::uuid[], $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
-  $16::jsonb[], $17::text[], $18::jsonb[])`;
+  $9::inet, $10::uuid[], $11::int[], $12::int[], $13::numeric[], $14::jsonb[],
+  $15::jsonb[], $16::text[], $17::jsonb[])`;
 
 /** The accounts of a batch. */
 export interface Positions {
@@ -172,11 +162,10 @@ export function moveParameters(moves: readonly Move[], positions: Positions): st
   return [...placesOf(moves, positions), ...peopleOf(moves), ...extrasOf(moves)];
 }
 
-/** Writes accounts, ids, positions and amounts as PostgreSQL array literals. */
+/** Writes accounts, positions and amounts as PostgreSQL array literals. */
 function placesOf(moves: readonly Move[], { ids, sources, destinations }: Positions): string[] {
   return [
     `{${ids.join(",")}}`,
-    list(moves, (move) => move.id),
     `{${sources.join(",")}}`,
     `{${destinations.join(",")}}`,
     list(moves, (move) => move.amount),
@@ -218,7 +207,7 @@ function rare(moves: readonly Move[], of: (move: Move) => string | null): string
 /** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
 export function laneParameters(
   moves: readonly KeyedMove[],
-  at: number,
+  tail: string,
   positions: Positions,
 ): string[] {
   const keys = moves.map((move) => move.key ?? "NULL").join(",");
@@ -226,7 +215,7 @@ export function laneParameters(
   return [
     `{${keys}}`,
     `{${fingerprints}}`,
-    new Date(at).toISOString(),
+    tail,
     ...moveParameters(moves, positions),
   ];
 }
@@ -234,15 +223,14 @@ export function laneParameters(
 /** Writes the only move of a batch as {@link SINGLE_CALL} takes it; null where it asks for more. */
 export function singleParameters(
   moves: readonly KeyedMove[],
-  at: number,
+  tail: string,
 ): (string | null)[] | null {
   const [move] = moves;
   if (moves.length > 1 || move.reference !== null || move.more !== null) return null;
   return [
     move.key,
     move.fingerprint,
-    new Date(at).toISOString(),
-    move.id,
+    tail,
     move.source,
     move.destination,
     move.amount,
@@ -257,7 +245,7 @@ export function singleParameters(
 /** Writes a batch of one request, as {@link BULK_STATEMENT} takes it. */
 export function bulkParameters(
   bulk: Bulk,
-  at: number,
+  tail: string,
   positions: Positions,
 ): (string | null)[] {
   const { key, fingerprint, requestId, unresolved, atomic, actor, any, origin } = bulk;
@@ -267,7 +255,7 @@ export function bulkParameters(
     requestId,
     unresolved,
     atomic ? "t" : "f",
-    new Date(at).toISOString(),
+    tail,
     actor,
     any ? "t" : "f",
     origin,
@@ -276,16 +264,30 @@ export function bulkParameters(
   ];
 }
 
+/**
+ * The id that the ledger gave to a move, and its time in milliseconds since the epoch.
+ *
+ * @param stamp what the ids of the posting begin and end with
+ * @param position the move's in its posting, from 0
+ */
+export function stampedId(stamp: string, position: number): { id: string; at: number } {
+  const [high, low, number] = [stamp.slice(0, 8), stamp.slice(8, 12), stamp.slice(12, 16)];
+  const place = (0x8000 + position).toString(16);
+  return {
+    id: `${high}-${low}-${number}-${place}-${stamp.slice(16)}`,
+    at: parseInt(high + low, 16),
+  };
+}
+
 /** Reads how the only move of a batch ended. */
-export function outcomeOf(move: Move, at: number, row: SingleRow): Outcome {
-  if (row.replay !== null) return { replay: row.replay };
+export function outcomeOf(tail: string, row: SingleRow): Outcome {
+  if (row.replay !== null) return { replay: ownReplay(row.replay, tail) };
   if (row.refused !== null) return { refused: row.refused };
-  const [sourceTotal, destinationTotal, sourceBlocked, destinationBlocked, rate, value] =
+  const [sourceTotal, destinationTotal, sourceBlocked, destinationBlocked, rate, value, stamp] =
     row.posted;
   return {
     posted: {
-      id: move.id,
-      at,
+      ...stampedId(stamp, 0),
       sourceTotal,
       sourceBlocked: orNull(sourceBlocked),
       destinationTotal,
@@ -300,8 +302,8 @@ export function outcomeOf(move: Move, at: number, row: SingleRow): Outcome {
 export function outcomesOf(
   moves: readonly Move[],
   positions: Positions,
-  at: number,
   row: ApplyRow,
+  tail = "",
 ): Outcome[] {
   if (moves.length === 0) return [];
   const refusals = row.refusals === null ? null : elements(row.refusals);
@@ -310,16 +312,15 @@ export function outcomesOf(
   const blocked = elements(row.blocked);
   const rates = row.fiat_rate === null ? null : elements(row.fiat_rate);
   const values = row.fiat_value === null ? null : elements(row.fiat_value);
-  return moves.map((move, i): Outcome => {
+  return moves.map((_, i): Outcome => {
     const replay = row.replays?.[String(i + 1)];
-    if (replay !== undefined) return { replay };
+    if (replay !== undefined) return { replay: ownReplay(replay, tail) };
     const refused = orNull(refusals?.[i]);
     if (refused !== null) return { refused };
     const rate = orNull(rates?.[i]);
     return {
       posted: {
-        id: move.id,
-        at,
+        ...stampedId(row.stamp!, i),
         sourceTotal: sourceTotals[i],
         sourceBlocked: orNull(blocked[positions.sources[i] - 1]),
         destinationTotal: destinationTotals[i],

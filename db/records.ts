@@ -15,11 +15,11 @@ export interface KeptAnswer {
  */
 export async function claimKey(
   tx: Tx,
-  claim: { key: string; fingerprint: string; at: number },
+  claim: { key: string; fingerprint: string },
 ): Promise<KeptAnswer | null> {
   const claimed = await tx`
-    insert into idempotency (key, fingerprint, created_at)
-    values (${claim.key}, ${claim.fingerprint}, ${claim.at})
+    insert into idempotency (key, fingerprint)
+    values (${claim.key}, ${claim.fingerprint})
     on conflict do nothing returning key`;
   if (claimed.length > 0) return null;
   return await selectKept(tx, claim.key);

@@ -9,12 +9,12 @@ export interface WaitingRow {
 }
 
 /** Looks whether anything waits; two index probes over shared connections. */
-export async function selectWaiting(pool: Pool, at: number): Promise<WaitingRow> {
-  const now = `to_timestamp(${Math.trunc(at)} / 1000.0)`;
+export async function selectWaiting(pool: Pool): Promise<WaitingRow> {
   return await peeking<WaitingRow>(
     pool,
     `select exists (select 1 from ledger_commits) as unsealed,
-      exists (select 1 from blocks where status = 'OPEN' and expires_at <= ${now}) as expired`,
+      exists (select 1 from blocks
+        where status = 'OPEN' and expires_at <= (select ledger_now())) as expired`,
   );
 }
 

@@ -1,20 +1,15 @@
 /** A lane that leads nowhere: moves are posted by the ledger's own function, answered, and taken back. @module */
 import type { Pool, Tx } from "./database.ts";
-import type { Lane, LaneOptions } from "./lane.ts";
+import type { Lane } from "./lane.ts";
 import { applyMoves } from "./ledger.ts";
 import type { Move } from "./moves.ts";
 import { trial } from "./transaction.ts";
 
 /** Opens a lane whose every batch is taken back. No idempotency key is claimed. */
-export function openTrialLane(
-  pool: Pool,
-  newIds: LaneOptions["newIds"],
-): Pick<Lane, "post" | "postBulk"> {
-  async function run(moves: readonly Omit<Move, "id">[], atomic: boolean) {
+export function openTrialLane(pool: Pool): Pick<Lane, "post" | "postBulk"> {
+  async function run(moves: readonly Move[], atomic: boolean) {
     if (moves.length === 0) return [];
-    const { ids, at } = newIds(moves.length);
-    const whole = moves.map((move, i) => ({ ...move, id: ids[i] }));
-    const work = (tx: Tx) => applyMoves(tx, whole, { type: "transfer", at, atomic });
+    const work = (tx: Tx) => applyMoves(tx, moves, { type: "transfer", atomic });
     return await trial(pool, work, { gate: true });
   }
   return {

@@ -6,7 +6,8 @@
 import { z } from "zod";
 import type { Pool } from "../db/database.ts";
 import { selectTransactions } from "../db/ledger.ts";
-import type { BulkReplay, Outcome } from "../db/moves.ts";
+import type { Outcome } from "../db/moves.ts";
+import { type BulkReplay, selectReplay } from "../db/replays.ts";
 import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
 import { Flag } from "./entity.ts";
@@ -139,6 +140,22 @@ function print(
   return `{"results":[${results.join(",")}]}`;
 }
 
+/**
+ * Answers a batch that was refused before its key was looked at: what the key stands for is the
+ * answer. Null: it stands for nothing, so the refusal stands, and is to be kept.
+ *
+ * @throws {DomainError} idempotency.key_reused
+ */
+export async function batchUnder(
+  pool: Pool,
+  actor: Actor,
+  input: NewBatch,
+  request: BatchRequest & { idempotency: TransferKey },
+): Promise<TransferResult | null> {
+  const kept = await reading(pool, (db) => selectReplay(db, request.idempotency));
+  return kept === null ? null : await replay(pool, actor, input, request, kept);
+}
+
 /** Answers a request whose key was seen before. */
 async function replay(
   pool: Pool,
@@ -151,7 +168,7 @@ async function replay(
     throw new DomainError("idempotency.key_reused", "this key came with another request before");
   }
   if (kept.status !== null) return { kept: { status: kept.status, body: kept.body! } };
-  const replayed = kept.own !== true;
+  const replayed = !kept.own;
   if (kept.transactions === null) {
     const [, index, why] = /^(\d+) (.*)$/.exec(kept.body!)!;
     return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed };

@@ -11,6 +11,7 @@ import {
   closeBlock,
   expireBlocks,
   insertBlock,
+  isOver,
   selectBlock,
   selectBlocks,
 } from "../db/blocks.ts";
@@ -20,7 +21,7 @@ import { assertAccount, availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm, text, Timestamp } from "./entity.ts";
 import { DomainError } from "./errors.ts";
-import { isId, newIds } from "./ids.ts";
+import { isId, newId } from "./ids.ts";
 import { postMove } from "./ledger.ts";
 import { type Page, parsePage } from "./listing.ts";
 import { Amount, assertScale, compare, DecimalText, trim } from "./money.ts";
@@ -105,7 +106,7 @@ export async function createBlock(
   input: NewBlock & { account: string },
 ): Promise<BlockRow> {
   const account = await writableAccount(tx, actor, input.account);
-  if (input.expires_at !== undefined && input.expires_at <= actor.at) {
+  if (input.expires_at !== undefined && await isOver(tx, input.expires_at)) {
     throw invalid("/expires_at", "a time to come is expected");
   }
   return await openBlock(tx, actor, { ...input, account, expiresAt: input.expires_at });
@@ -127,9 +128,8 @@ export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promis
       "the available balance does not cover the amount",
     );
   }
-  const { ids: [id], at } = newIds(actor.at, 1);
   return await insertBlock(tx, {
-    id,
+    id: newId(actor.at),
     account: account.id,
     amount,
     reason: order.reason ?? null,
@@ -137,7 +137,6 @@ export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promis
     serves: order.serves ?? null,
     data: order.data ?? {},
     owner: actor.kind === "user" ? actor.user : null,
-    created_at: at,
   });
 }
 
@@ -157,7 +156,7 @@ function assertUsable(account: AccountRow): void {
  */
 export async function releaseBlock(tx: Tx, actor: Actor, name: BlockName): Promise<BlockRow> {
   const { block } = await openBlockOf(tx, actor, name);
-  return await freeBlock(tx, actor, block.id);
+  return await freeBlock(tx, block.id);
 }
 
 /**
@@ -165,9 +164,8 @@ export async function releaseBlock(tx: Tx, actor: Actor, name: BlockName): Promi
  *
  * @throws {DomainError} block.closed
  */
-export async function freeBlock(tx: Tx, actor: Actor, id: string): Promise<BlockRow> {
-  const { at } = newIds(actor.at, 1);
-  const closed = await closeBlock(tx, id, { status: "RELEASED", at });
+export async function freeBlock(tx: Tx, id: string): Promise<BlockRow> {
+  const closed = await closeBlock(tx, id);
   if (closed === null) throw new DomainError("block.closed", "the block is not open any more");
   return closed;
 }
@@ -219,9 +217,7 @@ export async function spendBlock(
     data?: Record<string, unknown>;
   },
 ): Promise<Posted> {
-  const { ids: [id], at } = newIds(actor.at, 1);
-  const how = { captured: order.amount, transaction: id, at };
-  const closed = await captureBlock(tx, order.block.id, how);
+  const closed = await captureBlock(tx, order.block.id, order.amount);
   if (closed === null) throw new DomainError("block.closed", "the block is not open any more");
   return await postMove(tx, actor, {
     type: "capture",
@@ -230,7 +226,7 @@ export async function spendBlock(
     amount: order.amount,
     seal: order.seal,
     data: order.data,
-    stamp: { id, at },
+    reserved: closed.transaction,
   }, { system: false });
 }
 
@@ -241,7 +237,7 @@ async function openBlockOf(
 ): Promise<{ block: BlockRow; account: AccountRow }> {
   const account = await writableAccount(tx, actor, name.account);
   const block = await findRow(tx, account.id, name.block);
-  const over = block.expires_at !== null && block.expires_at <= actor.at;
+  const over = block.expires_at !== null && await isOver(tx, block.expires_at);
   if (block.status !== "OPEN" || over) {
     throw new DomainError("block.closed", "the block is not open any more");
   }
@@ -295,9 +291,12 @@ export async function listBlocks(
   return { ...await selectBlocks(db, account.id, part), page };
 }
 
-/** Expires blocks whose time is over, at most 500; tells how many. */
-export async function expireDueBlocks(tx: Tx, by: { at: number }): Promise<number> {
-  return await expireBlocks(tx, by.at, 500);
+/** Blocks that one transaction expires at most: the gate is held meanwhile. */
+export const EXPIRED_MAX = 500;
+
+/** Expires blocks whose time is over, at most {@link EXPIRED_MAX}; tells how many. */
+export async function expireDueBlocks(tx: Tx): Promise<number> {
+  return await expireBlocks(tx, EXPIRED_MAX);
 }
 
 /** Shows a block. */

@@ -72,7 +72,7 @@ export async function runCommand(
       const answer = options.print({ view: await audited(tx, actor, options, work) });
       return { ...answer, replayed: false };
     }
-    const kept = await claimKey(tx, { ...claim, at: actor.at });
+    const kept = await claimKey(tx, claim);
     if (kept !== null) {
       if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
         throw new DomainError(

@@ -19,7 +19,6 @@ import type { Move } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
-import { newIds } from "./ids.ts";
 import { counterparty, refusal } from "./ledger.ts";
 import { fromUnits } from "./money.ts";
 import { forwardLater } from "./sweeps.ts";
@@ -39,6 +38,11 @@ interface Booking {
   /** Whole units. */
   credited: string;
   move: Move;
+}
+
+/** A deposit that was booked. */
+interface Booked extends Booking {
+  transaction: string;
 }
 
 /**
@@ -62,17 +66,15 @@ export async function creditDeposits(
     await giveUp(tx, actor, row, "the transfer brought nothing: the token kept it, or lied");
   }
   if (rows.length === 0) return;
-  const { ids, at: now } = newIds(actor.at, rows.length);
-  const bookings = await bookingsOf(tx, actor, { rows, ids, received });
+  const bookings = await bookingsOf(tx, actor, { rows, received });
   const outcomes = await applyMoves(tx, bookings.map((one) => one.move), {
     type: "deposit",
-    at: now,
     system: true,
     force: true,
   });
-  const booked: Booking[] = [];
+  const booked: Booked[] = [];
   for (const [at, outcome] of outcomes.entries()) {
-    if ("posted" in outcome) booked.push(bookings[at]);
+    if ("posted" in outcome) booked.push({ ...bookings[at], transaction: outcome.posted.id });
     else if ("refused" in outcome) {
       const { code, message } = refusal(outcome.refused, true);
       await putOffDeposit(tx, bookings[at].row.id, trouble(code, message));
@@ -84,18 +86,14 @@ export async function creditDeposits(
 async function bookingsOf(
   tx: Tx,
   actor: Actor,
-  of: {
-    rows: readonly DepositRow[];
-    ids: readonly string[];
-    received: ReadonlyMap<string, bigint>;
-  },
+  of: { rows: readonly DepositRow[]; received: ReadonlyMap<string, bigint> },
 ): Promise<Booking[]> {
-  const { rows, ids, received } = of;
+  const { rows, received } = of;
   const found = await selectAccounts(tx, [...new Set(rows.map((row) => row.account))]);
   const accounts = new Map(found.map((account) => [account.id, account]));
   const worlds = new Map<string, string>();
   const bookings: Booking[] = [];
-  for (const [at, row] of rows.entries()) {
+  for (const row of rows) {
     const account = accounts.get(row.account)!;
     const { asset, testnet, decimals } = account;
     const key = `${asset} ${testnet}`;
@@ -103,7 +101,7 @@ async function bookingsOf(
       await counterparty(tx, actor, "world", { code: asset, decimals, testnet });
     worlds.set(key, world);
     const credited = fromUnits(received.get(row.id)!, decimals);
-    const move = moveOf(actor, { id: ids[at], world, row, credited });
+    const move = moveOf(actor, { world, row, credited });
     bookings.push({ row, account, credited, move });
   }
   return bookings;
@@ -111,11 +109,10 @@ async function bookingsOf(
 
 function moveOf(
   actor: Actor,
-  of: { id: string; world: string; row: DepositRow; credited: string },
+  of: { world: string; row: DepositRow; credited: string },
 ): Move {
   const { chain, network, hash, index, address_data } = of.row;
   return {
-    id: of.id,
     source: of.world,
     destination: of.row.account,
     amount: of.credited,
@@ -130,16 +127,16 @@ function moveOf(
 }
 
 /** Marks what was booked, tells of it, and has it go on where it belongs. */
-async function confirm(tx: Tx, actor: Actor, booked: readonly Booking[]): Promise<void> {
+async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise<void> {
   const accounts = [...new Set(booked.map((one) => one.account.id))];
   const apps = await selectAppAccounts(tx, accounts);
   for (const account of apps.keys()) await noteDeposit(tx, actor, account);
   const confirmed = await markConfirmed(
     tx,
-    booked.map(({ row, credited, move }) => ({
+    booked.map(({ row, credited, transaction }) => ({
       id: row.id,
       credited,
-      transaction: move.id,
+      transaction,
       app: apps.get(row.account) ?? null,
     })),
     actor.at,

@@ -11,7 +11,7 @@ import type { Move, Outcome, Posted } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { minorUnits } from "./codes.ts";
 import { DomainError } from "./errors.ts";
-import { newId, newIds } from "./ids.ts";
+import { newId } from "./ids.ts";
 import { DecimalText, subtract, trim } from "./money.ts";
 import { notFound } from "./permissions.ts";
 
@@ -38,8 +38,8 @@ export interface InternalMove {
   data?: Record<string, unknown> | null;
   reverts?: string;
   addressData?: Record<string, unknown> | null;
-  /** Id and time that the transaction gets; made here unless given. */
-  stamp?: { id: string; at: number };
+  /** The id that the transaction gets, drawn from the ledger just before. */
+  reserved?: string;
 }
 
 const BalanceView = z.object({ total: DecimalText, available: DecimalText }).nullable();
@@ -93,13 +93,10 @@ export async function postMove(
   move: InternalMove,
   options: { force?: boolean; system?: boolean } = {},
 ): Promise<Posted> {
-  const { ids, at: now } = newIds(actor.at, 1);
-  const { id, at } = move.stamp ?? { id: ids[0], at: now };
   const more = move.reverts === undefined && !move.addressData
     ? null
     : JSON.stringify({ reverts: move.reverts, address_data: move.addressData ?? undefined });
   const row: Move = {
-    id,
     source: move.source,
     destination: move.destination,
     amount: move.amount,
@@ -113,7 +110,7 @@ export async function postMove(
   };
   const [outcome] = await applyMoves(tx, [row], {
     type: move.type,
-    at,
+    reserved: move.reserved,
     system: options.system ?? true,
     force: options.force,
   });

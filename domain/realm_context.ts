@@ -10,7 +10,7 @@ import { type RealmRow, selectRealm } from "../db/realms.ts";
 import { selectRevocations } from "../db/sessions.ts";
 import { reading } from "../db/transaction.ts";
 import type { RealmDefaults } from "./actor.ts";
-import { idTime, isId, newIds } from "./ids.ts";
+import { idTime, isId } from "./ids.ts";
 import { placeOf } from "./realms.ts";
 import type { Claims } from "./tokens.ts";
 import type { FactsMemory } from "./transactions.ts";
@@ -100,7 +100,7 @@ function createContext(
       const open = lanes.get(first.id);
       if (open !== undefined) return open;
       const pool = database.lane(placeOf(known.row));
-      const lane = openLane(pool, { newIds: (count) => newIds(now(), count) });
+      const lane = openLane(pool);
       lanes.set(first.id, lane);
       return lane;
     },

@@ -7,8 +7,8 @@ import { z } from "zod";
 import type { Pool } from "../db/database.ts";
 import type { Lane } from "../db/lane.ts";
 import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
-import type { KeyedMove, Posted, Replay } from "../db/moves.ts";
-import { selectKept } from "../db/records.ts";
+import type { KeyedMove, Posted } from "../db/moves.ts";
+import { type Replay, selectReplay } from "../db/replays.ts";
 import { reading } from "../db/transaction.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
 import { FreeForm, text } from "./entity.ts";
@@ -101,7 +101,6 @@ export function moveOf(
   claim: TransferKey | null = null,
 ): KeyedMove {
   return {
-    id: "",
     source: source.id,
     destination: destination.id,
     amount: input.value,
@@ -138,16 +137,16 @@ export async function concludeReplay(
   }
   if (replay.status !== null) return { kept: { status: replay.status, body: replay.body! } };
   if (replay.transaction === null) {
-    return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: replay.own !== true };
+    return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: !replay.own };
   }
   const { transaction } = replay;
   const [row] = await reading(pool, (db) => selectTransactions(db, [transaction]));
-  return { text: printAsThen(actor, input, row), replayed: replay.own !== true };
+  return { text: printAsThen(actor, input, row), replayed: !replay.own };
 }
 
 /**
- * Answers a request that was refused before its key was looked at: where the key stands for a
- * transaction, that is the answer. Null: the refusal stands, and is to be kept.
+ * Answers a request that was refused before its key was looked at: what the key stands for is the
+ * answer. Null: it stands for nothing, so the refusal stands, and is to be kept.
  *
  * @throws {DomainError} idempotency.key_reused
  */
@@ -157,10 +156,8 @@ export async function postedUnder(
   input: NewTransaction,
   claim: TransferKey,
 ): Promise<TransferResult | null> {
-  const kept = await reading(pool, (db) => selectKept(db, claim.key));
-  if (kept === null || kept.transaction === null) return null;
-  const same = kept.fingerprint === claim.fingerprint;
-  return await concludeReplay(pool, actor, input, { ...kept, same });
+  const replay = await reading(pool, (db) => selectReplay(db, claim));
+  return replay === null ? null : await concludeReplay(pool, actor, input, replay);
 }
 
 /** Prints a transaction as it was first answered: not sealed yet, its free-form parts as given. */

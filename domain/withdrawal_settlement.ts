@@ -134,7 +134,7 @@ function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
 
 /** The value has left: ramp → world, with what the chain took; the rest of the fee is earned. */
 async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
-  await freeBlock(tx, actor, row.block);
+  await freeBlock(tx, row.block);
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
   const charged = cost.own ? subtract(row.fee, cost.amount) : row.fee;
@@ -186,7 +186,7 @@ export async function returnCharge(
   row: WithdrawalRow,
   left: string = row.charged,
 ): Promise<void> {
-  await freeBlock(tx, actor, row.block);
+  await freeBlock(tx, row.block);
   if (row.account === row.ramp) return;
   await bookFor(tx, actor, row)("return", row.ramp, row.account, left);
 }

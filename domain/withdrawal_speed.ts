@@ -168,7 +168,7 @@ async function chargeRise(
   if (compare(availableOf(account), more) < 0) {
     throw new DomainError("balance.insufficient", `the balance does not cover ${more} more`);
   }
-  await freeBlock(tx, actor, row.block);
+  await freeBlock(tx, row.block);
   if (account.id !== row.ramp) {
     await postMove(tx, actor, {
       type: "fee",

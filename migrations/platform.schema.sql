@@ -41,7 +41,7 @@ table idempotency (
   status smallint
   body text
   transaction uuid
-  created_at timestamp with time zone not null
+  created_at timestamp with time zone not null default clock_timestamp()
 )
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)

@@ -148,7 +148,7 @@ table batches (
   transactions uuid[] not null
   refusals text[]
   unresolved jsonb
-  created_at timestamp with time zone not null
+  created_at timestamp with time zone not null default clock_timestamp()
 )
 constraint batches_pkey PRIMARY KEY (key)
 CREATE INDEX batches_age ON batches USING brin (created_at)
@@ -180,7 +180,9 @@ constraint blocks_reason_check CHECK (((length(reason) >= 1) AND (length(reason)
 constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTURED'::text, 'RELEASED'::text, 'EXPIRED'::text])))
 CREATE INDEX blocks_account ON blocks USING btree (account, id)
 CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
+CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.status = 'OPEN'::text) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_keep AFTER INSERT OR UPDATE ON blocks FOR EACH ROW EXECUTE FUNCTION keep_blocked()
+CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
 
@@ -566,7 +568,7 @@ table idempotency (
   status smallint
   body text
   transaction uuid
-  created_at timestamp with time zone not null
+  created_at timestamp with time zone not null default clock_timestamp()
 )
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
@@ -1433,6 +1435,13 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION database_ms()
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  select trunc(extract(epoch from clock_timestamp()) * 1000)::bigint
+$function$;
+
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1449,9 +1458,16 @@ begin
     if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
       then low := middle; else high := middle; end if;
   end loop;
-  return coalesce((select max(e.seq) from entries e where e.account = p_account
-    and e.seq > low and e.seq <= low + 1000 and e.transaction <= p_bound), low);
+  return low;
 end $function$;
+
+CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select ('x' || translate(left(p_id::text, 13), '-', ''))::bit(48)::bigint
+$function$;
 
 CREATE OR REPLACE FUNCTION in_quarantine(p_ramp uuid)
  RETURNS boolean
@@ -1533,7 +1549,7 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamp with time zone, p_go boolean[], p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[])
+CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1547,12 +1563,28 @@ declare
   v_currency text[]; v_money_places integer[];
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
-  known text[]; stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
+  reference_group integer[]; reference_taken boolean[];
+  stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
+  newest uuid := ledger_newest();
+  v_head text := ledger_head(newest);
+  v_tail text := coalesce(p_tail, right(gen_random_uuid()::text, 12));
+  v_id uuid[]; v_at timestamptz;
 begin
   if current_setting('transaction_isolation') <> 'serializable' then
     raise exception 'the ledger posts in serializable transactions only';
   end if;
+  if n > 16384 then raise exception 'too many moves in one posting'; end if;
+  if p_head is not null then
+    if p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
+      or id_ms(ledger_id(p_head, 1, v_tail)) > id_ms(ledger_id(v_head, 1, v_tail)) + 60000 then
+      raise exception 'ids are given by the ledger, behind its gate';
+    end if;
+    v_head := p_head;
+  end if;
+  stamp := v_head || v_tail;
+  v_id := array(select ledger_id(v_head, q.ord, v_tail) from generate_series(1, n) q(ord));
+  v_at := ms_time(id_ms(v_id[1]));
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
@@ -1579,7 +1611,12 @@ begin
     stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
   end if;
   if array_remove(p_reference, null) <> '{}' then
-    known := array(select t.reference from transactions t where t.reference = any (p_reference));
+    select array_agg(dense order by ord), array_agg(taken order by dense) filter (where first)
+      into reference_group, reference_taken
+      from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
+          row_number() over (partition by u.reference order by u.ord) = 1 as first,
+          exists (select from transactions t where t.reference = u.reference) as taken
+        from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 
   for k in 1..n loop
@@ -1605,7 +1642,7 @@ begin
         when v_state[s] = 2 then 'source.inactive' when v_state[d] = 2 then 'destination.inactive'
         when v_state[s] = 1 then 'source.frozen'
         when v_bound[s] and v_free[s] < a then 'insufficient'
-        when p_reference[k] is not null and p_reference[k] = any (known) then 'reference'
+        when p_reference[k] is not null and reference_taken[reference_group[k]] then 'reference'
         when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
         when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
         when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
@@ -1625,7 +1662,7 @@ begin
       v_free[d] := v_free[d] - a; v_linked[d] := coalesce(v_linked[d], 0) + a; blocked[d] := blocked[d] + a;
       entry_linked[n + k] := v_linked[d];
     end if;
-    if p_reference[k] is not null then known := known || p_reference[k]; end if;
+    if p_reference[k] is not null then reference_taken[reference_group[k]] := true; end if;
     if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
       rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
     end if;
@@ -1649,27 +1686,27 @@ begin
       asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', p_at
-    from unnest(p_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
       q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
       coalesce(entry_linked[q.ord], v_linked[q.a])
-    from unnest(p_id || p_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
+    from unnest(v_id || v_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
       source_total || destination_total, go || go) with ordinality q(id, a, seq, amount, total, go, ord)
     where q.go;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
-      select q.id, q.data from unnest(p_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
+      select q.id, q.data from unnest(v_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
   end if;
   insert into ledger_commits (transactions)
-    values (case when refusals is null and p_go is null then p_id
-      else array(select q.id from unnest(p_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+    values (case when refusals is null and p_go is null then v_id
+      else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_at timestamp with time zone, p_actor uuid, p_any boolean, p_origin inet, p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1677,40 +1714,79 @@ AS $function$
 declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
-  insert into idempotency (key, fingerprint, created_at) values (p_key, p_fingerprint, p_at) on conflict do nothing;
+  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
   if not found then
-    select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
-        'transaction', null, 'request', b.request_id, 'unresolved', b.unresolved,
-        'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
-      into replay from idempotency x left join batches b on b.key = x.key where x.key = p_key;
+    replay := ledger_replay(p_key, p_fingerprint);
     return;
   end if;
   if n > 0 then
-    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
-      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
-      from ledger_apply('transfer', false, false, p_atomic, p_at, null, p_ids, p_id, p_source, p_destination, p_amount,
+    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+      from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
         array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
         p_seal, p_data, p_reference, p_more) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
-    update idempotency x set body = (first_refused - 1) || ' ' || refusals[first_refused] where x.key = p_key;
+    update idempotency x set body = concat_ws(' ', first_refused - 1, refusals[first_refused], p_tail)
+      where x.key = p_key;
     return;
   end if;
-  insert into batches (key, request_id, transactions, refusals, unresolved, created_at)
-    values (p_key, p_request, p_id, refusals, p_unresolved, p_at);
+  insert into batches (key, request_id, transactions, refusals, unresolved)
+    values (p_key, p_request, array(select ledger_id(left(stamp, 16), q.ord, p_tail) from generate_series(1, n) q(ord)),
+      refusals, p_unresolved);
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_at timestamp with time zone, p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT replays jsonb)
+CREATE OR REPLACE FUNCTION ledger_closed(p_ms bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  present bigint := id_ms(ledger_newest());
+begin
+  if p_ms < present then return p_ms; end if;
+  if pg_is_in_recovery() then return coalesce(present, 0); end if;
+  if p_ms = ledger_ms() then perform pg_sleep(0.002); end if;
+  lock table ledger_gate in share mode;
+  return least(p_ms, ledger_ms());
+end $function$;
+
+CREATE OR REPLACE FUNCTION ledger_head(p_newest uuid)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  ms bigint := database_ms();
+  number integer := 0;
+begin
+  if id_ms(p_newest) >= ms then
+    ms := id_ms(p_newest);
+    number := ('x' || substr(p_newest::text, 16, 3))::bit(12)::integer + 1;
+    if number > 4095 then ms := ms + 1; number := 0; end if;
+  end if;
+  return lpad(to_hex(ms), 12, '0') || '7' || lpad(to_hex(number), 3, '0');
+end $function$;
+
+CREATE OR REPLACE FUNCTION ledger_id(p_head text, p_position integer, p_tail text)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+  head text := ledger_head(ledger_newest());
 begin
-  insert into idempotency (key, fingerprint, transaction, created_at)
-    select q.key, q.fingerprint, q.id, p_at from unnest(p_key, p_fingerprint, p_id) q(key, fingerprint, id)
+  insert into idempotency (key, fingerprint, transaction)
+    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
+    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
     where q.key is not null
     on conflict do nothing;
   get diagnostics claimed = row_count;
@@ -1720,22 +1796,23 @@ begin
       select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
-        from unnest(p_key, p_fingerprint, p_id) with ordinality q(key, fingerprint, id, ord)
-        join idempotency x on x.key = q.key where x.transaction is distinct from q.id;
+        from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+        join idempotency x on x.key = q.key
+        where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
       go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
     end if;
   end if;
-  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
-    from ledger_apply('transfer', false, false, false, p_at, go, p_ids, p_id, p_source, p_destination, p_amount,
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
       p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
   if refusals is not null then
-    update idempotency x set transaction = null, body = q.refusal
+    update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_at timestamp with time zone, IN p_ids uuid[], IN p_id uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT replays jsonb)
+CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 begin
@@ -1743,20 +1820,53 @@ begin
   set transaction isolation level serializable;
   lock table ledger_gate in exclusive mode;
   select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-      l.fiat_rate::text, l.fiat_value::text, l.replays
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
-    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
+      l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
+    from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
       p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
   commit;
 end $procedure$;
 
-CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_at timestamp with time zone, IN p_id uuid, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_ms()
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  select greatest(database_ms(), id_ms(ledger_newest()))
+$function$;
+
+CREATE OR REPLACE FUNCTION ledger_newest()
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select t.id from transactions t order by t.id desc limit 1
+$function$;
+
+CREATE OR REPLACE FUNCTION ledger_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+  select ms_time(ledger_ms())
+$function$;
+
+CREATE OR REPLACE FUNCTION ledger_replay(p_key uuid, p_fingerprint uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+      'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
+      'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
+    from idempotency x left join batches b on b.key = x.key where x.key = p_key);
+end $function$;
+
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 declare
   plain boolean; s_total numeric; s_blocked numeric; s_linked numeric; s_seq bigint;
   d_total numeric; d_blocked numeric; d_linked numeric; d_seq bigint;
   v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
+  newest uuid; head text; v_id uuid;
 begin
   commit;
   set transaction isolation level serializable;
@@ -1768,11 +1878,15 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)
-        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null)
-    into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
+        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
+      (select t.id from transactions t order by t.id desc limit 1)
+    into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
+      newest
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
-  if plain and p_key is not null then
-    insert into idempotency (key, fingerprint, transaction, created_at) values (p_key, p_fingerprint, p_id, p_at)
+  if plain then
+    head := ledger_head(newest);
+    v_id := ledger_id(head, 1, p_tail);
+    insert into idempotency (key, fingerprint, transaction) values (p_key, p_fingerprint, v_id)
       on conflict do nothing;
     plain := found;
   end if;
@@ -1783,40 +1897,48 @@ begin
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
         asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
-      values (p_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal, p_at);
+      values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
+        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal,
+        ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
-      values (p_source, s_seq, p_id, -p_amount, s_total, s_blocked, s_linked),
-        (p_destination, d_seq, p_id, p_amount, d_total, d_blocked, d_linked);
+      values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
+        (p_destination, d_seq, v_id, p_amount, d_total, d_blocked, d_linked);
     if p_data is not null then
-      insert into transaction_data (transaction, data) values (p_id, p_data);
+      insert into transaction_data (transaction, data) values (v_id, p_data);
     end if;
-    insert into ledger_commits (transactions) values (array[p_id]);
+    insert into ledger_commits (transactions) values (array[v_id]);
     posted := array[s_total, d_total, s_blocked + coalesce(s_linked, 0), d_blocked + coalesce(d_linked, 0),
-      rate, value]::text[];
+      rate, value]::text[] || (head || p_tail);
   else
     s := case when p_source <= p_destination then 1 else 2 end;
     d := case when p_destination <= p_source then 1 else 2 end;
-    select array[l.source_total[1], l.destination_total[1], l.blocked[s], l.blocked[d], l.fiat_rate[1], l.fiat_value[1]]::text[],
+    select array[l.source_total[1], l.destination_total[1], l.blocked[s], l.blocked[d], l.fiat_rate[1], l.fiat_value[1]]::text[]
+          || l.stamp,
         l.refusals[1], l.replays -> '1'
       into posted, refused, replay
-      from ledger_lane(array[p_key], array[p_fingerprint], p_at,
+      from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
-        array[p_id], array[s], array[d], array[p_amount],
+        array[s], array[d], array[p_amount],
         array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
   commit;
 end $procedure$;
 
+CREATE OR REPLACE FUNCTION ms_time(p_ms bigint)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select to_timestamp(p_ms / 1000.0)
+$function$;
+
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform note_state(new.id,
-    case when new.updated_at is distinct from old.updated_at then new.updated_at else clock_timestamp() end,
-    new.blocked, new.frozen);
+  perform note_state(new.id, ledger_now(), new.blocked, new.frozen);
   return null;
 end $function$;
 
@@ -1993,6 +2115,21 @@ begin
     select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
     from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION time_block()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    new.created_at := ledger_now();
+    return new;
+  end if;
+  new.closed_at := ledger_now();
+  if new.status = 'CAPTURED' and old.expires_at <= new.closed_at then return null; end if;
+  if new.status = 'EXPIRED' and (old.expires_at <= new.closed_at) is not true then return null; end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)

@@ -122,7 +122,7 @@ export interface Trial {
 
 function roadOf<P, B>(call: Call<P, Trial, B>): Road {
   const realm = call.realm!;
-  const lane = call.query.dry_run ? trialLane(realm.pool, call.at) : realm.lane();
+  const lane = call.query.dry_run ? trialLane(realm.pool) : realm.lane();
   return { pool: realm.pool, lane, memory: realm.memory };
 }
 

@@ -14,7 +14,7 @@ import { deleteOldAnswers } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
 import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
-import { expireDueBlocks } from "../domain/blocks.ts";
+import { EXPIRED_MAX, expireDueBlocks } from "../domain/blocks.ts";
 import { newId } from "../domain/ids.ts";
 import { migrateRealms } from "../domain/migrations.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
@@ -309,15 +309,22 @@ async function attempt<T>(desk: Desk, name: string, work: () => Promise<T>): Pro
 /** Seals and expires what waits in a realm; tells whether there was anything. */
 async function look(site: Site, { now, signal }: Desk): Promise<boolean> {
   const { pool } = site;
-  const at = now();
-  const waiting = await selectWaiting(site.watch, at);
-  if (waiting.unsealed) {
-    await sealRealm(pool, now, () => signal.aborted || now() > at + SLICE_MS);
-  }
-  if (waiting.expired) {
-    await serializable(pool, (tx) => expireDueBlocks(tx, { at }), { gate: true });
-  }
+  const waiting = await selectWaiting(site.watch);
+  const over = overAfter(SLICE_MS, signal);
+  if (waiting.unsealed) await sealRealm(pool, now, over);
+  if (waiting.expired) await expireRealm(pool, overAfter(SLICE_MS, signal));
   return waiting.unsealed || waiting.expired;
+}
+
+function overAfter(ms: number, signal: AbortSignal): () => boolean {
+  const until = performance.now() + ms;
+  return () => signal.aborted || performance.now() > until;
+}
+
+/** Expires what is due, slice by slice; between two of them others have the gate. */
+async function expireRealm(pool: Pool, over: () => boolean): Promise<void> {
+  const slice = () => serializable(pool, expireDueBlocks, { gate: true });
+  while (await slice() === EXPIRED_MAX && !over());
 }
 
 async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {

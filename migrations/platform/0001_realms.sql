@@ -76,7 +76,7 @@ create table idempotency (
   status smallint,
   body text,
   transaction uuid,
-  created_at timestamptz not null
+  created_at timestamptz not null default clock_timestamp()
 );
 create index idempotency_age on idempotency using brin (created_at);
 

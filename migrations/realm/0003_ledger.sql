@@ -68,7 +68,7 @@ create table batches (
   transactions uuid[] not null,
   refusals text[],
   unresolved jsonb,
-  created_at timestamptz not null
+  created_at timestamptz not null default clock_timestamp()
 );
 create index batches_age on batches using brin (created_at);
 comment on table batches is 'What the answer of a kept batch is rebuilt from, under its idempotency key.';
@@ -76,6 +76,68 @@ comment on table batches is 'What the answer of a kept batch is rebuilt from, un
 create table ledger_gate ();
 comment on table ledger_gate is
   'Locked before the snapshot by whoever writes an account row, so that no two of them can fail with 40001.';
+
+-- The ledger's time and ids, given behind the gate: the greater of the database's clock and the time of
+-- the newest transaction, so that time never goes back and ids ascend with commits, and with them within
+-- each account, whatever any clock does. An id is a UUID of version 7: 48 bits of milliseconds, 12 bits
+-- that number the postings of that millisecond (both together are the posting's head), 14 bits for the
+-- move's position in its posting, and 48 random bits (the tail), by which a sender knows its own again.
+create function id_ms(p_id uuid) returns bigint language sql immutable as $$
+  select ('x' || translate(left(p_id::text, 13), '-', ''))::bit(48)::bigint
+$$;
+
+create function database_ms() returns bigint language sql as $$
+  select trunc(extract(epoch from clock_timestamp()) * 1000)::bigint
+$$;
+
+create function ledger_head(p_newest uuid) returns text language plpgsql as $$
+declare
+  ms bigint := database_ms();
+  number integer := 0;
+begin
+  if id_ms(p_newest) >= ms then
+    ms := id_ms(p_newest);
+    number := ('x' || substr(p_newest::text, 16, 3))::bit(12)::integer + 1;
+    if number > 4095 then ms := ms + 1; number := 0; end if;
+  end if;
+  return lpad(to_hex(ms), 12, '0') || '7' || lpad(to_hex(number), 3, '0');
+end $$;
+
+create function ledger_id(p_head text, p_position integer, p_tail text) returns uuid
+language sql immutable as $$
+  select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
+$$;
+
+create function ledger_newest() returns uuid language sql as $$
+  select t.id from transactions t order by t.id desc limit 1
+$$;
+
+create function ms_time(p_ms bigint) returns timestamptz language sql immutable as $$
+  select to_timestamp(p_ms / 1000.0)
+$$;
+
+-- The ledger's present, in milliseconds since the epoch and as a time.
+create function ledger_ms() returns bigint language sql as $$
+  select greatest(database_ms(), id_ms(ledger_newest()))
+$$;
+
+create function ledger_now() returns timestamptz language sql as $$
+  select ms_time(ledger_ms())
+$$;
+
+-- Whether the past up to p_ms is closed: no commit can come any more that carries such a time. p_ms where
+-- it is, else the present, which is not later. What a newer commit follows is closed; for the rest those
+-- who hold the gate are waited for, since they may have been given their time already.
+create function ledger_closed(p_ms bigint) returns bigint language plpgsql as $$
+declare
+  present bigint := id_ms(ledger_newest());
+begin
+  if p_ms < present then return p_ms; end if;
+  if pg_is_in_recovery() then return coalesce(present, 0); end if;
+  if p_ms = ledger_ms() then perform pg_sleep(0.002); end if;
+  lock table ledger_gate in share mode;
+  return least(p_ms, ledger_ms());
+end $$;
 
 create function round_half_even(x numeric, places integer) returns numeric
 language plpgsql immutable strict as $$
@@ -105,16 +167,18 @@ $$;
 -- deleted ones too. Only a deposit, a forward and a fee move a deposit account, with or without p_force.
 -- p_atomic: one refusal refuses all, and nothing is written.
 -- p_more holds what few moves have: conditions, reverts, address_data.
+-- p_head and p_tail: what the ids begin and end with, where the caller has drawn the head already in this
+-- transaction; null: drawn here. stamp is both, one after the other.
 -- A deposit in an account that watches addresses of others came to one of those, and counts as linked.
 -- refusals is null where all went well, else per move null or why not. blocked: per account what is
 -- held back, open blocks and linked value, after all moves; null while it is frozen.
 create function ledger_apply(
-  p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_at timestamptz, p_go boolean[],
-  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[],
+  p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
-  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[]
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   n integer := cardinality(p_amount);
@@ -125,12 +189,28 @@ declare
   v_currency text[]; v_money_places integer[];
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
-  known text[]; stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
+  reference_group integer[]; reference_taken boolean[];
+  stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
+  newest uuid := ledger_newest();
+  v_head text := ledger_head(newest);
+  v_tail text := coalesce(p_tail, right(gen_random_uuid()::text, 12));
+  v_id uuid[]; v_at timestamptz;
 begin
   if current_setting('transaction_isolation') <> 'serializable' then
     raise exception 'the ledger posts in serializable transactions only';
   end if;
+  if n > 16384 then raise exception 'too many moves in one posting'; end if;
+  if p_head is not null then
+    if p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
+      or id_ms(ledger_id(p_head, 1, v_tail)) > id_ms(ledger_id(v_head, 1, v_tail)) + 60000 then
+      raise exception 'ids are given by the ledger, behind its gate';
+    end if;
+    v_head := p_head;
+  end if;
+  stamp := v_head || v_tail;
+  v_id := array(select ledger_id(v_head, q.ord, v_tail) from generate_series(1, n) q(ord));
+  v_at := ms_time(id_ms(v_id[1]));
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
@@ -157,7 +237,12 @@ begin
     stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
   end if;
   if array_remove(p_reference, null) <> '{}' then
-    known := array(select t.reference from transactions t where t.reference = any (p_reference));
+    select array_agg(dense order by ord), array_agg(taken order by dense) filter (where first)
+      into reference_group, reference_taken
+      from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
+          row_number() over (partition by u.reference order by u.ord) = 1 as first,
+          exists (select from transactions t where t.reference = u.reference) as taken
+        from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 
   for k in 1..n loop
@@ -183,7 +268,7 @@ begin
         when v_state[s] = 2 then 'source.inactive' when v_state[d] = 2 then 'destination.inactive'
         when v_state[s] = 1 then 'source.frozen'
         when v_bound[s] and v_free[s] < a then 'insufficient'
-        when p_reference[k] is not null and p_reference[k] = any (known) then 'reference'
+        when p_reference[k] is not null and reference_taken[reference_group[k]] then 'reference'
         when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
         when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
         when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
@@ -203,7 +288,7 @@ begin
       v_free[d] := v_free[d] - a; v_linked[d] := coalesce(v_linked[d], 0) + a; blocked[d] := blocked[d] + a;
       entry_linked[n + k] := v_linked[d];
     end if;
-    if p_reference[k] is not null then known := known || p_reference[k]; end if;
+    if p_reference[k] is not null then reference_taken[reference_group[k]] := true; end if;
     if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
       rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
     end if;
@@ -227,41 +312,44 @@ begin
       asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', p_at
-    from unnest(p_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
       q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
       coalesce(entry_linked[q.ord], v_linked[q.a])
-    from unnest(p_id || p_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
+    from unnest(v_id || v_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
       source_total || destination_total, go || go) with ordinality q(id, a, seq, amount, total, go, ord)
     where q.go;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
-      select q.id, q.data from unnest(p_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
+      select q.id, q.data from unnest(v_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
   end if;
   insert into ledger_commits (transactions)
-    values (case when refusals is null and p_go is null then p_id
-      else array(select q.id from unnest(p_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+    values (case when refusals is null and p_go is null then v_id
+      else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $$;
 
 -- Applies transfers that arrived one by one, each with its own idempotency key (or none).
--- A key seen before applies nothing: replays tells what it stands for. A refusal is kept under its key.
+-- A key seen before applies nothing: replays tells what it stands for. A refusal is kept under its key,
+-- with the tail behind it, so that its sender knows it again as well.
 create function ledger_lane(
-  p_key uuid[], p_fingerprint uuid[], p_at timestamptz,
-  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_key uuid[], p_fingerprint uuid[], p_tail text,
+  p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
-  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out replays jsonb
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replays jsonb
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+  head text := ledger_head(ledger_newest());
 begin
-  insert into idempotency (key, fingerprint, transaction, created_at)
-    select q.key, q.fingerprint, q.id, p_at from unnest(p_key, p_fingerprint, p_id) q(key, fingerprint, id)
+  insert into idempotency (key, fingerprint, transaction)
+    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
+    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
     where q.key is not null
     on conflict do nothing;
   get diagnostics claimed = row_count;
@@ -271,17 +359,18 @@ begin
       select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
-        from unnest(p_key, p_fingerprint, p_id) with ordinality q(key, fingerprint, id, ord)
-        join idempotency x on x.key = q.key where x.transaction is distinct from q.id;
+        from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+        join idempotency x on x.key = q.key
+        where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
       go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
     end if;
   end if;
-  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
-    from ledger_apply('transfer', false, false, false, p_at, go, p_ids, p_id, p_source, p_destination, p_amount,
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
       p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
   if refusals is not null then
-    update idempotency x set transaction = null, body = q.refusal
+    update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $$;
@@ -289,21 +378,21 @@ end $$;
 -- ledger_lane in one message from a session without an open transaction: the empty one that CALL
 -- begins in is ended, and the gate is taken before the snapshot of the next, for LOCK needs none.
 create procedure ledger_lane_now(
-  p_key uuid[], p_fingerprint uuid[], p_at timestamptz,
-  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_key uuid[], p_fingerprint uuid[], p_tail text,
+  p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   inout refusals text, inout source_total text, inout destination_total text,
-  inout blocked text, inout fiat_rate text, inout fiat_value text, inout replays jsonb
+  inout blocked text, inout fiat_rate text, inout fiat_value text, inout stamp text, inout replays jsonb
 ) language plpgsql as $$
 begin
   commit;
   set transaction isolation level serializable;
   lock table ledger_gate in exclusive mode;
   select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-      l.fiat_rate::text, l.fiat_value::text, l.replays
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, replays
-    from ledger_lane(p_key, p_fingerprint, p_at, p_ids, p_id, p_source, p_destination, p_amount,
+      l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
+    from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
       p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
   commit;
 end $$;
@@ -312,8 +401,7 @@ end $$;
 -- at once, and written without arrays for half the price. What does not pass goes through ledger_lane,
 -- which alone knows why.
 create procedure ledger_single_now(
-  p_key uuid, p_fingerprint uuid, p_at timestamptz,
-  p_id uuid, p_source uuid, p_destination uuid, p_amount numeric,
+  p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
   p_actor uuid, p_any boolean, p_origin inet, p_seal jsonb, p_data jsonb,
   inout posted text[], inout refused text, inout replay jsonb
 ) language plpgsql as $$
@@ -321,6 +409,7 @@ declare
   plain boolean; s_total numeric; s_blocked numeric; s_linked numeric; s_seq bigint;
   d_total numeric; d_blocked numeric; d_linked numeric; d_seq bigint;
   v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
+  newest uuid; head text; v_id uuid;
 begin
   commit;
   set transaction isolation level serializable;
@@ -332,11 +421,15 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_any or x.owner = p_actor)
-        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null)
-    into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain
+        and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
+      (select t.id from transactions t order by t.id desc limit 1)
+    into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
+      newest
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
-  if plain and p_key is not null then
-    insert into idempotency (key, fingerprint, transaction, created_at) values (p_key, p_fingerprint, p_id, p_at)
+  if plain then
+    head := ledger_head(newest);
+    v_id := ledger_id(head, 1, p_tail);
+    insert into idempotency (key, fingerprint, transaction) values (p_key, p_fingerprint, v_id)
       on conflict do nothing;
     plain := found;
   end if;
@@ -347,66 +440,76 @@ begin
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
         asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
-      values (p_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal, p_at);
+      values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
+        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal,
+        ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
-      values (p_source, s_seq, p_id, -p_amount, s_total, s_blocked, s_linked),
-        (p_destination, d_seq, p_id, p_amount, d_total, d_blocked, d_linked);
+      values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
+        (p_destination, d_seq, v_id, p_amount, d_total, d_blocked, d_linked);
     if p_data is not null then
-      insert into transaction_data (transaction, data) values (p_id, p_data);
+      insert into transaction_data (transaction, data) values (v_id, p_data);
     end if;
-    insert into ledger_commits (transactions) values (array[p_id]);
+    insert into ledger_commits (transactions) values (array[v_id]);
     posted := array[s_total, d_total, s_blocked + coalesce(s_linked, 0), d_blocked + coalesce(d_linked, 0),
-      rate, value]::text[];
+      rate, value]::text[] || (head || p_tail);
   else
     s := case when p_source <= p_destination then 1 else 2 end;
     d := case when p_destination <= p_source then 1 else 2 end;
-    select array[l.source_total[1], l.destination_total[1], l.blocked[s], l.blocked[d], l.fiat_rate[1], l.fiat_value[1]]::text[],
+    select array[l.source_total[1], l.destination_total[1], l.blocked[s], l.blocked[d], l.fiat_rate[1], l.fiat_value[1]]::text[]
+          || l.stamp,
         l.refusals[1], l.replays -> '1'
       into posted, refused, replay
-      from ledger_lane(array[p_key], array[p_fingerprint], p_at,
+      from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
-        array[p_id], array[s], array[d], array[p_amount],
+        array[s], array[d], array[p_amount],
         array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
   commit;
 end $$;
 
+-- What the key of a batch stands for.
+create function ledger_replay(p_key uuid, p_fingerprint uuid) returns jsonb language plpgsql as $$
+begin
+  return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+      'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
+      'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
+    from idempotency x left join batches b on b.key = x.key where x.key = p_key);
+end $$;
+
 -- Applies a batch that came in one request under one key; p_key is never null, a request without a
 -- key brings one of its own, so that a resend after a lost connection finds what the first one did.
 -- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
 create function ledger_bulk(
-  p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_at timestamptz,
+  p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text,
   p_actor uuid, p_any boolean, p_origin inet,
-  p_ids uuid[], p_id uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
+  p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
-  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out replay jsonb
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replay jsonb
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
-  insert into idempotency (key, fingerprint, created_at) values (p_key, p_fingerprint, p_at) on conflict do nothing;
+  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
   if not found then
-    select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
-        'transaction', null, 'request', b.request_id, 'unresolved', b.unresolved,
-        'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
-      into replay from idempotency x left join batches b on b.key = x.key where x.key = p_key;
+    replay := ledger_replay(p_key, p_fingerprint);
     return;
   end if;
   if n > 0 then
-    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value
-      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value
-      from ledger_apply('transfer', false, false, p_atomic, p_at, null, p_ids, p_id, p_source, p_destination, p_amount,
+    select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+      into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+      from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
         array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
         p_seal, p_data, p_reference, p_more) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
-    update idempotency x set body = (first_refused - 1) || ' ' || refusals[first_refused] where x.key = p_key;
+    update idempotency x set body = concat_ws(' ', first_refused - 1, refusals[first_refused], p_tail)
+      where x.key = p_key;
     return;
   end if;
-  insert into batches (key, request_id, transactions, refusals, unresolved, created_at)
-    values (p_key, p_request, p_id, refusals, p_unresolved, p_at);
+  insert into batches (key, request_id, transactions, refusals, unresolved)
+    values (p_key, p_request, array(select ledger_id(left(stamp, 16), q.ord, p_tail) from generate_series(1, n) q(ord)),
+      refusals, p_unresolved);
 end $$;

@@ -49,6 +49,23 @@ returns void language sql as $$
       p_blocked, p_frozen)
 $$;
 
+-- When a block is opened and closed is told by the ledger's clock and no other. From its expiry on it is
+-- captured no more, and before that it does not expire: such a change finds no row.
+create function time_block() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    new.created_at := ledger_now();
+    return new;
+  end if;
+  new.closed_at := ledger_now();
+  if new.status = 'CAPTURED' and old.expires_at <= new.closed_at then return null; end if;
+  if new.status = 'EXPIRED' and (old.expires_at <= new.closed_at) is not true then return null; end if;
+  return new;
+end $$;
+create trigger blocks_open before insert on blocks for each row execute function time_block();
+create trigger blocks_close before update on blocks
+  for each row when (old.status = 'OPEN' and new.status <> 'OPEN') execute function time_block();
+
 -- A block is opened once, closed once, and otherwise stays as it is; accounts.blocked follows.
 create function keep_blocked() returns trigger language plpgsql as $$
 declare
@@ -80,9 +97,7 @@ create trigger blocks_stay before delete or truncate on blocks
 -- The ledger's own updates name neither column, so posting never comes by here.
 create function note_frozen() returns trigger language plpgsql as $$
 begin
-  perform note_state(new.id,
-    case when new.updated_at is distinct from old.updated_at then new.updated_at else clock_timestamp() end,
-    new.blocked, new.frozen);
+  perform note_state(new.id, ledger_now(), new.blocked, new.frozen);
   return null;
 end $$;
 create trigger accounts_frozen after update of frozen on accounts
@@ -92,8 +107,7 @@ create trigger account_states_append_only before update or delete or truncate on
   for each statement execute function refuse_change();
 
 -- The number of an account's last entry whose transaction's id is at most the given one: a search by
--- halves, because an entry's transaction id tells its time. Rivals behind the gate may commit a moment
--- out of the order of their ids, so what stands just behind the place found is looked through too.
+-- halves, because ids ascend with the numbers of entries.
 create function entry_before(p_account uuid, p_bound uuid) returns bigint
 language plpgsql stable as $$
 declare
@@ -107,8 +121,7 @@ begin
     if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
       then low := middle; else high := middle; end if;
   end loop;
-  return coalesce((select max(e.seq) from entries e where e.account = p_account
-    and e.seq > low and e.seq <= low + 1000 and e.transaction <= p_bound), low);
+  return low;
 end $$;
 
 create table seals (

@@ -2,7 +2,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openLane } from "../../db/lane.ts";
 import type { RealmContext } from "../../domain/realm_context.ts";
-import { newIds } from "../../domain/ids.ts";
 import { createApp } from "../../routes/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertLaws } from "./laws.ts";
@@ -97,7 +96,6 @@ function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): 
 async function withSmallLane(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
   const lane = openLane(realm.database.lane(context.place), {
-    newIds: (count) => newIds(Date.now(), count),
     waitingMax: WAITING_MAX,
   });
   const small: RealmContext = Object.create(context, { lane: { value: () => lane } });

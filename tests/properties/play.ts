@@ -52,7 +52,7 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
     show.stage.instances[what.instance].cut(what.which);
     return;
   }
-  if (what.deed === "pass") return show.stage.clock.pass();
+  if (what.deed === "pass") return await show.stage.clock.pass();
   if (what.deed === "expire") return await expire(show, client);
   if (what.deed === "again") return await repeat(show, client, step, what);
   const act = actOf(show, what);
@@ -75,9 +75,10 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
 
 /** Closes what is over, as the timetable does; on a connection that is not cut. */
 async function expire({ stage, recorder }: Show, client: number): Promise<void> {
-  const age = stage.clock.age();
-  await recorder.note(client, { by: SERVICE, act: { kind: "expire", age } }, async () => {
-    const expired = await stage.expire();
+  const act = { kind: "expire" as const, age: stage.clock.age() };
+  await recorder.note(client, { by: SERVICE, act }, async () => {
+    const { expired, age } = await stage.expire();
+    act.age = age;
     return { status: 200, body: { expired }, text: `${expired}`, replayed: false };
   });
 }
@@ -196,7 +197,7 @@ async function perform(show: Show, client: number, instance: number, call: Call)
     for (;;) {
       const answer = send(key, method, path + query, body, call.key);
       const answered = await within(ANSWER_MS, answer, `${method} ${path}`);
-      const seen: Seen = { ...answered, ages: [sentAt, stage.clock.age()] };
+      const seen: Seen = { ...answered, ages: [sentAt, stage.clock.ageAtMost()] };
       // Without its connection the service cannot tell whether it was done. A key makes it sure.
       const repeatable = call.key !== undefined || call.dry || method === "GET";
       if (seen.status !== 503 || !show.stubborn || !repeatable) {

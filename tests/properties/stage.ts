@@ -11,6 +11,7 @@ import { parseStoredJson } from "../../domain/json.ts";
 import { openRealmContexts } from "../../domain/realm_context.ts";
 import { sealNext } from "../../domain/seals.ts";
 import { type App, createApp } from "../../routes/app.ts";
+import { databaseClock } from "../support/clock.ts";
 import { PLATFORM_KEY, testDatabaseUrl, type TestRealm, testRealm } from "../support/realm.ts";
 import type { Ledger, Person, Seen } from "../support/model_book.ts";
 import { emptyLedger, unitsOf, WORLD } from "../support/model_book.ts";
@@ -34,9 +35,11 @@ export interface Instance extends AsyncDisposable {
 /** The clock of a stage: it goes on from age to age where a plan says so, and only there. */
 export interface Clock {
   now(): number;
+  /** The age that has certainly begun, and the one that may have. */
   age(): number;
-  /** Goes on to the next age. */
-  pass(): void;
+  ageAtMost(): number;
+  /** Goes on to the next age, also in the database. */
+  pass(): Promise<void>;
   /** A time that is over so many ages from now. */
   after(ages: number): { due: number; expires_at: number };
 }
@@ -48,8 +51,8 @@ export interface Stage extends AsyncDisposable {
   players: readonly Player[];
   clock: Clock;
   seal(): Promise<void>;
-  /** Closes the blocks that are over, as the timetable does, and tells how many. */
-  expire(): Promise<number>;
+  /** Closes the blocks that are over, as the timetable does; tells how many, and in which age. */
+  expire(): Promise<{ expired: number; age: number }>;
 }
 
 /** What one plan is played with. */
@@ -72,7 +75,7 @@ const RATE = "0.375";
 /** Opens a stage with so many serving processes. */
 export async function openStage(instances: number): Promise<Stage> {
   const realm = await testRealm();
-  const clock = startClock();
+  const clock = await startClock(realm);
   const opened = Array.from({ length: instances }, () => openInstance(realm, clock.now));
   const reader = await realm.user({ scope: "realm" });
   const owner = await realm.user();
@@ -91,7 +94,11 @@ export async function openStage(instances: number): Promise<Stage> {
       player(owner, false, false),
     ],
     clock,
-    expire: () => realm.command((tx) => expireDueBlocks(tx, { at: clock.now() }), true),
+    expire: () =>
+      realm.command(async (tx) => {
+        const [{ age }] = await tx<{ age: number }[]>`select value::int as age from test_clock`;
+        return { expired: await expireDueBlocks(tx), age };
+      }, true),
     async seal() {
       const at = Date.now();
       await realm.command((tx) => sealNext(tx, { ...realm.admin.actor, at }, 1000));
@@ -106,14 +113,27 @@ export async function openStage(instances: number): Promise<Stage> {
 /** Short, so that keys outlive many of them. */
 const AGE_MS = 4_000;
 
-function startClock(): Clock {
+async function startClock(realm: TestRealm): Promise<Clock> {
   const start = Date.now();
+  // Within an age it stands still in time, so that none is left before a plan says so.
+  const set = await databaseClock(
+    realm,
+    `${start} + value * ${AGE_MS} + least(real - ${start}, ${AGE_MS / 4})`,
+  );
   let age = 0;
+  let ageAtMost = 0;
+  let passing: Promise<void> = Promise.resolve();
   return {
-    // Within an age it stands still in time, so that none is left before a plan says so.
     now: () => start + age * AGE_MS + Math.min(Date.now() - start, AGE_MS / 4),
     age: () => age,
-    pass: () => void age++,
+    ageAtMost: () => ageAtMost,
+    async pass() {
+      passing = passing.then(async () => {
+        await set(++ageAtMost);
+        age = ageAtMost;
+      });
+      await passing;
+    },
     after(ages) {
       const due = age + ages;
       return { due, expires_at: start + due * AGE_MS - AGE_MS / 2 };
@@ -179,8 +199,8 @@ export function otherName(prefix: string, how: "alias" | "address", index: numbe
  */
 export async function openScene(stage: Stage): Promise<Scene> {
   const { realm, clock, players: [admin, , owner] } = stage;
-  clock.pass();
-  clock.pass();
+  await clock.pass();
+  await clock.pass();
   await stage.expire();
   const make = async (path: string, body: unknown, key = admin.key) => {
     const seen = await stage.instances[0].send(key, "POST", path, body);

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { expireDueBlocks } from "../../domain/blocks.ts";
+import { databaseClock } from "../support/clock.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A currency with 100, an empty second account, and a way to block. */
@@ -163,19 +164,20 @@ Deno.test("POST …/capture takes all unless told, and refuses more, frozen and 
 Deno.test("a block expires by itself, and cannot be captured from that moment on", async () => {
   await using realm = await testRealm();
   const { account, other, block, at } = await stage(realm);
-  const expires_at = Date.now() + 60_000;
+  const setClock = await databaseClock(realm);
+  const expires_at = Date.now() + 3_600_000;
   const { id, ...rest } = (await block({ amount: "40", expires_at: String(expires_at) })).body;
   equal(rest.expires_at, expires_at);
-  const later = { ...realm.admin.actor, at: expires_at - 1 };
-  equal(await realm.command((tx) => expireDueBlocks(tx, later), true), 0);
-  equal(await realm.command((tx) => expireDueBlocks(tx, { ...later, at: expires_at }), true), 1);
+  const path = `${at}/${id}/capture`;
+  const capture = { destination: { account: other } };
+  equal((await realm.admin.send("POST", `${path}?dry_run=true`, capture)).status, 201);
+  equal(await realm.command(expireDueBlocks, true), 0);
+  await setClock(3_600_000);
+  equal((await realm.admin.send("POST", path, capture)).body.code, "block.closed");
+  equal(await realm.command(expireDueBlocks, true), 1);
   equal((await realm.admin.send("GET", `${at}/${id}`)).body.status, "EXPIRED");
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
-  const capture = { destination: { account: other } };
-  equal(
-    (await realm.admin.send("POST", `${at}/${id}/capture`, capture)).body.code,
-    "block.closed",
-  );
+  equal((await realm.admin.send("POST", path, capture)).body.code, "block.closed");
 });
 
 Deno.test("?dry_run=true on blocks and captures answers the same and changes nothing", async () => {

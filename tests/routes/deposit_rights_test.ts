@@ -2,7 +2,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { applyMoves } from "../../db/ledger.ts";
 import { insertBlock } from "../../db/blocks.ts";
-import { newIds } from "../../domain/ids.ts";
 import { counterparty, type MoveType } from "../../domain/ledger.ts";
 import { rich } from "../support/anvil.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";
@@ -196,7 +195,6 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
     for (const force of [true, false]) {
       const refusals = await realm.command(async (tx) => {
         const world = await counterparty(tx, actor, "world", asset);
-        const { ids, at } = newIds(Date.now(), 2);
         const move = {
           amount: DUST_TEXT,
           actor: null,
@@ -209,12 +207,11 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
         const out = {
           ...move,
           ...rest,
-          id: ids[0],
           source: deposit.id,
           destination: victim.account,
         };
-        const into = { ...move, ...rest, id: ids[1], source: world, destination: deposit.id };
-        return await applyMoves(tx, [out, into], { type, at, system: true, force });
+        const into = { ...move, ...rest, source: world, destination: deposit.id };
+        return await applyMoves(tx, [out, into], { type, system: true, force });
       }, true);
       deepEqual(
         refusals,
@@ -234,7 +231,6 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
         serves: null,
         data: {},
         owner: null,
-        created_at: Date.now(),
       }), true);
   await rejects(block(deposit.id), /accounts_unblocked/);
   const mark = realm.command((tx) =>

@@ -2,7 +2,6 @@
 import { openDatabase, type Pool } from "../../db/database.ts";
 import { type Lane, openLane } from "../../db/lane.ts";
 import type { KeyedMove } from "../../db/moves.ts";
-import { newIds } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { testDatabaseUrl, type TestRealm } from "./realm.ts";
 
@@ -24,10 +23,7 @@ export async function ownLane(
   });
   const { place } = (await realm.services.realms.find(realm.id))!;
   const pool = database.lane(place);
-  const lane = openLane(pool, {
-    newIds: (count) => newIds(Date.now(), count),
-    waitingMax: options.waitingMax,
-  });
+  const lane = openLane(pool, { waitingMax: options.waitingMax });
   return { lane, pool, [Symbol.asyncDispose]: () => database.close() };
 }
 
@@ -49,7 +45,6 @@ export async function book(realm: TestRealm, supply = "1000"): Promise<Book> {
     source,
     destination,
     move: (of = {}) => ({
-      id: "",
       source,
       destination,
       amount: "1",

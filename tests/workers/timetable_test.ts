@@ -23,7 +23,7 @@ Deno.test("the timetable seals and expires by itself", async () => {
     const blocks = `/v1/accounts/${account}/blocks`;
     const { id } = (await realm.admin.send("POST", blocks, {
       amount: "4",
-      expires_at: Date.now() + 50,
+      expires_at: Date.now() + 3000,
     })).body;
     const head = async () => (await realm.admin.send("GET", "/v1/transactions/head")).body;
     await until(async () => (await head()).seq === 1);
