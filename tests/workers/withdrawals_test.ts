@@ -1,4 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { selectLeaves } from "../../db/orders.ts";
+import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/orders.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
@@ -175,9 +177,7 @@ Deno.test("another transaction took the nonce: only when it is buried the money 
   const { body: { id } } = await desk.withdraw("1");
   await desk.look();
   await desk.anvil.rpc("anvil_dropTransaction", (await desk.read(id)).chain.hash);
-  await desk.anvil.rpc("anvil_impersonateAccount", desk.address);
-  const other = { from: desk.address, to: desk.address, value: "0x0", nonce: "0x0" };
-  await desk.anvil.rpc("eth_sendTransaction", other);
+  await desk.anvil.rpc("eth_sendRawTransaction", await rivalOf(desk));
   await desk.anvil.mine();
   await desk.look();
   equal((await desk.read(id)).status, "PROCESSING");
@@ -188,6 +188,18 @@ Deno.test("another transaction took the nonce: only when it is buried the money 
   const { body: { id: next } } = await desk.withdraw("1");
   equal((await desk.finish(next)).chain.nonce, 1);
 });
+
+/** Signs a payment of nothing with the ramp's own key and its first nonce, past all records. */
+async function rivalOf({ bench, address }: Desk): Promise<string> {
+  const place = { chain: "ETHEREUM", network: "main" } as const;
+  const chain = await bench.chains.open({ chain: "ETHEREUM", testnet: false });
+  const draft = await chain.draft({ kind: "noop", from: address }, "fast");
+  const plan = chain.plan(draft, { nonce: 0, coins: [] });
+  const rows = await reading(bench.pool, (db) => selectLeaves(db, place, plan.signers));
+  const leaves = rows.map((row) => ({ ...place, ...row }));
+  const vault = { realm: bench.realm.id, pool: bench.pool };
+  return (await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+}
 
 /** Ends the work of all orders at a step. */
 async function stopAt(desk: Desk, step: string): Promise<void> {
