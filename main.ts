@@ -124,7 +124,6 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
     realms: openRealmContexts(database, now),
     keyring: openKeyring({
       platform: database.platform,
-      issuer: config.baseUrl,
       tokenTtlS: config.tokenTtlS,
       now,
     }),

@@ -5,16 +5,27 @@
  */
 import type { JWK } from "jose";
 import type { Pool } from "../db/database.ts";
+import { selectInstallation } from "../db/installation.ts";
 import { insertSigningKey, selectSigningKeys } from "../db/realms.ts";
 import { reading, serializable } from "../db/transaction.ts";
 import { isId, newId } from "./ids.ts";
-import { type Claims, createSigningKey, type SigningKey, signToken } from "./tokens.ts";
+import {
+  type Claims,
+  createSigningKey,
+  type SigningKey,
+  signToken,
+  verifyToken,
+} from "./tokens.ts";
 
-/** Signs user keys and finds the public keys that check them. */
+/** Signs user keys and checks them. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>;
-  /** Finds a published key; null for an unknown one. */
-  find(kid: string): Promise<JWK | null>;
+  /**
+   * Checks a user key, whichever process of the installation has signed it.
+   *
+   * @throws {DomainError} auth.invalid, auth.expired
+   */
+  verify(token: string): Promise<Claims>;
   /** All published keys that are still valid. */
   published(): Promise<JWK[]>;
 }
@@ -22,7 +33,6 @@ export interface Keyring {
 /** How a keyring works. */
 export interface KeyringOptions {
   platform: Pool;
-  issuer: string;
   tokenTtlS: number;
   now: () => number;
 }
@@ -34,7 +44,18 @@ export function openKeyring(options: KeyringOptions): Keyring {
   const known = new Map<string, JWK>();
   let looking: Promise<void> | null = null;
   let next: Promise<void> | null = null;
+  let issuer: Promise<string> | null = null;
   let current: Promise<{ key: SigningKey; madeAt: number }> | null = null;
+
+  /** Names the installation, not an address of it: keys hold on every process, and when it moves. */
+  function issuerName(): Promise<string> {
+    issuer ??= reading(options.platform, selectInstallation).then(({ id }) => `urn:purser:${id}`)
+      .catch((error) => {
+        issuer = null;
+        throw error;
+      });
+    return issuer;
+  }
 
   async function make(): Promise<{ key: SigningKey; madeAt: number }> {
     const madeAt = options.now();
@@ -73,14 +94,18 @@ export function openKeyring(options: KeyringOptions): Keyring {
     return next;
   }
 
+  async function find(kid: string): Promise<JWK | null> {
+    if (!isId(kid)) return null;
+    if (!known.has(kid)) await lookAgain();
+    return known.get(kid) ?? null;
+  }
+
   return {
     async sign(claims) {
-      return await signToken(await currentKey(), options.issuer, claims);
+      return await signToken(await currentKey(), await issuerName(), claims);
     },
-    async find(kid) {
-      if (!isId(kid)) return null;
-      if (!known.has(kid)) await lookAgain();
-      return known.get(kid) ?? null;
+    async verify(token) {
+      return await verifyToken(token, await issuerName(), find);
     },
     async published() {
       return await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];

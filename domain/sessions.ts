@@ -177,6 +177,7 @@ export function claimsOf(
     jti: randomId(at),
     issuedAt,
     expiresAt: issuedAt + ttlS,
+    authTime: issuedAt,
   };
 }
 

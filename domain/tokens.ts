@@ -28,6 +28,8 @@ export interface Claims {
   /** Seconds since the epoch. */
   issuedAt: number;
   expiresAt: number;
+  /** When the password was given, in seconds since the epoch. */
+  authTime: number;
 }
 
 /** The key pair of this process. */
@@ -52,6 +54,7 @@ export async function signToken(key: SigningKey, issuer: string, claims: Claims)
     realm: claims.realm,
     roles: claims.roles.join(","),
     scopes: claims.scopes.join(","),
+    auth_time: claims.authTime,
   }).setProtectedHeader({ alg: ALGORITHM, kid: key.kid })
     .setIssuer(issuer).setSubject(claims.user).setJti(claims.jti)
     .setIssuedAt(claims.issuedAt).setExpirationTime(claims.expiresAt)
@@ -77,7 +80,7 @@ export async function verifyToken(
     }, {
       algorithms: [ALGORITHM],
       issuer,
-      requiredClaims: ["sub", "jti", "iat", "exp", "realm", "roles", "scopes"],
+      requiredClaims: ["sub", "jti", "iat", "exp", "realm", "roles", "scopes", "auth_time"],
     });
     const claims: Claims = {
       user: String(payload.sub),
@@ -87,8 +90,11 @@ export async function verifyToken(
       jti: String(payload.jti),
       issuedAt: payload.iat!,
       expiresAt: payload.exp!,
+      authTime: Number(payload.auth_time),
     };
-    if (![claims.user, claims.realm, claims.jti].every(isId)) throw new errors.JWTInvalid();
+    if (
+      ![claims.user, claims.realm, claims.jti].every(isId) || !Number.isSafeInteger(claims.authTime)
+    ) throw new errors.JWTInvalid();
     return claims;
   } catch (error) {
     if (error instanceof errors.JWTExpired) {

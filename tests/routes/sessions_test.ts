@@ -1,5 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
+import { insertSigningKey } from "../../db/realms.ts";
+import { reading, serializable } from "../../db/transaction.ts";
 import { openKeyring } from "../../domain/keyring.ts";
 import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/sessions.ts";
@@ -30,13 +32,19 @@ Deno.test("each of the three logins gives a key that works, in either header", a
     await logIn(realm, "/v1/auth/users/login", { username }),
     await logIn(realm, "/v1/auth/login", { username }),
   ];
+  const [installation] = await reading(
+    realm.services.platform,
+    (db) => db<{ id: string }[]>`select id from installation`,
+  );
+  const issuer = `urn:purser:${installation.id}`;
   for (const { status, body } of answers) {
     equal(status, 200);
     deepEqual(Object.keys(body).sort(), ["expires_at", "x-api-key"]);
     const key = body["x-api-key"];
     const claims = decodeJwt(key);
     equal(claims.realm, realm.id);
-    equal(claims.iss, "http://purser.test");
+    equal(claims.iss, issuer);
+    equal(claims.auth_time, claims.iat);
     equal(claims.exp! * 1000, body.expires_at);
     for (
       const headers of [
@@ -143,10 +151,49 @@ Deno.test("keys that are not ours are refused, whatever is wrong with them", asy
     const answer = await realm.nobody("GET", "/v1/auth/me", undefined, { "x-api-key": key });
     deepEqual(codeOf(answer), [401, "auth.invalid"], name);
   }
-  const elsewhere = realm.another({ BASE_URL: "http://other.test" });
-  const foreign = await elsewhere.send(realm.admin.key)("GET", "/v1/auth/me");
-  deepEqual(codeOf(foreign), [401, "auth.invalid"], "another issuer");
-  await elsewhere[Symbol.asyncDispose]();
+});
+
+Deno.test("a key holds in every process of the installation, whatever its address is", async () => {
+  await using realm = await testRealm();
+  await using moved = realm.another({ BASE_URL: "https://other.test", PORT: "28182" });
+  const login = await moved.send(realm.made.applicationKey)("POST", "/v1/auth/login", {
+    realm_key: realm.made.realm.realm_key,
+    username: "admin@test.example",
+    password: PASSWORD,
+  });
+  equal(login.status, 200);
+  for (
+    const [key, send] of [
+      [realm.admin.key, moved.send],
+      [login.body["x-api-key"], (_key: string | null) => realm.nobody],
+    ] as const
+  ) {
+    const me = await send(key)("GET", "/v1/auth/me", undefined, { "x-api-key": key });
+    equal(me.status, 200);
+    equal(me.body.id, realm.admin.id);
+  }
+});
+
+Deno.test("a key of another installation is refused, even one signed by a key published here", async () => {
+  await using realm = await testRealm();
+  const { privateKey, publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
+  const kid = newId(Date.now());
+  const jwk = { ...await exportJWK(publicKey), kid, alg: "EdDSA", use: "sig" };
+  await serializable(
+    realm.services.platform,
+    (tx) =>
+      insertSigningKey(tx, { kid, jwk, created_at: Date.now(), expires_at: Date.now() + 60_000 }),
+  );
+  const claims = decodeJwt(realm.admin.key);
+  const send = async (iss: string) => {
+    const key = await new SignJWT({ ...claims, iss, jti: newId(Date.now()) })
+      .setProtectedHeader({ alg: "EdDSA", kid }).sign(privateKey);
+    return codeOf(await realm.nobody("GET", "/v1/auth/me", undefined, { "x-api-key": key }));
+  };
+  equal((await send(claims.iss!))[0], 200);
+  for (const iss of [`urn:purser:${crypto.randomUUID()}`, "http://purser.test"]) {
+    deepEqual(await send(iss), [401, "auth.invalid"], iss);
+  }
 });
 
 Deno.test("a key expires, also one that is remembered", async () => {
@@ -208,7 +255,6 @@ Deno.test("a signing key is replaced without logging anyone out, and both are pu
   let at = Date.now();
   const keyring = openKeyring({
     platform: realm.services.platform,
-    issuer: realm.services.config.baseUrl,
     tokenTtlS: 86_400,
     now: () => at,
   });

@@ -156,7 +156,6 @@ function wire(config: Config, database: Database, ladders: Ladders): Services {
     realms: openRealmContexts(database, Date.now),
     keyring: openKeyring({
       platform: database.platform,
-      issuer: config.baseUrl,
       tokenTtlS: config.tokenTtlS,
       now: Date.now,
     }),
