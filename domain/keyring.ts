@@ -57,22 +57,9 @@ export function openKeyring(options: KeyringOptions): Keyring {
     return issuer;
   }
 
-  async function make(): Promise<{ key: SigningKey; madeAt: number }> {
-    const madeAt = options.now();
-    const key = await createSigningKey(newId(madeAt));
-    await serializable(options.platform, (tx) =>
-      insertSigningKey(tx, {
-        kid: key.kid,
-        jwk: key.publicJwk,
-        expires_at: madeAt + ROTATION_MS + options.tokenTtlS * 1000 + 60_000,
-        created_at: madeAt,
-      }));
-    return { key, madeAt };
-  }
-
   async function currentKey(): Promise<SigningKey> {
     const made = await current?.catch(() => null);
-    if (!made || made.madeAt + ROTATION_MS < options.now()) current = make();
+    if (!made || made.madeAt + ROTATION_MS < options.now()) current = publishNewKey(options);
     return (await current!).key;
   }
 
@@ -111,4 +98,20 @@ export function openKeyring(options: KeyringOptions): Keyring {
       return await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];
     },
   };
+}
+
+/** Makes a signing key; its public half is stored before it signs anything. */
+async function publishNewKey(
+  options: KeyringOptions,
+): Promise<{ key: SigningKey; madeAt: number }> {
+  const madeAt = options.now();
+  const key = await createSigningKey(newId(madeAt));
+  await serializable(options.platform, (tx) =>
+    insertSigningKey(tx, {
+      kid: key.kid,
+      jwk: key.publicJwk,
+      expires_at: madeAt + ROTATION_MS + options.tokenTtlS * 1000 + 60_000,
+      created_at: madeAt,
+    }));
+  return { key, madeAt };
 }
