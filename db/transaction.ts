@@ -100,6 +100,19 @@ export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Prom
     })) as T;
 }
 
+/** Runs reads that may be slow, each of whose statements ends after so many milliseconds. */
+export async function readingBriefly<T>(
+  pool: Pool,
+  limitMs: number,
+  work: (db: Db) => Promise<T>,
+): Promise<T> {
+  return await using(pool, (sql) =>
+    sql.begin("read only", async (tx) => {
+      await tx.unsafe(`${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)}`);
+      return await work(tx);
+    })) as T;
+}
+
 /**
  * Reads one row by one statement without parameters, sent in one message with what must be said
  * before it: for looks that are taken often.

@@ -6,7 +6,7 @@
  */
 import type { Db, Pool, Tx } from "../db/database.ts";
 import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
-import { reading, serializable, trial } from "../db/transaction.ts";
+import { reading, readingBriefly, serializable, trial } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, isId, newId } from "./ids.ts";
@@ -156,6 +156,15 @@ export async function runTrial<T>(
 /** Runs reads; each statement sees what was committed before it. */
 export async function runQuery<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
   return await reading(pool, work);
+}
+
+/** Runs a search, which may have to look at very many rows, for so many milliseconds at most. */
+export async function runSearch<T>(
+  pool: Pool,
+  limitMs: number,
+  work: (db: Db) => Promise<T>,
+): Promise<T> {
+  return await readingBriefly(pool, limitMs, work);
 }
 
 /** Whether an answer is kept under a key already. */

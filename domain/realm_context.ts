@@ -147,7 +147,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     const startedAt = now();
     const before = expired;
     const revocations = reading(
-      database.realm(placeOf(known.row)),
+      database.watch(placeOf(known.row)), // not behind the realm's own slow statements
       (db) => selectRevocations(db, horizon),
     );
     revocations.catch(() => {}); // awaited below, after the row

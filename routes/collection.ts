@@ -14,7 +14,7 @@ import {
 import type { Tx } from "../domain/command.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { command, query } from "./door.ts";
+import { command, query, search } from "./door.ts";
 import { type AnyRoute, type Call, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -60,7 +60,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       query: FindQuery,
       answer: z.array(view),
       errors,
-      handle: (call) => query(call, (db) => findEntities(db, call.actor, collection, call.query)),
+      handle: (call) => search(call, (db) => findEntities(db, call.actor, collection, call.query)),
     }),
     route({
       ...shared,
@@ -75,7 +75,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
         totalPages: z.number().int(),
       }),
       errors,
-      handle: (call) => query(call, (db) => listEntities(db, call.actor, collection, call.query)),
+      handle: (call) => search(call, (db) => listEntities(db, call.actor, collection, call.query)),
     }),
     route({
       ...shared,
@@ -84,7 +84,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       query: CountQuery,
       answer: z.number().int(),
       errors,
-      handle: (call) => query(call, (db) => countEntities(db, call.actor, collection, call.query)),
+      handle: (call) => search(call, (db) => countEntities(db, call.actor, collection, call.query)),
     }),
     route({
       ...shared,

@@ -11,7 +11,7 @@ import {
 } from "../domain/deposit_app_list.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposit_apps.ts";
 import { collectionRoutes } from "./collection.ts";
-import { command, query } from "./door.ts";
+import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -58,9 +58,9 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;
       if (page === undefined && pageSize === undefined) {
-        return query(call, (db) => findEntities(db, call.actor, DEPOSIT_APPS, rest));
+        return search(call, (db) => findEntities(db, call.actor, DEPOSIT_APPS, rest));
       }
-      return query(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query));
+      return search(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query));
     },
   }),
   ...collectionRoutes({

@@ -14,6 +14,7 @@ import {
   type Pool,
   runCommand,
   runQuery,
+  runSearch,
   runTrial,
   type Tx,
 } from "../domain/command.ts";
@@ -29,8 +30,10 @@ import {
 import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
-import { seated } from "./seats.ts";
+import { searching, seated, takeWaitingPlace } from "./seats.ts";
 
+/** Longest statement of a list with a filter. */
+const SEARCH_MS = 5_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** How a command runs. */
@@ -86,6 +89,18 @@ export async function query<P, Q, B>(
 ): Promise<Reply> {
   const pool = poolOf(call);
   const view = await seated(pool, () => runQuery(pool, work));
+  return { status: call.route.status, body: JSON.stringify(view) };
+}
+
+/** Runs a list or a count: one with a filter may have to look at every row, so it waits its turn. */
+export async function search<P, Q extends { query?: unknown; search?: unknown }, B>(
+  call: Call<P, Q, B>,
+  work: (db: Db) => Promise<unknown>,
+): Promise<Reply> {
+  const asked: { query?: unknown; search?: unknown } = call.query;
+  if (asked.query === undefined && asked.search === undefined) return await query(call, work);
+  const pool = poolOf(call);
+  const view = await searching(pool, () => runSearch(pool, SEARCH_MS, work));
   return { status: call.route.status, body: JSON.stringify(view) };
 }
 
@@ -225,13 +240,19 @@ async function waitUntilReady<P, Q, B>(
   reply: Reply,
   ready: (db: Db, id: string) => Promise<unknown | null>,
 ): Promise<Reply> {
+  const place = takeWaitingPlace(pool);
+  if (place === null) return reply;
   const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
   const id = (JSON.parse(reply.body) as { id: string }).id;
   const until = call.services.now() + call.preferWaitS * 1000;
-  for (let pauseMs = 5; call.services.now() < until; pauseMs = Math.min(250, pauseMs * 1.5)) {
-    const view = await runQuery(pool, (db) => ready(db, id));
-    if (view !== null) return { ...reply, body: JSON.stringify(view), headers };
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  try {
+    for (let pauseMs = 5; call.services.now() < until; pauseMs = Math.min(250, pauseMs * 1.5)) {
+      const view = await place.look(() => runQuery(pool, (db) => ready(db, id)));
+      if (view !== null) return { ...reply, body: JSON.stringify(view), headers };
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  } finally {
+    place.leave();
   }
   return { ...reply, headers };
 }

@@ -9,6 +9,11 @@ import { DomainError } from "../domain/errors.ts";
 const SEATS_MAX = 1000;
 /** Longer than any statement may run, so that the database's own answer comes first. */
 const PATIENCE_MS = 60_000;
+/** Searches of a realm that run at once: they may be slow, and what moves value must pass beside them. */
+const SEARCHES_MAX = 2;
+const SEARCHES_WAITING_MAX = 50;
+/** Requests of a realm that wait for an entity to become ready; the next one is answered at once. */
+const WAITS_MAX = 200;
 
 const taken = new WeakMap<object, number>();
 
@@ -29,6 +34,69 @@ export async function seated<T>(pool: object, work: () => Promise<T>): Promise<T
     clearTimeout(timer);
     taken.set(pool, taken.get(pool)! - 1);
   }
+}
+
+/** A line of work of which only so much is done at once. */
+interface Line {
+  running: number;
+  waiting: (() => void)[];
+}
+
+const searches = new WeakMap<object, Line>();
+const looks = new WeakMap<object, Line>();
+
+/**
+ * Does a search, in its turn.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export async function searching<T>(pool: object, work: () => Promise<T>): Promise<T> {
+  const line = lineOf(searches, pool);
+  if (line.waiting.length >= SEARCHES_WAITING_MAX) {
+    throw busy("too many searches are waiting in this realm");
+  }
+  return await inTurn(line, SEARCHES_MAX, () => seated(pool, work));
+}
+
+/** A place among those of a realm that wait for something to become ready. */
+export interface WaitingPlace {
+  /** Looks whether it is, one look of all at a time. */
+  look<T>(work: () => Promise<T>): Promise<T>;
+  leave(): void;
+}
+
+const waits = new WeakMap<object, number>();
+
+/** Takes a place to wait; null where too many wait already. */
+export function takeWaitingPlace(pool: object): WaitingPlace | null {
+  const before = waits.get(pool) ?? 0;
+  if (before >= WAITS_MAX) return null;
+  waits.set(pool, before + 1);
+  const line = lineOf(looks, pool);
+  return {
+    look: (work) => inTurn(line, 1, work),
+    leave: () => waits.set(pool, waits.get(pool)! - 1),
+  };
+}
+
+async function inTurn<T>(line: Line, most: number, work: () => Promise<T>): Promise<T> {
+  if (line.running < most) line.running++;
+  else await new Promise<void>((resolve) => line.waiting.push(resolve)); // a turn is handed on
+  try {
+    return await work();
+  } finally {
+    const next = line.waiting.shift();
+    if (next === undefined) line.running--;
+    else next();
+  }
+}
+
+function lineOf(lines: WeakMap<object, Line>, pool: object): Line {
+  const known = lines.get(pool);
+  if (known !== undefined) return known;
+  const line = { running: 0, waiting: [] };
+  lines.set(pool, line);
+  return line;
 }
 
 function busy(message: string): DomainError {
