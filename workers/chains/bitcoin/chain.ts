@@ -5,8 +5,8 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { agreedHead } from "../head.ts";
 import type { NodeOptions } from "../node.ts";
-import { agreedHead } from "../quorum.ts";
 import type { Head } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import { openCoinWitness } from "./coins.ts";

@@ -4,9 +4,10 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { agreedHead } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
-import { agreedHead, reachedBy } from "../quorum.ts";
+import { reachedBy } from "../quorum.ts";
 import type { Head, Nonces } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
