@@ -83,6 +83,8 @@ export interface Config {
   ratesUrl: string | null;
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
+  /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
+  trustedProxies: readonly string[];
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than so many times what its user was charged. */
   hotFeeMaxFactor: number;
@@ -163,6 +165,7 @@ export function readConfig(
     ratesUrl: read.url("RATES_URL", ["http:", "https:"])?.replace(/\/+$/, "") ?? null,
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
+    trustedProxies: listOf(read.text("TRUSTED_PROXIES")),
     chains: readChains(read, env),
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
@@ -206,6 +209,10 @@ function reader(env: Readonly<Record<string, string>>): Reader {
       return null;
     },
   };
+}
+
+function listOf(text: string | null): string[] {
+  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
 }
 
 function platformKey(read: Reader, required: boolean): string | null {

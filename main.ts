@@ -14,6 +14,7 @@ import { runCommand } from "./domain/command.ts";
 import { prepareRealm, type RealmSite } from "./domain/drafts.ts";
 import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
+import { parseNetwork } from "./domain/ip_addresses.ts";
 import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
 import { migrateAll } from "./domain/migrations.ts";
@@ -210,7 +211,12 @@ async function workersOf(base: Base): Promise<Runner> {
 /** Reads the configuration and opens the database, starting it first where it is our own. */
 async function begin(): Promise<Base> {
   const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
-  const faults = (await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`);
+  const faults = [
+    ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
+    ...config.trustedProxies.filter((text) => parseNetwork(text) === null).map((text) =>
+      `TRUSTED_PROXIES: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`
+    ),
+  ];
   if (faults.length > 0) throw new ConfigError(faults);
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   const closers: (() => Promise<void>)[] = [];

@@ -15,6 +15,8 @@ export interface AttemptRow {
   /** Names the attempt; null unless it may go on. */
   mark: string | null;
   retry_after_s: number;
+  /** A login of the subject was right in the last 30 days. */
+  known: boolean;
 }
 
 /**
@@ -38,20 +40,21 @@ export async function insertAttempt(db: Db, subject: string, max: number): Promi
               where t > clock_timestamp() - interval '30 seconds' order by t) as pending) r) s)
     returning state, case when state = 'open' then pending[cardinality(pending)]::text end as mark,
       coalesce(ceil(extract(epoch from wrong[1] + interval '1 minute' - clock_timestamp())), 0)
-        ::integer as retry_after_s`;
+        ::integer as retry_after_s,
+      coalesce(right_at > now() - interval '30 days', false) as known`;
   return row;
 }
 
-/** Closes an attempt; only a wrong one goes on counting. */
+/** Closes an attempt; only a wrong one goes on counting, and a right one may be remembered. */
 export async function closeAttempt(
   db: Db,
-  attempt: { subject: string; mark: string },
-  wrong: boolean,
+  attempt: { subject: string; mark: string; wrong: boolean; right: boolean },
 ): Promise<void> {
   const mark = db`${attempt.mark}::text::timestamptz`;
   await db`
     update login_attempts set pending = array_remove(pending, ${mark}),
-      wrong = case when ${wrong}::boolean then wrong || ${mark} else wrong end
+      wrong = case when ${attempt.wrong}::boolean then wrong || ${mark} else wrong end,
+      right_at = case when ${attempt.right}::boolean then now() else right_at end
     where subject = ${attempt.subject}`;
 }
 

@@ -29,5 +29,6 @@ export async function deleteOldPlatformAnswers(db: Db, limit: number): Promise<n
 /** Removes what a realm does not need any more: revocations and failed logins that are over. */
 export async function deleteStale(db: Db): Promise<void> {
   await db`delete from revocations where expires_at < now()`;
-  await db`delete from login_attempts where updated_at < now() - interval '1 day'`;
+  await db`delete from login_attempts where updated_at < now() - interval '1 day'
+    and (right_at is null or right_at < now() - interval '30 days')`;
 }

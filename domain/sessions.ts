@@ -2,20 +2,15 @@
 import { z } from "zod";
 import type { Pool, Tx } from "../db/database.ts";
 import { insertAudit } from "../db/records.ts";
-import {
-  closeAttempt,
-  insertAttempt,
-  insertRevocation,
-  insertUserRevocation,
-  lockVerifier,
-} from "../db/sessions.ts";
-import { locking, reading, serializable } from "../db/transaction.ts";
+import { insertRevocation, insertUserRevocation, lockVerifier } from "../db/sessions.ts";
+import { reading, serializable } from "../db/transaction.ts";
 import { selectAdmin, selectUserByName, type UserRow } from "../db/users.ts";
 import type { Actor, Role, Scope } from "./actor.ts";
 import { text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, newId, randomId } from "./ids.ts";
 import { checkPassword } from "./passwords.ts";
+import { beginAttempt, endAttempt } from "./login_limits.ts";
 import type { Claims } from "./tokens.ts";
 
 /** What a user logs in with. */
@@ -55,6 +50,8 @@ export interface Login {
   at: number;
   /** Network address the login comes from. */
   address: string;
+  /** The network that the address is counted with. */
+  network: string;
 }
 
 /** A user who was let in, and when (the database's milliseconds), which its key must carry. */
@@ -63,9 +60,6 @@ export interface Entrant {
   at: number;
 }
 
-const WRONG_PER_USER = 5;
-const WRONG_PER_ADDRESS = 30;
-const WAITS_MAX = 200;
 /** Clocks differ: a revocation outlives the keys it ends. */
 const SLACK_S = 300;
 /** Stands for an unknown user, so that it costs the same statements. */
@@ -91,51 +85,12 @@ export async function logIn(
         username: login.username ?? null,
       })
       : selectUserByName(db, name));
-  const attempts = [await enter(pool, `address ${login.address}`, WRONG_PER_ADDRESS, rest)];
-  try {
-    attempts.push(await enter(pool, `user ${user?.id ?? name}`, WRONG_PER_USER, rest));
-  } catch (error) {
-    await close(pool, attempts, false);
-    throw error;
-  }
+  const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
   const right = await checkPassword(login.password, user?.verifier ?? null);
   const at = await serializable(pool, (tx) => admit(tx, login, user, right));
-  await close(pool, attempts, at === null);
+  await endAttempt(pool, attempt, at === null);
   if (at === null) throw new DomainError("auth.credentials", "the login is not right");
   return { user: user!, at };
-}
-
-/** Takes a place among the attempts of a user or an address. */
-async function enter(
-  pool: Pool,
-  subject: string,
-  max: number,
-  rest: () => Promise<void>,
-): Promise<{ subject: string; mark: string }> {
-  for (let waits = 0; waits < WAITS_MAX; waits++) {
-    const { state, mark, retry_after_s } = await locking(
-      pool,
-      (tx) => insertAttempt(tx, subject, max),
-    );
-    if (mark !== null) return { subject, mark };
-    if (state === "refused") {
-      throw new DomainError("rate.limited", "too many wrong logins: wait a minute", {
-        retryAfterS: Math.max(1, retry_after_s),
-      });
-    }
-    await rest();
-  }
-  throw new DomainError("service.overloaded", "too many logins at once: try again shortly", {
-    retryAfterS: 1,
-  });
-}
-
-async function close(
-  pool: Pool,
-  attempts: { subject: string; mark: string }[],
-  wrong: boolean,
-): Promise<void> {
-  for (const attempt of attempts) await locking(pool, (tx) => closeAttempt(tx, attempt, wrong));
 }
 
 /** Writes the login down, and gives its time if the user may still come in. */

@@ -648,6 +648,7 @@ table login_attempts (
   wrong timestamp with time zone[] not null default '{}'::timestamp with time zone[]
   pending timestamp with time zone[] not null default '{}'::timestamp with time zone[]
   state text not null default 'open'::text
+  right_at timestamp with time zone
   updated_at timestamp with time zone not null default now()
 )
 constraint login_attempts_pkey PRIMARY KEY (subject)

@@ -8,6 +8,7 @@ import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
 import { newId } from "../domain/ids.ts";
 import { type Arrival, type Authenticator, type Caller, openAuthenticator } from "./auth.ts";
+import { callerAddress, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./door.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import { uncoverBody } from "./get_body.ts";
@@ -28,8 +29,8 @@ import {
   safeRequestId,
 } from "./validation.ts";
 
-/** Answers one request, which came from a network address. */
-export type App = (request: Request, address: string) => Promise<Response> | Response;
+/** Answers one request, over a connection from a network address. */
+export type App = (request: Request, connection: string) => Promise<Response> | Response;
 
 /** Headers of every answer: nothing is cached, sniffed, framed or told to others. */
 const HEADERS = {
@@ -55,6 +56,7 @@ const NO_PARAMS: Record<string, string> = {};
 /** Builds the app. */
 export function createApp(services: Services, platformKey: string): App {
   const authenticator = openAuthenticator(services, platformKey);
+  const proxies = readNetworks(services.config.trustedProxies);
   const hono = new Hono<Env>({ strict: false });
   const methods = new Map<string, string[]>();
   const fixed = new Map<string, Serve>(); // paths without parameters need no router
@@ -90,7 +92,13 @@ export function createApp(services: Services, platformKey: string): App {
       noRoute(),
     )
   );
-  return (request, address) => {
+  return (request, connection) => {
+    let address: string;
+    try {
+      address = callerAddress(request.headers, connection, proxies);
+    } catch (error) {
+      return problem(services, requestIdOf(request.headers, services), error as DomainError);
+    }
     // The URL is built from Host: one that is no host would choose another route than the path does.
     const host = request.headers.get("host");
     if (host !== null && !isHost(host)) {

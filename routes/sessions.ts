@@ -2,6 +2,9 @@
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
+import { customerOf, parseIp } from "../domain/ip_addresses.ts";
+import { LoginRefusal } from "../domain/login_limits.ts";
+import type { RealmContext } from "../domain/realm_context.ts";
 import { digestKey, findRealmByKeys } from "../domain/realms.ts";
 import {
   AdminLogin,
@@ -13,7 +16,9 @@ import {
 } from "../domain/sessions.ts";
 import { findUser, UserView, viewUser } from "../domain/users.ts";
 import { command, query } from "./door.ts";
+import { type LoginGuard, openLoginGuard } from "./login_guard.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import type { Services } from "./services.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
 /** How long a login waits while others of its user are being checked. */
@@ -103,30 +108,71 @@ export const sessionRoutes: readonly AnyRoute[] = [
   }),
 ];
 
-async function openSession<P, Q, B>(
-  call: Call<P, Q, B>,
-  login: { realm_key: string; password: string; email?: string; username?: string; admin: boolean },
-): Promise<Reply> {
+interface Given {
+  realm_key: string;
+  password: string;
+  email?: string;
+  username?: string;
+  admin: boolean;
+}
+
+const guards = new WeakMap<object, LoginGuard>();
+
+/** The guard of this process. */
+function guardOf(services: Services): LoginGuard {
+  const guard = guards.get(services.platform) ?? openLoginGuard(() => services.now());
+  guards.set(services.platform, guard);
+  return guard;
+}
+
+/** Lets in who is right. A login that is refused costs its realm nothing. */
+async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<Reply> {
   const { services, at, address } = call;
-  const digest = await digestKey(call.applicationKey);
-  const found = await runQuery(
-    services.platform,
-    (db) => findRealmByKeys(db, digest, login.realm_key),
-  );
-  if (found.realm === null) {
-    if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
-    throw new DomainError("auth.credentials", "the login is not right");
-  }
-  const realm = (await services.realms.find(found.realm))!;
-  const limits = await services.limits.admit(realm, "write");
+  const guard = guardOf(services);
+  const network = networkOf(address);
+  const realm = await realmOf(call, guard, network, login.realm_key);
+  const subject = `${realm.id} ${network}`;
+  guard.check(subject);
   const action = `${call.route.method} ${call.route.path}`;
-  const entrant = await logIn(
-    realm.pool,
-    { ...login, action, at, address, requestId: call.requestId },
-    () => new Promise((resolve) => setTimeout(resolve, REST_MS)),
-  );
-  const claims = claimsOf(entrant.user, found.realm, entrant.at, services.config.tokenTtlS);
+  const entrant = await guard.inTurn(realm.id, network, () => {
+    guard.check(subject); // others may have used up its tries meanwhile
+    return logIn(
+      realm.pool,
+      { ...login, action, at, address, network, requestId: call.requestId },
+      () => new Promise((resolve) => setTimeout(resolve, REST_MS)),
+    );
+  }).catch((error) => {
+    if (error instanceof LoginRefusal && error.everyName) guard.refuse(subject, error.retryAfterS);
+    throw error;
+  });
+  const limits = await services.limits.admit(realm, "write");
+  const claims = claimsOf(entrant.user, realm.id, entrant.at, services.config.tokenTtlS);
   const key = await services.keyring.sign(claims);
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
   return { status: call.route.status, body, headers: { ...limits } };
+}
+
+/** Finds the realm that both keys name. Wrong ones are counted for their network. */
+async function realmOf<P, Q, B>(
+  call: Call<P, Q, B>,
+  guard: LoginGuard,
+  network: string,
+  realmKey: string,
+): Promise<RealmContext> {
+  const { services } = call;
+  const bytes = await digestKey(call.applicationKey);
+  const digest = bytes.toHex();
+  const subject = guard.isKnown(digest) ? `${network} ${digest}` : network;
+  guard.check(subject);
+  const found = await runQuery(services.platform, (db) => findRealmByKeys(db, bytes, realmKey));
+  guard.remember(digest, found.keyKnown);
+  if (found.realm !== null) return (await services.realms.find(found.realm))!;
+  guard.countWrong(subject);
+  if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
+  throw new DomainError("auth.credentials", "the login is not right");
+}
+
+function networkOf(address: string): string {
+  const ip = parseIp(address);
+  return ip === null ? address : customerOf(ip);
 }

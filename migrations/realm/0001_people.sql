@@ -61,6 +61,8 @@ create table login_attempts (
   wrong timestamptz[] not null default '{}',
   pending timestamptz[] not null default '{}',
   state text not null default 'open' check (state in ('open', 'busy', 'refused')),
+  right_at timestamptz,
   updated_at timestamptz not null default now()
 );
-comment on table login_attempts is 'Per user or network address: logins of the last minute that were wrong, and those being checked.';
+comment on table login_attempts is 'Per digest of a name, per network, and per both: logins of the last minute that were wrong, and those being checked.';
+comment on column login_attempts.right_at is 'Of a name from a network: its last right login, which others'' wrong ones do not hold up.';

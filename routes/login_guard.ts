@@ -1,0 +1,142 @@
+/**
+ * What stands before a login, in memory: networks that have used up their wrong tries are answered
+ * without any look at the database, and only a few logins of a realm are checked at a time, so that
+ * a flood of them neither slows the realm nor keeps other networks from their turn.
+ * @module
+ */
+import { DomainError } from "../domain/errors.ts";
+
+/** Guards the logins of a process. */
+export interface LoginGuard {
+  /**
+   * Refuses what was refused before, for as long as that holds.
+   *
+   * @throws {DomainError} rate.limited
+   */
+  check(subject: string): void;
+  /** Counts a wrong key of a subject; 30 in a minute are too many. */
+  countWrong(subject: string): void;
+  /** Refuses a subject for a while. */
+  refuse(subject: string, seconds: number): void;
+  /** Whether a key was right before. Its digest is given. */
+  isKnown(digest: string): boolean;
+  /** Remembers whether a key is right. */
+  remember(digest: string, right: boolean): void;
+  /**
+   * Does the work of a login when it is its turn; networks take turns.
+   *
+   * @throws {DomainError} service.overloaded
+   */
+  inTurn<T>(realm: string, network: string, work: () => Promise<T>): Promise<T>;
+}
+
+interface Queue {
+  running: number;
+  waiting: number;
+  /** By network, the next one to be served first. */
+  networks: Map<string, (() => void)[]>;
+}
+
+const WRONG_MAX = 30;
+const MINUTE_MS = 60_000;
+const SUBJECTS_MAX = 10_000;
+const KNOWN_MAX = 1000;
+/** Of a realm in this process; fewer than the connections that a realm has. */
+const RUNNING_MAX = 3;
+const WAITING_MAX = 500;
+const WAITING_PER_NETWORK = 50;
+
+/** Opens a guard; `now` gives milliseconds since the epoch. */
+export function openLoginGuard(now: () => number): LoginGuard {
+  const wrong = new Map<string, { count: number; since: number }>();
+  const refused = new Map<string, number>();
+  const known = new Set<string>();
+  return {
+    ...openQueues(),
+    check(subject) {
+      const until = refused.get(subject);
+      if (until === undefined) return;
+      const left = until - now();
+      if (left <= 0) {
+        refused.delete(subject);
+        return;
+      }
+      throw new DomainError("rate.limited", "too many wrong logins: wait a minute", {
+        retryAfterS: Math.ceil(left / 1000),
+      });
+    },
+    countWrong(subject) {
+      const at = now();
+      const before = wrong.get(subject);
+      const count = before === undefined || before.since + MINUTE_MS <= at ? null : before;
+      if (count === null) {
+        wrong.delete(subject);
+        makeRoom(wrong, SUBJECTS_MAX);
+        wrong.set(subject, { count: 1, since: at });
+      } else if (++count.count >= WRONG_MAX) {
+        wrong.delete(subject);
+        makeRoom(refused, SUBJECTS_MAX);
+        refused.set(subject, count.since + MINUTE_MS);
+      }
+    },
+    refuse(subject, seconds) {
+      makeRoom(refused, SUBJECTS_MAX);
+      refused.set(subject, now() + seconds * 1000);
+    },
+    isKnown: (digest) => known.has(digest),
+    remember(digest, right) {
+      known.delete(digest);
+      if (!right) return;
+      if (known.size >= KNOWN_MAX) known.delete(known.values().next().value!);
+      known.add(digest);
+    },
+  };
+}
+
+/** Forgets what was noted first. */
+function makeRoom(map: Map<string, unknown>, max: number): void {
+  if (map.size >= max) map.delete(map.keys().next().value!);
+}
+
+function openQueues(): Pick<LoginGuard, "inTurn"> {
+  const queues = new Map<string, Queue>();
+  return {
+    async inTurn(realm, network, work) {
+      const queue = queues.get(realm) ?? { running: 0, waiting: 0, networks: new Map() };
+      queues.set(realm, queue);
+      if (queue.running < RUNNING_MAX) queue.running++;
+      else await wait(queue, network);
+      try {
+        return await work();
+      } finally {
+        if (!serveNext(queue)) queue.running--;
+        if (queue.running === 0) queues.delete(realm);
+      }
+    },
+  };
+}
+
+async function wait(queue: Queue, network: string): Promise<void> {
+  const mine = queue.networks.get(network) ?? [];
+  if (queue.waiting >= WAITING_MAX || mine.length >= WAITING_PER_NETWORK) {
+    throw new DomainError("service.overloaded", "too many logins at once: try again shortly", {
+      retryAfterS: 1,
+    });
+  }
+  queue.networks.set(network, mine);
+  queue.waiting++;
+  await new Promise<void>((resolve) => mine.push(resolve)); // the turn is handed on
+}
+
+/** Hands a turn to the network that has waited longest for one. */
+function serveNext(queue: Queue): boolean {
+  const [next] = queue.networks;
+  if (next === undefined) return false;
+  const [network, waiting] = next;
+  queue.networks.delete(network);
+  queue.waiting--;
+  const resolve = waiting.shift()!;
+  if (waiting.length > 0) queue.networks.set(network, waiting);
+  resolve();
+  return true;
+}

@@ -1,0 +1,151 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { openLoginGuard } from "../../routes/login_guard.ts";
+import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+const BEHIND_PROXY = { env: { TRUSTED_PROXIES: "127.0.0.1" } };
+const ADMIN = "admin@test.example";
+
+/** Logs in from an address; gives status and answer. */
+async function logIn(
+  realm: TestRealm,
+  address: string,
+  login: Record<string, unknown>,
+  path = "/v1/auth/login",
+) {
+  const body = { realm_key: realm.made.realm.realm_key, password: "wrong", ...login };
+  return await realm.nobody("POST", path, body, {
+    "x-api-key": realm.made.applicationKey,
+    "x-forwarded-for": address,
+  });
+}
+
+async function usernameOf(realm: TestRealm, id: string): Promise<string> {
+  const [row] = await rowsOf<{ username: string }>(
+    realm,
+    "select username from users where id = $1",
+    [id],
+  );
+  return row.username;
+}
+
+Deno.test("wrong logins cost their realm no credits and none of its requests a second", async () => {
+  await using realm = await testRealm({ ...BEHIND_PROXY, tier: "free" });
+  const left = async () =>
+    (await realm.admin.send("GET", `/v1/realms/${realm.id}/credits/available`)).body.credits;
+  const before = await left();
+  const statuses = [];
+  for (let i = 0; i < 12; i++) {
+    statuses.push((await logIn(realm, `192.0.2.${i}`, { username: `nobody-${i}` })).status);
+  }
+  deepEqual(new Set(statuses), new Set([401]));
+  equal(await left(), before);
+  const right = await logIn(realm, "192.0.2.99", { username: ADMIN, password: PASSWORD });
+  equal(right.status, 200);
+  equal(await left(), before - 2, "a login that gives a key is a write");
+});
+
+Deno.test("somebody else's wrong tries lock nobody out who comes from elsewhere", async () => {
+  await using realm = await testRealm(BEHIND_PROXY);
+  for (let i = 0; i < 5; i++) {
+    equal((await logIn(realm, "192.0.2.1", { username: ADMIN })).status, 401);
+  }
+  const sixth = await logIn(realm, "192.0.2.1", { username: ADMIN, password: PASSWORD });
+  equal(sixth.status, 429, "not even the right password from there");
+  equal((await logIn(realm, "192.0.2.2", { username: ADMIN, password: PASSWORD })).status, 200);
+  const path = "/v1/auth/admins/login";
+  const asAdmin = await logIn(realm, "2001:db8::1", { email: ADMIN, password: PASSWORD }, path);
+  equal(asAdmin.status, 200);
+});
+
+Deno.test("tries on one name from many networks end, but not where its user is known to be", async () => {
+  await using realm = await testRealm(BEHIND_PROXY);
+  const home = "198.51.100.7";
+  equal((await logIn(realm, home, { username: ADMIN, password: PASSWORD })).status, 200);
+  for (let i = 0; i < 100; i += 20) {
+    const some = Array.from(
+      { length: 20 },
+      (_, k) => logIn(realm, `192.0.2.${(i + k) % 25}`, { username: ADMIN }),
+    );
+    deepEqual(new Set((await Promise.all(some)).map(({ status }) => status)), new Set([401]));
+  }
+  equal((await logIn(realm, "192.0.2.200", { username: ADMIN })).status, 429);
+  equal((await logIn(realm, home, { username: ADMIN, password: PASSWORD })).status, 200);
+});
+
+Deno.test("wrong logins count alike at both routes, whether there is such a user or not", async () => {
+  await using realm = await testRealm(BEHIND_PROXY);
+  const user = await realm.user();
+  const names = [await usernameOf(realm, user.id), ADMIN, `nobody-${crypto.randomUUID()}`];
+  const answers = [];
+  for (const [i, name] of names.entries()) {
+    const seen = [];
+    for (let n = 0; n < 5; n++) {
+      seen.push((await logIn(realm, `192.0.2.${i}`, { username: name })).status);
+    }
+    const path = "/v1/auth/admins/login";
+    seen.push((await logIn(realm, `192.0.2.${i}`, { username: name }, path)).status);
+    seen.push((await logIn(realm, `192.0.2.${i}`, { username: name.toUpperCase() })).status);
+    answers.push(seen);
+  }
+  for (const seen of answers) deepEqual(seen, [401, 401, 401, 401, 401, 429, 429]);
+  const subjects = await rowsOf<{ subject: string }>(realm, "select subject from login_attempts");
+  ok(subjects.every(({ subject }) => !names.some((name) => subject.includes(name))));
+});
+
+Deno.test("made-up keys are refused without a look at the database, right ones still let in", async () => {
+  await using realm = await testRealm();
+  const statements: string[] = [];
+  await using other = realm.another(BEHIND_PROXY.env, (text) => statements.push(text));
+  const send = (key: string, address: string, more: Record<string, unknown> = {}) =>
+    other.send(key)("POST", "/v1/auth/login", {
+      realm_key: realm.made.realm.realm_key,
+      username: ADMIN,
+      password: PASSWORD,
+      ...more,
+    }, { "x-forwarded-for": address });
+  equal((await send(realm.made.applicationKey, "192.0.2.1")).status, 200);
+  for (let i = 0; i < 30; i++) {
+    equal((await send(`app_${crypto.randomUUID()}`, "192.0.2.1")).status, 401);
+  }
+  statements.length = 0;
+  for (let i = 0; i < 10; i++) {
+    equal((await send(`app_${crypto.randomUUID()}`, "192.0.2.1")).status, 429);
+  }
+  deepEqual(statements.filter((text) => text.includes("application_keys")), []);
+  equal(
+    (await send(`app_${crypto.randomUUID()}`, "192.0.2.2")).status,
+    401,
+    "of that network alone",
+  );
+  equal((await send(realm.made.applicationKey, "192.0.2.1")).status, 200);
+  const realmKeys = Array.from({ length: 30 }, () => ({ realm_key: crypto.randomUUID() }));
+  for (const wrong of realmKeys) {
+    equal((await send(realm.made.applicationKey, "192.0.2.3", wrong)).status, 401);
+  }
+  statements.length = 0;
+  equal((await send(realm.made.applicationKey, "192.0.2.3", realmKeys[0])).status, 429);
+  deepEqual(statements.filter((text) => text.includes("application_keys")), []);
+});
+
+Deno.test("networks take turns at logging in, a few at a time", async () => {
+  const guard = openLoginGuard(Date.now);
+  const order: string[] = [];
+  let running = 0;
+  let most = 0;
+  const login = (network: string) =>
+    guard.inTurn("realm", network, async () => {
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      order.push(network);
+      running--;
+    });
+  const flood = Array.from({ length: 40 }, () => login("flood"));
+  await Promise.all([...flood, login("user"), login("other")]);
+  ok(most <= 3, `${most} at once`);
+  ok(order.indexOf("user") <= 6, `after ${order.indexOf("user")} others`);
+  ok(order.indexOf("other") <= 8, `after ${order.indexOf("other")} others`);
+  const many = Array.from({ length: 60 }, () => login("flood").then(() => 200, () => 503));
+  const answers = await Promise.all([...many, login("user").then(() => 200)]);
+  equal(answers.filter((status) => status === 503).length, 7, "a network has 50 places to wait");
+  equal(answers.at(-1), 200);
+});
