@@ -43,6 +43,15 @@ export async function selectEntries(
 }
 
 /**
+ * Closes the past up to a moment, in milliseconds since the epoch: what is read of it afterwards never
+ * changes. Gives the moment, or the ledger's present where that is earlier, or where none is asked for.
+ */
+export async function closePast(db: Db, ms: number | null): Promise<number> {
+  const [row] = await db<{ ms: string }[]>`select ledger_closed(${ms}::bigint)::text as ms`;
+  return parseInt(row.ms, 10);
+}
+
+/**
  * Reads the balance that an account had.
  *
  * @param at the moment in milliseconds, and the greatest id that can have been made until then

@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { AccountRow } from "../db/accounts.ts";
 import type { Db } from "../db/database.ts";
 import {
+  closePast,
   type EntryRow,
   type PastBalanceRow,
   selectEntries,
@@ -37,6 +38,10 @@ export const EntryView = z.object({
 export const EntryList = z.strictObject({
   from: Timestamp.optional(),
   to: Timestamp.optional(),
+  after: z.string().regex(/^\d{1,18}$/).optional().meta({
+    description:
+      "The number of an entry: those that follow it in the order asked for, instead of a page.",
+  }),
   sort: z.enum(["created_at", "-created_at", "seq", "-seq"]).default("created_at"),
   page: z.string().optional(),
   pageSize: z.string().optional(),
@@ -97,10 +102,12 @@ export interface Statement {
 export type Read = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
 
 const STATEMENT_PAGE = 500;
+/** Later than any entry: the year 9999. */
+const END_OF_TIME = 253_402_300_799_999;
 const CSV_HEAD = "seq,transaction,type,created_at,counterparty,reference,amount,balance\r\n";
 
 /**
- * Lists the entries of an account by pages.
+ * Lists the entries of an account by pages, or those that follow one.
  *
  * @throws {DomainError} account.not_found, query.invalid
  */
@@ -109,16 +116,40 @@ export async function listEntries(
   actor: Actor,
   input: EntryList & { account: string },
 ): Promise<Record<string, unknown>> {
+  if (input.after !== undefined && input.page !== undefined) {
+    throw invalidQuery("/after", "either after or page is expected");
+  }
   const page = parsePage(input);
-  const account = await findAccount(db, actor, input.account);
-  const before = await pastOf(db, account.id, (input.from ?? 0) - 1);
-  const until = await pastOf(db, account.id, input.to ?? actor.at);
-  const low = BigInt(before.seq);
-  const high = BigInt(until.seq);
+  const { low, high } = await rangeOf(db, actor, input);
   const descending = input.sort.startsWith("-");
-  const part = partOf(page, low, high, descending);
-  const rows = part === null ? [] : await selectEntries(db, account.id, part);
+  const part = input.after === undefined
+    ? partOf(page, low, high, descending)
+    : partAfter(BigInt(input.after), page.limit, { low, high, descending });
+  const rows = part === null ? [] : await selectEntries(db, input.account, part);
   return pageOf(page, rows.map(viewEntry), high > low ? parseInt(`${high - low}`, 10) : 0);
+}
+
+/** The numbers of the entries before the first and of the last one that is asked for. */
+async function rangeOf(
+  db: Db,
+  actor: Actor,
+  { account: id, from, to }: EntryList & { account: string },
+): Promise<{ low: bigint; high: bigint }> {
+  const account = await findAccount(db, actor, id);
+  if (to !== undefined) await closePast(db, to);
+  const before = await pastOf(db, account.id, (from ?? 0) - 1);
+  const until = await pastOf(db, account.id, to ?? END_OF_TIME);
+  return { low: BigInt(before.seq), high: BigInt(until.seq) };
+}
+
+function partAfter(
+  after: bigint,
+  limit: number,
+  { low, high, descending }: { low: bigint; high: bigint; descending: boolean },
+) {
+  const first = descending || after < low ? low + 1n : after + 1n;
+  const last = descending && after <= high ? after - 1n : high;
+  return { first, last, descending, limit };
 }
 
 function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
@@ -137,7 +168,8 @@ function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
 }
 
 /**
- * Tells the balance that an account had; now, unless a time is given.
+ * Tells the balance that an account had; now, unless a time is given. Of a time to come it is the
+ * present one, and `at` says so.
  *
  * @throws {DomainError} account.not_found
  */
@@ -153,7 +185,8 @@ export async function balanceAt(
     const balance = { total, available: availableOf(account), ...viewLinked(account) };
     return { account: id, asset, at: actor.at, ...balance };
   }
-  return { account: id, asset, at: input.at, ...viewPast(account, await pastOf(db, id, input.at)) };
+  const at = await closePast(db, input.at);
+  return { account: id, asset, at, ...viewPast(account, await pastOf(db, id, input.at)) };
 }
 
 /**
@@ -170,7 +203,7 @@ export async function openStatement(
     throw invalidQuery("/to", "a time not before from is expected");
   }
   const account = await findAccount(db, actor, input.account);
-  const to = Math.min(input.to ?? actor.at, actor.at);
+  const to = await closePast(db, input.to ?? null);
   return {
     account,
     from: input.from,

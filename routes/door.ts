@@ -18,7 +18,7 @@ import {
   runTrial,
   type Tx,
 } from "../domain/command.ts";
-import { type NewBatch, transferMany } from "../domain/batches.ts";
+import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/batches.ts";
 import { DomainError } from "../domain/errors.ts";
 import {
   type NewTransaction,
@@ -110,24 +110,28 @@ export async function move<P>(given: Call<P, Trial, NewTransaction>): Promise<Re
   const { actor, body, idempotency } = call;
   const road = roadOf(call);
   const result = await transfer(road, actor, body, idempotency);
-  if ("refused" in result && result.unresolved && idempotency !== null) {
-    const posted = await postedUnder(road.pool, actor, body, idempotency);
-    if (posted !== null) return await conclude(call, posted);
-  }
-  return await conclude(call, result);
+  return await conclude(call, result, (claim) => postedUnder(road.pool, actor, body, claim));
 }
 
 /** Sends the transfers of one request down the realm's lane, as a batch of their own. */
 export async function moveMany<P>(given: Call<P, Trial, NewBatch>): Promise<Reply> {
   const call = keyless(given);
+  const { actor, body } = call;
   const { baseUrl } = call.services.config;
-  const result = await transferMany(roadOf(call), call.actor, call.body, {
+  const road = roadOf(call);
+  const request: BatchRequest = {
     id: call.requestId,
     idempotency: call.idempotency,
     problem: (refused, requestId) => JSON.stringify(problemOf(refused, baseUrl, requestId)),
-  });
-  const reply = await conclude(call, result);
-  return "text" in result && !call.body.atomic ? { ...reply, status: 200 } : reply;
+  };
+  const result = await transferMany(road, actor, body, request);
+  const status = body.atomic ? call.route.status : 200;
+  const of = { ...call, route: { ...call.route, status } };
+  return await conclude(
+    of,
+    result,
+    (idempotency) => batchUnder(road.pool, actor, body, { ...request, idempotency }),
+  );
 }
 
 /** What the query of a request that may be tried says. */
@@ -146,18 +150,39 @@ function keyless<P, B>(call: Call<P, Trial, B>): Call<P, Trial, B> {
   return call.query.dry_run ? { ...call, idempotency: null } : call;
 }
 
-/** Answers with what the lane gave; a refusal is kept under the request's key before it is told. */
+/**
+ * Answers with what the lane gave; a refusal is kept under the request's key before it is told. One
+ * that came before the key was looked at gives way to what the key stands for.
+ */
 async function conclude<P, Q, B>(
   call: Call<P, Q, B>,
   result: TransferResult,
+  under: (claim: IdempotencyClaim) => Promise<TransferResult | null>,
 ): Promise<Reply> {
+  if (!("refused" in result) || !result.unresolved) return await told(call, result);
+  const { idempotency } = call;
+  if (idempotency === null) throw result.refused;
+  for (let last = false;; last = true) {
+    const kept = await under(idempotency);
+    if (kept !== null) return await told(call, kept);
+    try {
+      return await command(call, () => Promise.reject(result.refused));
+    } catch (error) {
+      // The first request under this key was posted between the two.
+      if (last || !(error instanceof DomainError) || error.code !== "idempotency.key_reused") {
+        throw error;
+      }
+    }
+  }
+}
+
+async function told<P, Q, B>(call: Call<P, Q, B>, result: TransferResult): Promise<Reply> {
   if ("kept" in result) return replyOf({ ...result.kept, replayed: true });
   if ("text" in result) {
     return replyOf({ status: call.route.status, body: result.text, replayed: result.replayed });
   }
   const { refused } = result;
   if (call.idempotency === null) throw refused;
-  if (result.unresolved) return await command(call, () => Promise.reject(refused));
   const { pool } = call.realm!;
   const kept = await keepRefusal(pool, call.idempotency, refusalOf(call, refused));
   return replyOf({ ...kept, replayed: result.replayed });

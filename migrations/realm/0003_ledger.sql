@@ -125,18 +125,20 @@ create function ledger_now() returns timestamptz language sql as $$
   select ms_time(ledger_ms())
 $$;
 
--- Whether the past up to p_ms is closed: no commit can come any more that carries such a time. p_ms where
--- it is, else the present, which is not later. What a newer commit follows is closed; for the rest those
--- who hold the gate are waited for, since they may have been given their time already.
+-- Closes the past up to p_ms, the present where null: what is read afterwards of times until then never
+-- changes, because no commit can carry such a time any more. p_ms, or the present where that is earlier,
+-- which is not closed. What a newer commit follows is closed already; for the rest whoever holds the gate
+-- is waited for, since he may have been given his time, and so is the end of the millisecond.
 create function ledger_closed(p_ms bigint) returns bigint language plpgsql as $$
 declare
-  present bigint := id_ms(ledger_newest());
+  newest bigint := id_ms(ledger_newest());
+  wanted bigint := coalesce(p_ms, ledger_ms());
 begin
-  if p_ms < present then return p_ms; end if;
-  if pg_is_in_recovery() then return coalesce(present, 0); end if;
-  if p_ms = ledger_ms() then perform pg_sleep(0.002); end if;
+  if wanted < newest then return wanted; end if;
+  if pg_is_in_recovery() then return coalesce(newest, 0); end if;
+  if wanted = ledger_ms() then perform pg_sleep(0.002); end if;
   lock table ledger_gate in share mode;
-  return least(p_ms, ledger_ms());
+  return least(wanted, ledger_ms());
 end $$;
 
 create function round_half_even(x numeric, places integer) returns numeric
