@@ -4,6 +4,7 @@
  * @module
  */
 import type { Tx } from "./database.ts";
+import { TIME_CHECKS } from "./time_checks.ts";
 
 /** One thing that is not what it should be. */
 export interface CheckRow {
@@ -179,13 +180,7 @@ export const CHECKS = {
     where (s.asset, s.testnet, d.asset, d.testnet)
       is distinct from (t.asset, t.testnet, t.asset, t.testnet)
       or scale(trim_scale(t.amount)) > s.decimals`,
-  /** A transaction's time is the one that its id tells. */
-  "transaction.time": `
-    select id as subject, ms as expected, (extract(epoch from created_at) * 1000)::bigint as found
-    from (select id, created_at,
-      ('x' || lpad(left(replace(id::text, '-', ''), 12), 16, '0'))::bit(64)::bigint as ms
-      from transactions) q
-    where ms <> (extract(epoch from created_at) * 1000)::bigint`,
+  ...TIME_CHECKS,
   /** Fiat value is the amount times the rate, rounded half-even. */
   "transaction.fiat": `
     select t.id as subject, round_half_even(t.amount * t.fiat_rate, a.currency_places) as expected,

@@ -181,7 +181,8 @@ constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTUR
 CREATE INDEX blocks_account ON blocks USING btree (account, id)
 CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
 CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.status = 'OPEN'::text) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION time_block()
-CREATE TRIGGER blocks_keep AFTER INSERT OR UPDATE ON blocks FOR EACH ROW EXECUTE FUNCTION keep_blocked()
+CREATE TRIGGER blocks_keep AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION keep_opened()
+CREATE TRIGGER blocks_keep_closed AFTER UPDATE ON blocks REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION keep_closed()
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
@@ -1478,29 +1479,26 @@ AS $function$
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
 $function$;
 
-CREATE OR REPLACE FUNCTION keep_blocked()
+CREATE OR REPLACE FUNCTION keep_closed()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
-declare
-  change numeric := new.amount;
-  v_blocked numeric;
-  v_frozen boolean;
 begin
-  if tg_op = 'INSERT' and new.status <> 'OPEN' then
-    raise exception 'a block begins open' using errcode = 'restrict_violation';
+  if exists (select from earlier e full join later l on l.id = e.id
+    where e.id is null or l.id is null or e.status <> 'OPEN' or l.status = 'OPEN'
+      or (l.account, l.amount, l.created_at) is distinct from (e.account, e.amount, e.created_at)) then
+    raise exception 'a block is closed once and otherwise stays as it is'
+      using errcode = 'restrict_violation';
   end if;
-  if tg_op = 'UPDATE' then
-    if old.status <> 'OPEN' or new.status = 'OPEN' or (new.id, new.account, new.amount, new.created_at)
-      is distinct from (old.id, old.account, old.amount, old.created_at) then
-      raise exception 'a block is closed once and otherwise stays as it is'
-        using errcode = 'restrict_violation';
-    end if;
-    change := -old.amount;
-  end if;
-  update accounts set blocked = blocked + change where id = new.account
-    returning blocked, frozen into v_blocked, v_frozen;
-  perform note_state(new.account, coalesce(new.closed_at, new.created_at), v_blocked, v_frozen);
+  with freed as (
+    update accounts x set blocked = x.blocked - c.amount
+      from (select account, sum(amount) as amount from later group by account) c where x.id = c.account
+      returning x.id, x.blocked + c.amount as before, x.frozen,
+        (select max(s.at) from account_states s where s.account = x.id) as last_at)
+  insert into account_states (account, at, blocked, frozen)
+    select f.id, greatest(l.closed_at, f.last_at),
+      f.before - sum(l.amount) over (partition by l.account order by l.closed_at, l.id), f.frozen
+    from later l join freed f on f.id = l.account order by l.closed_at, l.id;
   return null;
 end $function$;
 
@@ -1518,6 +1516,23 @@ CREATE OR REPLACE FUNCTION keep_linked()
 AS $function$
 begin
   raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_opened()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_blocked numeric;
+  v_frozen boolean;
+begin
+  if new.status <> 'OPEN' then
+    raise exception 'a block begins open' using errcode = 'restrict_violation';
+  end if;
+  update accounts set blocked = blocked + new.amount where id = new.account
+    returning blocked, frozen into v_blocked, v_frozen;
+  perform note_state(new.account, new.created_at, v_blocked, v_frozen);
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_seed()
@@ -1743,13 +1758,14 @@ CREATE OR REPLACE FUNCTION ledger_closed(p_ms bigint)
  LANGUAGE plpgsql
 AS $function$
 declare
-  present bigint := id_ms(ledger_newest());
+  newest bigint := id_ms(ledger_newest());
+  wanted bigint := coalesce(p_ms, ledger_ms());
 begin
-  if p_ms < present then return p_ms; end if;
-  if pg_is_in_recovery() then return coalesce(present, 0); end if;
-  if p_ms = ledger_ms() then perform pg_sleep(0.002); end if;
+  if wanted < newest then return wanted; end if;
+  if pg_is_in_recovery() then return coalesce(newest, 0); end if;
+  if wanted = ledger_ms() then perform pg_sleep(0.002); end if;
   lock table ledger_gate in share mode;
-  return least(p_ms, ledger_ms());
+  return least(wanted, ledger_ms());
 end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_head(p_newest uuid)

@@ -14,7 +14,6 @@ import { deleteOldAnswers } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
 import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
-import { EXPIRED_MAX, expireDueBlocks } from "../domain/blocks.ts";
 import { newId } from "../domain/ids.ts";
 import { migrateRealms } from "../domain/migrations.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
@@ -22,6 +21,7 @@ import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
+import { expireRealm } from "./expiry.ts";
 import { refreshFees } from "./fees.ts";
 import type { RatesGateway } from "./gateways/rates.ts";
 import { patiently, pause } from "./patience.ts";
@@ -319,12 +319,6 @@ async function look(site: Site, { now, signal }: Desk): Promise<boolean> {
 function overAfter(ms: number, signal: AbortSignal): () => boolean {
   const until = performance.now() + ms;
   return () => signal.aborted || performance.now() > until;
-}
-
-/** Expires what is due, slice by slice; between two of them others have the gate. */
-async function expireRealm(pool: Pool, over: () => boolean): Promise<void> {
-  const slice = () => serializable(pool, expireDueBlocks, { gate: true });
-  while (await slice() === EXPIRED_MAX && !over());
 }
 
 async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {

@@ -66,31 +66,45 @@ create trigger blocks_open before insert on blocks for each row execute function
 create trigger blocks_close before update on blocks
   for each row when (old.status = 'OPEN' and new.status <> 'OPEN') execute function time_block();
 
--- A block is opened once, closed once, and otherwise stays as it is; accounts.blocked follows.
-create function keep_blocked() returns trigger language plpgsql as $$
+-- A block is opened once, closed once, and otherwise stays as it is; accounts.blocked follows. Blocks are
+-- opened one by one; those that one statement closes are taken together, since very many may expire at once.
+create function keep_opened() returns trigger language plpgsql as $$
 declare
-  change numeric := new.amount;
   v_blocked numeric;
   v_frozen boolean;
 begin
-  if tg_op = 'INSERT' and new.status <> 'OPEN' then
+  if new.status <> 'OPEN' then
     raise exception 'a block begins open' using errcode = 'restrict_violation';
   end if;
-  if tg_op = 'UPDATE' then
-    if old.status <> 'OPEN' or new.status = 'OPEN' or (new.id, new.account, new.amount, new.created_at)
-      is distinct from (old.id, old.account, old.amount, old.created_at) then
-      raise exception 'a block is closed once and otherwise stays as it is'
-        using errcode = 'restrict_violation';
-    end if;
-    change := -old.amount;
-  end if;
-  update accounts set blocked = blocked + change where id = new.account
+  update accounts set blocked = blocked + new.amount where id = new.account
     returning blocked, frozen into v_blocked, v_frozen;
-  perform note_state(new.account, coalesce(new.closed_at, new.created_at), v_blocked, v_frozen);
+  perform note_state(new.account, new.created_at, v_blocked, v_frozen);
   return null;
 end $$;
-create trigger blocks_keep after insert or update on blocks
-  for each row execute function keep_blocked();
+create trigger blocks_keep after insert on blocks for each row execute function keep_opened();
+
+create function keep_closed() returns trigger language plpgsql as $$
+begin
+  if exists (select from earlier e full join later l on l.id = e.id
+    where e.id is null or l.id is null or e.status <> 'OPEN' or l.status = 'OPEN'
+      or (l.account, l.amount, l.created_at) is distinct from (e.account, e.amount, e.created_at)) then
+    raise exception 'a block is closed once and otherwise stays as it is'
+      using errcode = 'restrict_violation';
+  end if;
+  with freed as (
+    update accounts x set blocked = x.blocked - c.amount
+      from (select account, sum(amount) as amount from later group by account) c where x.id = c.account
+      returning x.id, x.blocked + c.amount as before, x.frozen,
+        (select max(s.at) from account_states s where s.account = x.id) as last_at)
+  insert into account_states (account, at, blocked, frozen)
+    select f.id, greatest(l.closed_at, f.last_at),
+      f.before - sum(l.amount) over (partition by l.account order by l.closed_at, l.id), f.frozen
+    from later l join freed f on f.id = l.account order by l.closed_at, l.id;
+  return null;
+end $$;
+create trigger blocks_keep_closed after update on blocks
+  referencing old table as earlier new table as later
+  for each statement execute function keep_closed();
 create trigger blocks_stay before delete or truncate on blocks
   for each statement execute function refuse_change();
 

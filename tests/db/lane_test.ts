@@ -129,6 +129,69 @@ Deno.test("a commit whose answer is lost is found again and not repeated", async
   }
 });
 
+Deno.test("a repeat whose own connection is lost is known for a repeat", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  const kept = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
+  const refused = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID(), amount: "100000" };
+  const bulk = {
+    moves: [move(), move({ amount: "100000" })],
+    atomic: false,
+    key: crypto.randomUUID(),
+    fingerprint: crypto.randomUUID(),
+    requestId: "r",
+    unresolved: null,
+    actor: realm.admin.id,
+    any: false,
+    origin: null,
+  };
+  const atomic = { ...bulk, atomic: true, key: crypto.randomUUID() };
+  const ways = [
+    () => Promise.all([own.lane.post(move(kept)), own.lane.post(move(refused))]),
+    async () => [await own.lane.post(move(kept))],
+    async () => [await own.lane.postBulk(bulk)],
+    async () => [await own.lane.postBulk(atomic)],
+  ];
+  for (const way of ways) await way();
+  for (const way of ways) {
+    const gate = await holdGate(realm);
+    const repeated = way();
+    const [pid] = await waitForWaiter(realm);
+    await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
+    await gate.release();
+    for (const outcome of await repeated) {
+      ok("replay" in outcome && outcome.replay.same && !outcome.replay.own);
+    }
+  }
+  ok(own.lane.stats().resends >= ways.length);
+  equal(await total(destination), "2");
+});
+
+Deno.test("a move that a stalled backend runs after it was sent again is posted once", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  await using own = await ownLane(realm, { url: proxy.url });
+  const keyless = () => own.lane.post(move({ key: null, fingerprint: null }));
+  try {
+    await keyless();
+    const gate = await holdGate(realm);
+    const posted = Promise.all([keyless(), keyless(), own.lane.post(move())]);
+    await waitForWaiter(realm);
+    proxy.cut(); // the backend waits on, and has not heard
+    await waitForWaiter(realm, 2);
+    await gate.release();
+    for (const outcome of await posted) {
+      ok("posted" in outcome || ("replay" in outcome && outcome.replay.own));
+    }
+    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
+    equal(await total(destination), "4");
+  } finally {
+    await proxy.close();
+  }
+});
+
 Deno.test("a row that PostgreSQL refuses fails alone", async () => {
   await using realm = await testRealm();
   const { move, total, destination } = await book(realm);

@@ -152,6 +152,11 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     `update accounts set decimals = 0 where id = ${GOLD}`,
   ],
   [
+    "entry.time",
+    `update entries e set transaction = s.transaction from seals s where e.account = ${GOLD}
+    and e.seq in (2, 3) and s.seq = 5 - e.seq`,
+  ],
+  [
     "transaction.time",
     `update transactions set created_at = created_at + interval '1 ms'
     where id = ${AT(2)}`,

@@ -159,3 +159,101 @@ Deno.test("a batch holds 1 to 10 000 transfers and names what is wrong with any"
   equal(full.body.results.length, 10_000);
   deepEqual(await realm.balance(other), { total: "10000", available: "10000" });
 });
+
+Deno.test("a repeat of an atomic batch is answered from its key, though an alias is gone", async () => {
+  await using realm = await testRealm();
+  const { other, move } = await pair(realm, "100");
+  const alias = await realm.admin.send("POST", "/v1/aliases", {
+    type: "account",
+    alias: "shop",
+    account: other,
+  });
+  equal(alias.status, 201, alias.text);
+  const batch = (atomic: boolean, value: string) => ({
+    atomic,
+    transactions: [move("1"), move(value, { destination: { alias: "shop" } })],
+  });
+  const send = (atomic: boolean, value: string, key: string) =>
+    realm.admin.send("POST", PATH, batch(atomic, value), { "idempotency-key": key });
+  const first = await send(true, "2", "a");
+  equal(first.status, 201);
+  const loose = await send(false, "2", "b");
+  const refused = await send(true, "1000", "c");
+  equal(refused.body.code, "balance.insufficient");
+  const gone = await realm.admin.send("DELETE", `/v1/aliases/${alias.body.id}`);
+  ok(gone.status < 300, gone.text);
+  for (
+    const [key, atomic, value, answer] of [
+      ["a", true, "2", first],
+      ["b", false, "2", loose],
+      ["c", true, "1000", refused],
+    ] as const
+  ) {
+    const again = await send(atomic, value, key);
+    deepEqual([again.status, again.text], [answer.status, answer.text]);
+    equal(again.headers.get("idempotency-replayed"), "true");
+  }
+  equal((await send(true, "3", "a")).body.code, "idempotency.key_reused");
+  equal((await send(true, "2", "d")).body.code, "alias.not_found");
+  deepEqual(await realm.balance(other), { total: "6", available: "6" });
+});
+
+Deno.test("a refusal that nobody was told is told by the repeat, though an alias is gone", async () => {
+  await using realm = await testRealm();
+  const { account, other, move } = await pair(realm, "100");
+  const made = await realm.admin.send("POST", "/v1/aliases", {
+    type: "account",
+    alias: "shop",
+    account: other,
+  });
+  const single = { source: { account }, destination: { alias: "shop" }, value: "1000" };
+  const batch = { atomic: true, transactions: [move("1000", { destination: { alias: "shop" } })] };
+  const all = async () => [
+    await realm.admin.send("POST", "/v1/transactions", single, { "idempotency-key": "s" }),
+    await realm.admin.send("POST", PATH, batch, { "idempotency-key": "b" }),
+  ];
+  for (const { body } of await all()) equal(body.code, "balance.insufficient");
+  // As it stands when the process ends between the refusal and its answer.
+  await rowsOf(
+    realm,
+    `update idempotency set status = null, body = case body::jsonb ? 'index' when true then '0 ' else ''
+      end || 'insufficient 0123456789ab' where body like '%balance.insufficient%'`,
+  );
+  await realm.admin.send("DELETE", `/v1/aliases/${made.body.id}`);
+  for (const { body } of await all()) equal(body.code, "balance.insufficient");
+});
+
+Deno.test("references in a batch: the first that is applied takes each, once", async () => {
+  await using realm = await testRealm();
+  const { move } = await pair(realm, "3000");
+  const taken = await realm.admin.send("POST", "/v1/transactions", move("1", { reference: "old" }));
+  equal(taken.status, 201, taken.text);
+  const many = Array.from({ length: 2000 }, (_, i) => move("1", { reference: `ref ${i}` }));
+  const { body } = await realm.admin.send("POST", PATH, {
+    atomic: false,
+    transactions: [
+      move("9000", { reference: "a" }),
+      move("1", { reference: "a" }),
+      move("1"),
+      move("1", { reference: "a" }),
+      move("1", { reference: "old" }),
+      ...many,
+      many[0],
+      many[1999],
+    ],
+  });
+  const codes = body.results.map((one: { code?: string }) => one.code ?? "DONE");
+  deepEqual(
+    [...codes.slice(0, 5), ...codes.slice(-2)],
+    [
+      "balance.insufficient",
+      "DONE",
+      "DONE",
+      "reference.taken",
+      "reference.taken",
+      "reference.taken",
+      "reference.taken",
+    ],
+  );
+  deepEqual(new Set(codes.slice(5, -2)), new Set(["DONE"]));
+});
