@@ -35,7 +35,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "List the entries of an account",
     description: "Oldest first, or newest first with `sort=-created_at`; `from` and `to` are " +
-      "milliseconds since the epoch, both included.",
+      "milliseconds since the epoch, both included. `after` follows entries while they arrive.",
     access: "user",
     params: ById,
     query: EntryList,
@@ -50,6 +50,8 @@ export const entryRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/balance",
     tag: TAG,
     summary: "Read the balance of an account as it stood at a time",
+    description: "It never changes afterwards. Of a time to come it is the present one, and `at` " +
+      "is the present.",
     access: "user",
     params: ById,
     query: BalanceAt,
