@@ -82,10 +82,11 @@ export async function existsStopOf(db: Db, move: StoppedMove): Promise<boolean> 
     select 1 from stops z where z.what = 'moves' and z.lifted_at is null
       and (z.asset is null or z.asset = ${move.asset})
       and (z.chain is null or z.chain = ${move.chain})
-      and (z.account is null or z.account = ${move.account})
+      and (z.account is null or z.account = ${move.account}
+        or pays_destination(${move.destination}, array[z.account::text]))
       and (z.user_id is null or z.user_id = ${move.user}
         or z.user_id = (select a.owner from accounts a where a.id = ${move.account}))
-      and (z.destination is null or ${move.destination} = any (z.destinations))
+      and (z.destination is null or pays_destination(${move.destination}, z.destinations))
     limit 1`;
   return rows.length > 0;
 }
@@ -128,7 +129,7 @@ export async function selectSigning(
         and (z.user_id is null or z.user_id in (w.owner, a.owner, c.owner, t.owner))
         and (z.destination is null or exists (
           select from jsonb_array_elements(o.wish -> 'payments') p
-          where p ->> 'to' = any (z.destinations)))
+          where pays_destination(p ->> 'to', z.destinations)))
         order by z.id limit 1) as stop,
       (select p.quarantined ->> 'detail' from ramps p where p.account = o.ramp) as quarantined,
       case when o.purpose in ('fill', 'child') then null when a.frozen then 'account'

@@ -14,6 +14,7 @@ import { type ChainId, nativeAsset } from "./assets.ts";
 import { priceAt } from "./gatherings.ts";
 import { fromUnits, toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
+import { settleCharge } from "./ramp_charges.ts";
 import { bookGas } from "./withdrawal_settlement.ts";
 
 /** A whole transaction that is about to be written down; amounts in base units. */
@@ -82,6 +83,7 @@ export async function settleConsolidation(tx: Tx, actor: Actor, order: OrderRow)
   const row = await selectConsolidation(tx, order.subject!);
   if (row === null || row.status !== "PROCESSING") return;
   await bookGas(tx, actor, order);
+  await settleCharge(tx, actor, order);
   const { hash, height, confirmations } = order;
   const seen = { hash, height, confirmations };
   if (order.state === "done") {

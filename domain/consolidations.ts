@@ -26,9 +26,10 @@ import { recentQuote } from "./fees.ts";
 import { assertAbove, assertRate, ceilingsOf, type Gathering, GATHERINGS } from "./gatherings.ts";
 import { isId, newIds } from "./ids.ts";
 import { type Page, parsePage } from "./listing.ts";
-import { compare, fromUnits } from "./money.ts";
+import { compare, fromUnits, toUnits } from "./money.ts";
 import { createOrder, hastenOrder } from "./orders.ts";
 import { notFound } from "./permissions.ts";
+import { chargeRamp } from "./ramp_charges.ts";
 import { type ChainPlace, type ChainSettings, depthOf, placeFor } from "./places.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
 
@@ -92,12 +93,15 @@ async function orderGathering(
 ): Promise<ConsolidationRow | null> {
   const { ids: [id], at } = newIds(actor.at, 1);
   const payments = [{ to: address, amount: "all" }];
+  const units = toUnits(wanted.estimate, asset.decimals);
+  const charge = await chargeRamp(tx, actor, { ramp: account, units });
   const order = await createOrder(tx, actor, {
     place,
     ramp: account.id,
     purpose: "consolidation",
     subject: id,
     speed: wanted.speed,
+    ...(charge === null ? {} : { cost: { ...charge, budget: null } }),
     wish: { kind: "pay", from: address, contract: null, payments },
   });
   return await insertConsolidation(tx, {

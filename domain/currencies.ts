@@ -40,13 +40,17 @@ export function resemblesCode(name: string): boolean {
 /** Whether a name ends like that of a token on a chain. */
 function resemblesToken(name: string): boolean {
   return likenesses(name).some((likeness) =>
-    CHAIN_SUFFIXES.some((suffix) => likeness.endsWith(suffix))
+    CHAIN_SUFFIXES.some((suffix) => `_${likeness}`.endsWith(suffix))
   );
 }
 
-/** How a name may be read: in capitals, with 0 as O and - as _; and with l and 1 as I. */
+/**
+ * How a name may be read: in capitals, with 0 as O and - as _, without those at its ends; and with l
+ * and 1 as I.
+ */
 function likenesses(name: string): [string, string] {
-  const read = (text: string) => text.toUpperCase().replaceAll("0", "O").replaceAll("-", "_");
+  const read = (text: string) =>
+    text.replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase().replaceAll("0", "O").replaceAll("-", "_");
   return [read(name), read(name.replaceAll(/[l1]/g, "I"))];
 }
 

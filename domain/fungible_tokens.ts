@@ -39,6 +39,7 @@ import {
   trim,
 } from "./money.ts";
 import { createOrder } from "./orders.ts";
+import { chargeRamp } from "./ramp_charges.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "./withdrawal_checks.ts";
@@ -122,9 +123,11 @@ export async function deployToken(
   const units = price.units * DEPLOYS_AS_PAYMENTS;
   await assertGas(tx, place, sender, { code: coin.code, units });
   const id = newId(actor.at);
+  const charge = await chargeRamp(tx, actor, { ramp: account, units });
   const order = await createOrder(tx, actor, {
     place,
     ramp: account.id,
+    ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
     purpose: "deploy",
     subject: id,
     speed: "medium",

@@ -69,8 +69,8 @@ export interface NewOrder {
   speed: Speed;
   /** A nonce that must be used. */
   nonce?: number;
-  /** What users are charged for it, and what it may cost at most; left out, the house bears it. */
-  cost?: OrderCost;
+  /** What users are charged for it, and what it may cost at most (null: the market bounds it); without, the house bears it. */
+  cost?: Omit<OrderCost, "budget"> & { budget: bigint | null };
 }
 
 /** What users are charged for an order, and what it may cost at most. */
@@ -105,7 +105,7 @@ export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promis
     speed: order.speed,
     nonce: order.nonce ?? null,
     charged: `${order.cost?.charged ?? 0n}`,
-    budget: order.cost === undefined ? null : `${order.cost.budget}`,
+    budget: order.cost?.budget == null ? null : `${order.cost.budget}`,
     budget_contract: order.cost?.contract ?? null,
     created_at: actor.at,
   });

@@ -6,6 +6,7 @@ import { type ChainId, nativeAsset } from "./assets.ts";
 import { emit } from "./events.ts";
 import { fromUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
+import { settleCharge } from "./ramp_charges.ts";
 import { viewToken } from "./token_views.ts";
 import { bookGas } from "./withdrawal_settlement.ts";
 
@@ -21,6 +22,7 @@ export async function settleDeployment(tx: Tx, actor: Actor, order: OrderRow): P
   const row = await selectToken(tx, order.subject!);
   if (row === null || row.status !== "pending") return;
   await bookGas(tx, actor, order);
+  await settleCharge(tx, actor, order);
   const common = { hash: order.hash, ...feeOf(row, order), updated_at: actor.at };
   if (order.state === "done") {
     const made = { ...common, status: "deployed" as const, contract: order.creates };

@@ -78,8 +78,9 @@ export async function transfer(
   idempotency: TransferKey | null,
 ): Promise<TransferResult> {
   const { memory } = road;
-  const parties = knownParties(memory, input) ??
+  const found = knownParties(memory, input) ??
     await reading(road.pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+  const parties = conditionable(actor, input, found);
   if (parties instanceof DomainError) {
     return { refused: parties, replayed: false, unresolved: true };
   }
@@ -91,6 +92,25 @@ export async function transfer(
     return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
   }
   return await concludeReplay(road.pool, actor, input, outcome.replay);
+}
+
+/**
+ * Gives the parties of a transfer whose conditions the actor may ask, or else a refusal. Whether a
+ * condition holds tells a balance, also of a transfer that is only tried.
+ */
+export function conditionable(
+  actor: Actor,
+  { conditions }: NewTransaction,
+  parties: Parties | DomainError,
+): Parties | DomainError {
+  if (conditions?.destination_total_lte === undefined || parties instanceof DomainError) {
+    return parties;
+  }
+  const { source, destination } = parties;
+  // A source that is not seen does not exist for the actor: the ledger says so.
+  if (sees(actor, destination.owner) || !sees(actor, source.owner)) return parties;
+  const why = "a condition on the destination takes the right to read it";
+  return new DomainError("permission.owner", why);
 }
 
 /** Writes a transfer as the lane takes it. */

@@ -62,6 +62,7 @@ CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
+CREATE TRIGGER accounts_facts BEFORE UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
 CREATE TRIGGER accounts_linked_stays BEFORE UPDATE OF linked ON accounts FOR EACH ROW WHEN ((new.linked < old.linked)) EXECUTE FUNCTION keep_linked()
 CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
@@ -93,7 +94,9 @@ constraint addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 CREATE INDEX addresses_place ON addresses USING btree (chain, network, id)
 CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serves IS NOT NULL)
 CREATE INDEX addresses_text ON addresses USING btree (address)
+CREATE TRIGGER addresses_facts BEFORE UPDATE ON addresses FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER addresses_linked BEFORE INSERT OR UPDATE OF address ON addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
+CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
 granted: delete, insert, select, update
 
 table aliases (
@@ -341,6 +344,7 @@ CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
+CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -1502,6 +1506,14 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'facts of % do not change', tg_table_name using errcode = 'restrict_violation';
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_index()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1624,7 +1636,7 @@ begin
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
   if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then
-    stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
+    stopped := stopped_moves(p_type, p_ids, p_source, p_destination, p_actor);
   end if;
   if array_remove(p_reference, null) <> '{}' then
     select array_agg(dense order by ord), array_agg(taken order by dense) filter (where first)
@@ -1968,6 +1980,15 @@ AS $function$
       p_blocked, p_frozen)
 $function$;
 
+CREATE OR REPLACE FUNCTION pays_destination(p_address text, p_destinations text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select p_address = any (p_destinations) or exists (select from addresses x where x.address = p_address
+    and array[x.account::text, coalesce(x.serves, x.ramp)::text] && p_destinations)
+$function$;
+
 CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
  RETURNS numeric
  LANGUAGE sql
@@ -2090,7 +2111,7 @@ AS $function$
     from order_candidates where order_id = o.id) c
 $function$;
 
-CREATE OR REPLACE FUNCTION stopped_moves(p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
+CREATE OR REPLACE FUNCTION stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
  RETURNS boolean[]
  LANGUAGE sql
  STABLE
@@ -2102,7 +2123,10 @@ AS $function$
       and (z.account is null or z.account in (s.id, d.id))
       and (z.user_id is null or z.user_id in (q.actor, s.owner))
       and (z.destination is null or d.id::text = any (z.destinations)
-        or exists (select from addresses x where x.account = d.id and x.address = any (z.destinations))
+        or exists (select from addresses x where d.id in (x.account, x.serves, x.ramp)
+          and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
+          and case when d.id = x.account then true when x.serves is not null then d.id = x.serves
+            else p_type not in ('withdrawal', 'fee') end)
         or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
           and x.address = any (z.destinations)))) order by q.ord)
   from unnest(p_source, p_destination, p_actor) with ordinality q(source, destination, actor, ord)
@@ -2154,6 +2178,6 @@ CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
  LANGUAGE sql
  STABLE
 AS $function$
-  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id)
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id and c.name = a.asset)
     from accounts a where a.id = p_account
 $function$;

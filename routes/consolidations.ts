@@ -53,7 +53,8 @@ export const consolidationRoutes: readonly AnyRoute[] = [
       "641 on Bitcoin Cash and Dogecoin. Above `max_fee` or `max_fee_rate` it is refused with " +
       "`condition.failed`; a worker checks both again before anything is signed. Until it is in a " +
       "block its coins pay nothing else. One at a time; `version.conflict` while another is open. " +
-      "The chain's fee is borne by the account `fees`.",
+      "The chain's fee is borne by the account `fees`; who does not write the whole realm pays it " +
+      "out of the ramp's account (`balance.insufficient`).",
     access: "user",
     cost: "chain",
     params: OfRamp,
@@ -69,13 +70,15 @@ export const consolidationRoutes: readonly AnyRoute[] = [
       "asset.suspended",
       "chain.not_configured",
       "ramp.assets_insufficient",
+      "balance.insufficient",
+      "stop.active",
     ],
     handle: (call) =>
       command(call, async (tx) => {
         const { chains } = call.services.config;
         const input = { ...call.body, account: call.params.id, chains };
         return viewConsolidation(await createConsolidation(tx, call.actor, input));
-      }, { dryRun: call.query.dry_run }),
+      }, { dryRun: call.query.dry_run, gate: true }),
   }),
   route({
     method: "GET",

@@ -43,19 +43,26 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     tag: "Fungible tokens",
     summary: "Deploy a token",
     description: "The answer has the transaction's hash if it was sent within 10 s; else it is " +
-      "empty and shown later.",
+      "empty and shown later. Who does not write the whole realm pays the chain's fee out of the " +
+      "ramp's account, and gets back what the chain did not take.",
     access: "user",
     cost: "chain",
     body: NewToken,
     status: 201,
     answer: DeployedView,
-    errors: [...ERRORS, "chain.stale", "ramp.gas_insufficient"],
+    errors: [
+      ...ERRORS,
+      "chain.stale",
+      "ramp.gas_insufficient",
+      "balance.insufficient",
+      "stop.active",
+    ],
     handle: (call) => {
       const input = { ...call.body, chains: call.services.config.chains };
       return patiently(
         call,
         async (tx) => viewDeployed(await deployToken(tx, call.actor, input)),
-        { ready: findDeployed },
+        { ready: findDeployed, gate: true },
       );
     },
   }),

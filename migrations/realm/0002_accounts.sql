@@ -65,6 +65,19 @@ end $$;
 create trigger accounts_linked_stays before update of linked on accounts
   for each row when (new.linked < old.linked) execute function keep_linked();
 
+-- What processes remember of an account, and what decides who may do what with it, never changes.
+create function keep_facts() returns trigger language plpgsql as $$
+begin
+  raise exception 'facts of % do not change', tg_table_name using errcode = 'restrict_violation';
+end $$;
+create trigger accounts_facts
+  before update of type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp on accounts
+  for each row when ((old.type, old.asset, old.testnet, old.decimals, old.currency, old.currency_places, old.holder,
+      old.owner, old.system) is distinct from (new.type, new.asset, new.testnet, new.decimals, new.currency,
+      new.currency_places, new.holder, new.owner, new.system)
+    or (old.type <> 'virtual' and old.ramp is distinct from new.ramp))
+  execute function keep_facts();
+
 create table aliases (
   id uuid primary key,
   alias text not null unique check (length(alias) between 1 and 200),
@@ -108,11 +121,14 @@ create table currencies (
 );
 create index currencies_owner on currencies (owner, id);
 create index currencies_account on currencies (account);
+create trigger currencies_facts before update of name, decimals, account, owner on currencies
+  for each row when ((old.name, old.decimals, old.account, old.owner)
+    is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
 -- Whether addresses of others may be watched for an account. A currency's own account alone of the virtual ones is
 -- credited with what comes to an address of ours: a token of the realm's own that returns to its ramp.
 create function watches_addresses(p_account uuid) returns boolean language sql stable as $$
-  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id)
+  select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id and c.name = a.asset)
     from accounts a where a.id = p_account
 $$;
 

@@ -236,7 +236,7 @@ begin
     entry_linked := array_fill(null::numeric, array[2 * n]);
   end if;
   if not p_force and exists (select from stops where what = 'moves' and lifted_at is null) then
-    stopped := stopped_moves(p_ids, p_source, p_destination, p_actor);
+    stopped := stopped_moves(p_type, p_ids, p_source, p_destination, p_actor);
   end if;
   if array_remove(p_reference, null) <> '{}' then
     select array_agg(dense order by ord), array_agg(taken order by dense) filter (where first)

@@ -81,6 +81,10 @@ create table addresses (
 create index addresses_serves on addresses (serves, id) where serves is not null;
 create index addresses_place on addresses (chain, network, id);
 create index addresses_text on addresses (address);
+-- An address that was handed out is never another's, and never gone.
+create trigger addresses_facts before update on addresses
+  for each row when (old is distinct from new) execute function keep_facts();
+create trigger addresses_stay before delete on addresses for each row execute function keep_facts();
 comment on column addresses.account is 'The ramp account (index 0) or the deposit account that value received here belongs to.';
 comment on column addresses.serves is 'The virtual account that a deposit received here goes on to; null for none.';
 

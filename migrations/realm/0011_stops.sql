@@ -44,8 +44,15 @@ create trigger stops_keep before update on stops for each row execute function k
 create trigger stops_stay before delete or truncate on stops
   for each statement execute function refuse_change();
 
--- Which of some moves a stop concerns. Asked by ledger_apply where some stop of moves is in force.
-create function stopped_moves(p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
+-- Whether a payment to an address is one to some destinations: the address itself, or the account that it is ours for.
+create function pays_destination(p_address text, p_destinations text[]) returns boolean language sql stable as $$
+  select p_address = any (p_destinations) or exists (select from addresses x where x.address = p_address
+    and array[x.account::text, coalesce(x.serves, x.ramp)::text] && p_destinations)
+$$;
+
+-- Which of some moves a stop concerns. What is sent to an address of ours goes to the account that it serves, or
+-- to its ramp; what is withdrawn by way of the ramp is not sent to its addresses. Asked by ledger_apply where some stop of moves is in force.
+create function stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
 returns boolean[] language sql stable as $$
   select array_agg(exists (select from stops z where z.what = 'moves' and z.lifted_at is null
       and (z.asset is null or z.asset = s.asset)
@@ -54,7 +61,10 @@ returns boolean[] language sql stable as $$
       and (z.account is null or z.account in (s.id, d.id))
       and (z.user_id is null or z.user_id in (q.actor, s.owner))
       and (z.destination is null or d.id::text = any (z.destinations)
-        or exists (select from addresses x where x.account = d.id and x.address = any (z.destinations))
+        or exists (select from addresses x where d.id in (x.account, x.serves, x.ramp)
+          and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
+          and case when d.id = x.account then true when x.serves is not null then d.id = x.serves
+            else p_type not in ('withdrawal', 'fee') end)
         or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
           and x.address = any (z.destinations)))) order by q.ord)
   from unnest(p_source, p_destination, p_actor) with ordinality q(source, destination, actor, ord)

@@ -110,6 +110,7 @@ Deno.test("no currency is called like an asset, an accounting currency or a toke
   const refused = [
     ...["USDT_BSC", "usdt_bsc", "USDC_ETH", "DAI_MATIC", "X_CELO", "a_tron", "SOL_SOL", "GOLD-ETH"],
     ...["BTC", "btc", "Eth", "usdt", "UsDc", "USD", "usd", "sol", "S0L", "SOl", "D0GE", "d0ge"],
+    ...["ETH_", "_BTC", "BTC-", "USDC_", "-sol-", "__USD", "GOLD_ETH_", "x-sol-"],
     ...["bnb", "TRX", "B1F", "BlF", "usdt_b5c".replace("5", "S"), "USDT_S0L", "USDT_SOl"],
   ];
   for (const name of refused) {

@@ -257,3 +257,66 @@ Deno.test("the printed answer of a transfer is the text of its view", () => {
     equal(printTransaction(bare, sees), JSON.stringify(viewTransaction(bare, sees)));
   }
 });
+
+Deno.test("a condition on a destination that the actor may not read is refused, also where it is only tried", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("1000");
+  const [alice, bob, reader] = [
+    await realm.user(),
+    await realm.user(),
+    await realm.user({ role: "user", scope: "realm" }),
+  ];
+  const open = async (user: typeof bob, alias: string) => {
+    const body = { type: "virtual", asset: name, owner: user.id, holder: user.identity, alias };
+    const made = await realm.admin.send("POST", "/v1/accounts", body);
+    await realm.drain();
+    const destination = { account: made.body.id };
+    const gift = { source: { account }, destination, value: "12.5" };
+    equal((await realm.admin.send("POST", "/v1/transactions", gift)).status, 201);
+    return made.body.id as string;
+  };
+  const [mine, theirs, read] = [
+    await open(alice, "alice"),
+    await open(bob, "bob"),
+    await open(reader, "reader"),
+  ];
+  const ask = (source: string, destination: unknown, destination_total_lte: string) => {
+    const conditions = { destination_total_lte };
+    return { source: { account: source }, destination, value: "0.1", conditions };
+  };
+  const refused = [403, "permission.owner"];
+  for (const destination of [{ account: theirs }, { alias: "bob" }]) {
+    for (const limit of ["1", "100"]) {
+      const body = ask(mine, destination, limit);
+      for (const path of ["/v1/transactions", "/v1/transactions?dry_run=true"]) {
+        const answer = await alice.send("POST", path, body);
+        deepEqual([answer.status, answer.body.code], refused, `${path} ${limit}`);
+      }
+      const key = { "idempotency-key": `${JSON.stringify(destination)}${limit}` };
+      for (const again of [undefined, "true"]) {
+        const kept = await alice.send("POST", "/v1/transactions", body, key);
+        deepEqual([kept.status, kept.body.code], refused);
+        equal(kept.headers.get("idempotency-replayed") ?? undefined, again);
+      }
+      for (const query of ["", "?dry_run=true"]) {
+        const path = `/v1/transactions/batch${query}`;
+        const all = await alice.send("POST", path, { atomic: true, transactions: [body] });
+        deepEqual([all.status, all.body.code], refused);
+        const each = await alice.send("POST", path, { atomic: false, transactions: [body] });
+        deepEqual([each.status, each.body.results[0].code], [200, "permission.owner"]);
+      }
+    }
+  }
+  // An account that is not seen is not told of by the refusal.
+  const unseen = await alice.send(
+    "POST",
+    "/v1/transactions",
+    ask(theirs, { alias: "reader" }, "1"),
+  );
+  deepEqual([unseen.status, unseen.body.code], [404, "account.not_found"]);
+  // Who may read the account may ask.
+  const lower = await reader.send("POST", "/v1/transactions", ask(read, { alias: "bob" }, "12"));
+  equal(lower.body.code, "condition.failed");
+  const higher = await reader.send("POST", "/v1/transactions", ask(read, { alias: "bob" }, "13"));
+  equal(higher.status, 201, higher.text);
+});

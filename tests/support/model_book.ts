@@ -228,6 +228,9 @@ export function whyNot(ledger: Ledger, by: Person, act: Transfer): string[] {
     reasons.push("reference.taken");
   }
   const { source_available_gte, source_total_eq, destination_total_lte } = act.conditions ?? {};
+  if (destination_total_lte !== undefined && !by.reads && destination.owner !== by.id) {
+    reasons.push("permission.owner");
+  }
   const fails = (source_available_gte !== undefined &&
     availableOf(source) < unitsOf(source_available_gte)!) ||
     (source_total_eq !== undefined && source.total !== unitsOf(source_total_eq)) ||

@@ -17,6 +17,8 @@ const GUARDED = [
   "currency_issues",
   "orders",
   "order_candidates",
+  "addresses",
+  "currencies",
 ];
 
 /** Changes rows of a realm behind the back of every rule. */

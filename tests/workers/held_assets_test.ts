@@ -5,6 +5,7 @@ import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/tokens.ts";
+import { tamper } from "../support/tamper.ts";
 
 const USDC = 10n ** 6n;
 const ETHER = 10n ** 18n;
@@ -178,10 +179,11 @@ for (
 
 /** Makes a ramp one of another asset: as if it had been opened before the asset was held. */
 async function become(stage: RampStage, ramp: string, asset: string): Promise<void> {
-  await stage.realm.command(async (tx) => {
-    await tx`update accounts set asset = ${asset} where id = ${ramp} or ramp = ${ramp}`;
-    await tx`update addresses set asset = ${asset} where ramp = ${ramp}`;
-  });
+  await tamper(
+    stage.realm,
+    `update accounts set asset = '${asset}' where id = '${ramp}' or ramp = '${ramp}'`,
+    `update addresses set asset = '${asset}' where ramp = '${ramp}'`,
+  );
 }
 
 async function withdraw(stage: RampStage, account: string) {

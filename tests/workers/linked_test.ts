@@ -114,7 +114,7 @@ Deno.test("the database keeps linked value where it is, whoever writes", async (
     ["update accounts set linked = 0 where id = $1", /does not become available/],
     ["update accounts set total = 0.5 where id = $1", /accounts_covered/],
     ["update accounts set blocked = 0.1 where id = $1", /accounts_covered/],
-    ["update accounts set type = 'ramp' where id = $1", /accounts_linked/],
+    ["update accounts set type = 'ramp' where id = $1", /facts of accounts do not change/],
     [
       "insert into blocks (id, account, amount, created_at) values (gen_random_uuid(), $1, 1, now())",
       /accounts_covered/,
