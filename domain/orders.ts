@@ -105,7 +105,7 @@ export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promis
     speed: order.speed,
     nonce: order.nonce ?? null,
     charged: `${order.cost?.charged ?? 0n}`,
-    budget: order.cost?.budget == null ? null : `${order.cost.budget}`,
+    budget: order.cost?.budget?.toString() ?? null,
     budget_contract: order.cost?.contract ?? null,
     created_at: actor.at,
   });
