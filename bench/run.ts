@@ -1,7 +1,8 @@
 /**
  * Measures the ledger through the whole HTTP API and sets it beside the yardstick, the same move
  * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
- * are chosen (alone with `--only=coins`). Builds everything by itself.
+ * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
+ * measures silences under faults instead.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
  * [--keep=folder]`
@@ -10,6 +11,7 @@
  */
 import { parseArgs } from "node:util";
 import { benchCoins } from "./coins.ts";
+import { benchKills } from "./kills.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
@@ -151,6 +153,7 @@ function options() {
       seconds: { type: "string" },
       only: { type: "string" },
       keep: { type: "string" },
+      minutes: { type: "string" },
     },
   });
   const { quick } = values;
@@ -188,6 +191,7 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
 async function main(): Promise<void> {
   const asked = options();
   if (asked.only === "coins") return await benchCoins();
+  if (asked.only === "kills") return await benchKills(Number(asked.minutes ?? 10));
   const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
   const stand = await startStand(folder);

@@ -5,19 +5,16 @@
  *
  * @module
  */
-import { deepEqual, equal, ok } from "node:assert/strict";
-import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded.ts";
-import { LAWS } from "../properties/laws.ts";
-import { type Acknowledged, insist, type Load, startLoad } from "./load.ts";
-import { type CrashRealm, makeRealm, type Service, startService } from "./service.ts";
+import { startEmbedded } from "../../db/embedded.ts";
+import { type Load, startLoad } from "./load.ts";
+import { assertKept, assertWhole, killServer } from "./proof.ts";
+import { makeRealm, startService } from "./service.ts";
 
 const KILLS = Number(Deno.env.get("CRASH_KILLS") ?? 10);
 const CLIENTS = 16;
 const ACCOUNTS = 8;
 /** Answers between two kills: at least one of each client, then a number that nobody can foresee. */
 const BETWEEN = [CLIENTS, 60] as const;
-const REPLAYED = 300;
 
 Deno.test("kill -9 of the service, then of PostgreSQL, loses nothing and repeats nothing", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-crash-" });
@@ -51,65 +48,4 @@ Deno.test("kill -9 of the service, then of PostgreSQL, loses nothing and repeats
 async function moment(load: Load): Promise<void> {
   const [least, most] = BETWEEN;
   await load.more(least + Math.floor(Math.random() * (most - least)));
-}
-
-/** Kills the postmaster; its supervisor starts another one, which recovers. */
-async function killServer(server: EmbeddedPostgres): Promise<void> {
-  const { pid } = server;
-  Deno.kill(pid, "SIGKILL");
-  while (server.pid === pid) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-/** Looks whether the ledger holds exactly what clients were told, and keeps its laws. */
-async function assertWhole(
-  server: EmbeddedPostgres,
-  realm: CrashRealm,
-  load: Load,
-): Promise<void> {
-  await using sql = connect(server);
-  const [{ schema }] = await sql<{ schema: string }[]>`
-    select schema_name as schema from platform.realms where id = ${realm.schema}`;
-  await sql.unsafe(`set search_path to "${schema}"`);
-  const told = load.acknowledged.flatMap(transactionsOf);
-  equal(new Set(told).size, told.length, "no transaction was told to two");
-  const rows = await sql<{ id: string }[]>`select id from transactions where type <> 'issue'`;
-  const there = new Set(rows.map(({ id }) => id));
-  deepEqual(told.filter((id) => !there.has(id)), [], "nothing acknowledged is lost");
-  equal(there.size, told.length, "nothing happened that nobody was told of");
-  const blocks = load.acknowledged.filter(({ path, status }) =>
-    path.endsWith("/blocks") && status === 201
-  );
-  const [{ count }] = await sql`select count(*)::int as count from blocks`;
-  equal(count, blocks.length, "as many blocks as were acknowledged");
-  for (const [law, query] of Object.entries(LAWS)) {
-    deepEqual([...await sql.unsafe(query)], [], law);
-  }
-  ok(load.acknowledged.some(({ status }) => status >= 400), "refusals were among the answers");
-  ok(load.stats.repeats > 0, "kills were felt");
-}
-
-/** Repeats requests and looks whether each gets the very answer that it got. */
-async function assertKept(service: Service, realm: CrashRealm, load: Load): Promise<void> {
-  const chosen = load.acknowledged.toSorted(() => Math.random() - 0.5).slice(0, REPLAYED);
-  const stats = { repeats: 0, replays: 0 };
-  for (const one of chosen) {
-    const { status, text } = await insist(service, realm.key, one, stats);
-    deepEqual({ status, text }, { status: one.status, text: one.text });
-  }
-  equal(stats.replays, chosen.length, "each is told to be a repeat");
-}
-
-/** The transactions that an answer tells of. */
-function transactionsOf({ path, status, text }: Acknowledged): string[] {
-  if (status >= 400 || path.endsWith("/blocks")) return [];
-  const body = JSON.parse(text);
-  if (!path.endsWith("/batch")) return [body.id];
-  return body.results.flatMap((one: { status: unknown; id: string }) =>
-    one.status === "DONE" ? [one.id] : []
-  );
-}
-
-function connect(server: EmbeddedPostgres): postgres.Sql & AsyncDisposable {
-  const sql = postgres(server.superuserUrl, { max: 1, onnotice: () => {} });
-  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) });
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { CrashRealm, Service } from "./service.ts";
+import type { CrashRealm, Serving } from "./service.ts";
 
 /** What was asked under a key, and the one answer that it got. */
 export interface Acknowledged {
@@ -18,6 +18,8 @@ export interface Acknowledged {
 /** Clients at work. */
 export interface Load {
   acknowledged: Acknowledged[];
+  /** Longest time in which nothing was answered, since it was last asked for, in milliseconds. */
+  silence(): number;
   /** Requests that had to be sent again, and answers that were told to be repeats. */
   stats: { repeats: number; replays: number };
   /** Settled once so many more requests have been answered, or once a client has failed. */
@@ -31,12 +33,13 @@ const PATIENCE_MS = 20_000;
 const BLOCKS_KEPT = 5;
 
 /** Sets clients to work. */
-export function startLoad(service: Service, realm: CrashRealm, clients: number): Load {
+export function startLoad(service: Serving, realm: CrashRealm, clients: number): Load {
   const acknowledged: Acknowledged[] = [];
   const stats = { repeats: 0, replays: 0 };
   const waiting: { at: number; resolve: () => void }[] = [];
   const blocks: { account: string; id: string }[] = [];
   let finishing = false;
+  let last = performance.now(), longest = 0;
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // told by finish() and more()
 
@@ -46,6 +49,8 @@ export function startLoad(service: Service, realm: CrashRealm, clients: number):
       const asked = { path, body: JSON.stringify(body), key: crypto.randomUUID() };
       const answer = await insist(service, realm.key, asked, stats);
       acknowledged.push({ ...asked, ...answer });
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
       note(blocks, path, answer);
       for (const one of waiting.splice(0)) {
         if (acknowledged.length >= one.at) one.resolve();
@@ -59,6 +64,11 @@ export function startLoad(service: Service, realm: CrashRealm, clients: number):
   return {
     acknowledged,
     stats,
+    silence() {
+      const found = longest;
+      longest = 0;
+      return found;
+    },
     async more(count) {
       const reached = Promise.withResolvers<void>();
       waiting.push({ at: acknowledged.length + count, resolve: reached.resolve });
@@ -118,7 +128,7 @@ function note(
  * @throws {Error} if the answer is 500: nothing that dies may be told of in this way
  */
 export async function insist(
-  service: Service,
+  service: Serving,
   apiKey: string,
   asked: { path: string; body: string; key: string },
   stats: { repeats: number; replays: number },
@@ -135,7 +145,7 @@ export async function insist(
 
 /** Sends a request once; null where no whole answer came. */
 async function once(
-  service: Service,
+  service: Serving,
   apiKey: string,
   { path, body, key }: { path: string; body: string; key: string },
 ): Promise<{ status: number; text: string; replayed: boolean } | null> {

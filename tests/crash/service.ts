@@ -6,15 +6,22 @@
  */
 import { freePort } from "../support/ports.ts";
 
-/** A service that is killed and comes back. */
-export interface Service extends AsyncDisposable {
+/** What can be asked. */
+export interface Serving {
   url: string;
-  /** Kills it with SIGKILL and starts another one in its place. */
-  kill(): Promise<void>;
+  /** Settled while it can be asked. */
+  up(): Promise<void>;
+}
+
+/** A service that is killed and comes back. */
+export interface Service extends Serving, AsyncDisposable {
+  /** Ends it with SIGKILL, or as asked, and starts another one in its place. */
+  kill(signal?: "SIGKILL" | "SIGTERM"): Promise<void>;
+  /** Stops it, as a machine that is paused; and lets it go on. */
+  pause(): void;
+  resume(): void;
   /** Resident memory in bytes. */
   memory(): Promise<number>;
-  /** Settled while the service can be asked. */
-  up(): Promise<void>;
 }
 
 /** A realm made over HTTP. */
@@ -53,11 +60,13 @@ export async function startService(databaseUrl: string): Promise<Service> {
   return {
     url,
     up: () => serving,
-    async kill() {
+    pause: () => child.kill("SIGSTOP"),
+    resume: () => child.kill("SIGCONT"),
+    async kill(signal = "SIGKILL") {
       const back = Promise.withResolvers<void>();
       serving = back.promise; // from this moment on nobody asks the one that is being killed
       ending = true;
-      child.kill("SIGKILL");
+      child.kill(signal);
       await child.status;
       ending = false;
       child = await start();
