@@ -9,7 +9,7 @@ import { outliveRejections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { applyAssets } from "./domain/asset_settings.ts";
-import { checkRealms } from "./domain/checks.ts";
+import { checkRealms, readWish, sayAudit } from "./domain/checks.ts";
 import { runCommand } from "./domain/command.ts";
 import { prepareRealm, type RealmSite } from "./domain/drafts.ts";
 import { DomainError } from "./domain/errors.ts";
@@ -190,16 +190,12 @@ function realmOf(args: readonly string[]): unknown {
   }
 }
 
-/** Works out anew what every realm's ledger stores twice; fails where something does not agree. */
-async function audit(base: Base): Promise<void> {
-  await checkRealms(base.database, ({ realm, name, sealed, mismatches }) => {
-    for (const mismatch of mismatches) console.log(JSON.stringify({ realm, ...mismatch }));
-    const sound = mismatches.length === 0;
-    const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
-    const verdict = sound ? "sound" : `FAILED: ${[...kinds].join(", ")}`;
-    console.log(`realm ${name} (${realm}): ${sealed} sealed, ${verdict}`);
-    if (!sound) Deno.exitCode = 1;
-  });
+/** Works out anew what ledgers store twice; fails where something does not agree. */
+async function audit(base: Base, _ending: Promise<string>, args: readonly string[]): Promise<void> {
+  await checkRealms(base.database, (found) => {
+    for (const line of sayAudit(found)) console.log(line);
+    if (found.mismatches.length > 0) Deno.exitCode = 1;
+  }, readWish(args));
 }
 
 async function workersOf(base: Base): Promise<Runner> {

@@ -179,7 +179,8 @@ async function sealedIn({ sql }: Stand, { schema }: BenchRealm): Promise<number>
 
 async function waitingIn({ sql }: Stand, { schema }: BenchRealm): Promise<number> {
   const [{ n }] = await sql.unsafe(
-    `select coalesce(sum(cardinality(transactions)), 0) as n from ${schema}.ledger_commits`,
+    `select coalesce(sum(cardinality(transactions) + cardinality(events)), 0) as n
+      from ${schema}.ledger_commits`,
   );
   return Number(n);
 }

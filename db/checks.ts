@@ -5,6 +5,7 @@
  */
 import type { Tx } from "./database.ts";
 import { TIME_CHECKS } from "./time_checks.ts";
+import { PROOF_CHECKS } from "./proof_checks.ts";
 
 /** One thing that is not what it should be. */
 export interface CheckRow {
@@ -15,14 +16,6 @@ export interface CheckRow {
   /** How many there are of this kind, those not listed included. */
   count: string;
 }
-
-/** The owner that stands for all owners in tallies. */
-const EVERYONE = "'00000000-0000-0000-0000-000000000000'::uuid";
-const TALLIED = ["users", "identities", "accounts", "aliases", "currencies"].map((table) => `
-  select '${table}' as collection, coalesce(owner, ${EVERYONE}) as owner,
-    count(*) filter (where deleted_at is null) as living,
-    count(*) filter (where deleted_at is not null) as dead
-  from ${table} where owner is not null group by grouping sets ((owner), ())`);
 
 /** Every kind of disagreement, with the statement that finds it. */
 export const CHECKS = {
@@ -321,54 +314,7 @@ export const CHECKS = {
       from coins c where c.chain = h.chain and c.network = h.network and c.address = h.address) q
     where h.contract = '' and h.amount not in (q.there, q.free)
       and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
-  /** Every transaction is sealed, or waits to be, and only once. */
-  "seal.missing": `
-    select t.id as subject, 1 as expected, count(q.id) as found
-    from transactions t left join (select transaction as id from seals
-      union all select unnest(transactions) from ledger_commits) q on q.id = t.id
-    group by t.id having count(q.id) <> 1
-    union all select q.id, 1, null from (select unnest(transactions) as id from ledger_commits) q
-      where not exists (select 1 from transactions t where t.id = q.id)`,
-  /** The head of the chain is its last link. */
-  "seal.head": `
-    select 'head' as subject, coalesce(max(s.seq), 0) as expected, h.seq as found
-    from seal_head h left join seals s on true group by h.seq
-    having h.seq <> coalesce(max(s.seq), 0)`,
-  /** Within an account the chain follows the order of the entries. */
-  "seal.order": `
-    select account || ' ' || seq as subject, before as expected, sealed as found
-    from (select e.account, e.seq, s.seq as sealed,
-        lag(s.seq) over (partition by e.account order by e.seq) as before
-      from entries e join seals s on s.transaction = e.transaction) q
-    where sealed <= before`,
-  /** A kept answer that stands for a transaction finds it, and no two stand for the same one. */
-  "idempotency.transaction": `
-    select i.key as subject, i.transaction as expected, t.id as found
-    from idempotency i left join transactions t on t.id = i.transaction
-    where i.transaction is not null and t.id is null
-    union all select b.key, u.id, null from batches b
-      cross join unnest(b.transactions) with ordinality u(id, ord)
-      where b.refusals[u.ord] is null and not exists
-        (select 1 from transactions t where t.id = u.id)`,
-  /** Lists count as many rows of each owner as there are. */
-  "tally.count": `
-    select concat_ws(' ', coalesce(c.collection, t.collection), coalesce(c.owner, t.owner)) as subject,
-      concat_ws(' ', coalesce(c.living, 0), coalesce(c.dead, 0)) as expected,
-      concat_ws(' ', coalesce(t.living, 0), coalesce(t.dead, 0)) as found
-    from (${TALLIED.join(" union all ")} union all
-      select 'transactions', x.owner, count(*), 0 from seals s join transactions x
-        on x.id = s.transaction where x.owner is not null group by x.owner) c
-    full join (select collection, owner, sum(living) as living, sum(dead) as dead
-      from tallies group by collection, owner) t
-      on t.collection = c.collection and t.owner = c.owner
-    where (coalesce(c.living, 0), coalesce(c.dead, 0))
-      <> (coalesce(t.living, 0), coalesce(t.dead, 0))`,
-  /** No transaction was applied under two keys. */
-  "idempotency.twice": `
-    select transaction as subject, 1 as expected, count(*) as found from (
-      select transaction from idempotency where transaction is not null
-      union all select u.id from batches b cross join unnest(b.transactions) u(id)) q
-    group by transaction having count(*) > 1`,
+  ...PROOF_CHECKS,
 } as const;
 
 /** The name of a check. */
@@ -377,7 +323,8 @@ export type CheckCode = keyof typeof CHECKS;
 /** Lets the statements of this transaction take as long as they need. */
 export async function allowTime(tx: Tx): Promise<void> {
   await tx.unsafe(
-    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0",
+    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; " +
+      "set local timezone = 'UTC'",
   );
 }
 

@@ -136,7 +136,8 @@ async function countForeign(
 async function countSealed(db: Db, owner: string): Promise<number> {
   const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
-      select seq + (select coalesce(sum(cardinality(transactions)), 0) from ledger_commits) as n
+      select transactions
+        + (select coalesce(sum(cardinality(c.transactions)), 0) from ledger_commits c) as n
       from seal_head`
     : await db<{ n: string }[]>`
       select (select coalesce(sum(living), 0) from tallies

@@ -8,11 +8,12 @@ export interface WaitingRow {
   expired: boolean;
 }
 
-/** Looks whether anything waits; two index probes over shared connections. */
+/** Looks whether anything waits; three index probes over shared connections. */
 export async function selectWaiting(pool: Pool): Promise<WaitingRow> {
   return await peeking<WaitingRow>(
     pool,
-    `select exists (select 1 from ledger_commits) as unsealed,
+    `select exists (select 1 from ledger_commits)
+        or exists (select 1 from audit where seq is null) as unsealed,
       exists (select 1 from blocks
         where status = 'OPEN' and expires_at <= (select ledger_now())) as expired`,
   );

@@ -1,10 +1,10 @@
 /**
- * The chain of hashes. In the order of commit each transaction gets a number without gaps and a hash
- * over the hash before it and its own canonical form, so that no line of the ledger can be changed,
- * removed or slipped in without every later hash telling.
+ * The chain of hashes. In the order of commit each transaction, and each event that changes whose money
+ * it is, gets a number without gaps and a hash over the hash before it and its own canonical form, so
+ * that no line of the ledger can be changed, removed or slipped in without every later hash telling.
  * @module
  */
-import { hash } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Db, Tx } from "../db/database.ts";
 import { selectTransactions } from "../db/ledger.ts";
@@ -13,18 +13,18 @@ import {
   type HeadRow,
   insertSeals,
   lockHead,
-  type SealableRow,
+  type Sealable,
   selectHash,
   selectHead,
   selectSealed,
   selectUnsealed,
 } from "../db/seals.ts";
 import { type Actor, reachesRealm } from "./actor.ts";
-import { canonical } from "./canonical.ts";
+import { chainTrail } from "./audit_chain.ts";
 import { DomainError } from "./errors.ts";
 import { newIds } from "./ids.ts";
 import { viewTransaction } from "./ledger.ts";
-import { DecimalText, trim } from "./money.ts";
+import { type ChainLink, createLinker, GENESIS, sealedForm, viewLink } from "./links.ts";
 
 /** The head of the chain as shown: what an anchor elsewhere should hold. */
 export const HeadView = z.object({
@@ -50,27 +50,6 @@ export const VerifyView = z.object({
   next: z.number().int().nullable(),
 }).meta({ id: "ChainCheck" });
 
-/** A transaction as the chain seals it: all that its hash covers, and the hash. */
-export const ChainLinkView = z.object({
-  id: z.string(),
-  seq: z.number().int(),
-  hash: z.string(),
-  type: z.string(),
-  source: z.object({ account: z.string() }),
-  destination: z.object({ account: z.string() }),
-  asset: z.string(),
-  amount: DecimalText,
-  fiat: z.object({ currency: z.string(), rate: DecimalText, value: DecimalText }).nullable(),
-  seal: z.record(z.string(), z.unknown()).nullable(),
-  reference: z.string().nullable(),
-  address_data: z.record(z.string(), z.unknown()).optional(),
-  reverts: z.string().optional(),
-  owner: z.string().nullable(),
-  created_at: z.number().int(),
-}).meta({ id: "ChainLink" });
-/** A transaction as the chain seals it. */
-export type ChainLink = z.infer<typeof ChainLinkView>;
-
 /** Which part of the chain is read. */
 export const ChainPage = z.strictObject({
   after: z.string().regex(/^\d{1,16}$/).optional(),
@@ -84,42 +63,61 @@ export type BreakReason =
   | "hash_mismatch"
   | "seq_missing"
   | "transaction_missing"
+  | "event_missing"
   | "head_mismatch";
 
-const HASH_BYTES = 32;
-/** What the first transaction's hash is chained to. */
-export const GENESIS: string = "00".repeat(HASH_BYTES);
-const FORM_START = 4096;
-/** Transactions that one request recomputes at most; a longer range is asked for in parts. */
+const SALT_BYTES = 16;
+/** Links that one request recomputes at most; a longer range is asked for in parts. */
 const CHECKED_MAX = 100_000;
 const PAGE = 1000;
 const CHAIN_PAGE_MAX = 1000;
 
+/** What one turn of sealing did. */
+export interface Turn {
+  links: number;
+  /** How many of the links are transactions. */
+  transactions: number;
+}
+
 /**
- * Seals what was posted, at most about `limit` transactions, in the caller's transaction. Tells how
- * many were sealed; null while another process does.
+ * Seals what was posted and noted, at most about `limit` links, in the caller's transaction; null
+ * while another process does.
  */
 export async function sealNext(
   tx: Tx,
   by: { at: number },
   limit: number,
-): Promise<number | null> {
+): Promise<Turn | null> {
   const head = await lockHead(tx);
   if (head === null) return null;
+  await chainTrail(tx, limit);
   const { commits, rows } = await selectUnsealed(tx, limit);
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return { links: 0, transactions: 0 };
   const from = BigInt(head.seq);
   const link = createLinker(head.hash);
+  const salts = randomBytes(SALT_BYTES * rows.length).toString("hex");
   let seq = from;
-  const hashes = rows.map((row) => link(sealedForm(row, ++seq)));
-  const transactions = rows.map((row) => row.id);
+  const hashes = rows.map((row, i) =>
+    link(sealedForm(row, { seq: ++seq, salt: saltAt(salts, i) }))
+  );
+  await insertSeals(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
+  const transactions = rows.flatMap((row) => row.event === null ? [row.id] : []);
+  if (head.heard && transactions.length > 0) await announce(tx, by, transactions);
+  return { links: rows.length, transactions: transactions.length };
+}
+
+function saltAt(salts: string, i: number): string {
+  return salts.slice(i * SALT_BYTES * 2, (i + 1) * SALT_BYTES * 2);
+}
+
+/** How many of the transactions each owner made. */
+function ownersOf(rows: readonly Sealable[]): Map<string, number> {
   const owners = new Map<string, number>();
-  for (const { owner } of rows) {
-    if (owner !== null) owners.set(owner, (owners.get(owner) ?? 0) + 1);
+  for (const row of rows) {
+    if (row.event !== null || row.owner === null) continue;
+    owners.set(row.owner, (owners.get(row.owner) ?? 0) + 1);
   }
-  await insertSeals(tx, { from, transactions, hashes, commits, owners });
-  if (head.heard) await announce(tx, by, transactions);
-  return rows.length;
+  return owners;
 }
 
 /** Makes events of sealed transactions, in their order. */
@@ -137,45 +135,6 @@ async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void
       created_at: stamps.at,
     })),
   );
-}
-
-/**
- * The text whose hash seals a transaction: its unchanging fields as canonical JSON (RFC 8785). Keys
- * stand in their order already.
- */
-export function sealedForm(row: SealableRow, seq: bigint): string {
-  const fiat = row.fiat_currency === null
-    ? "null"
-    : `{"currency":"${row.fiat_currency}","rate":"${trim(row.fiat_rate!)}","value":"${
-      trim(row.fiat_value!)
-    }"}`;
-  return (row.address_data === null ? "{" : `{"address_data":${canonical(row.address_data)},`) +
-    `"amount":"${trim(row.amount)}","asset":${JSON.stringify(row.asset)},` +
-    `"created_at":${row.created_at},"destination":"${row.destination}","fiat":${fiat},` +
-    `"id":"${row.id}","owner":${row.owner === null ? "null" : `"${row.owner}"`},` +
-    `"reference":${row.reference === null ? "null" : JSON.stringify(row.reference)},` +
-    (row.reverts === null ? "" : `"reverts":"${row.reverts}",`) +
-    `"seal":${row.seal === null ? "null" : canonical(row.seal)},"seq":${seq},` +
-    `"source":"${row.source}","type":"${row.type}"}`;
-}
-
-/**
- * Makes the function that gives each next hash of a chain: SHA-256 of the last one and the text.
- *
- * @param start the hash that the chain begins behind; hashes are 32 bytes, in hexadecimal
- */
-export function createLinker(start: string): (text: string) => string {
-  const encoder = new TextEncoder();
-  let buffer = new Uint8Array(HASH_BYTES + FORM_START);
-  let last = start;
-  return (text) => {
-    const most = HASH_BYTES + text.length * 3;
-    if (buffer.length < most) buffer = new Uint8Array(most);
-    buffer.setFromHex(last);
-    const { written } = encoder.encodeInto(text, buffer.subarray(HASH_BYTES));
-    last = hash("sha256", buffer.subarray(0, HASH_BYTES + written), "hex");
-    return last;
-  };
 }
 
 /** Shows the head of the chain, to be kept where this service cannot reach it. */
@@ -221,6 +180,8 @@ export async function recomputeAll(db: Db): Promise<Recomputed> {
 /** What recomputing a part of the chain found. */
 export interface Recomputed {
   checked: number;
+  /** The hash of the last of them. */
+  tip: string;
   break: { seq: number; reason: BreakReason } | null;
 }
 
@@ -234,6 +195,7 @@ async function recompute(
   let checked = 0;
   const broken = (seq: bigint, reason: BreakReason): Recomputed => ({
     checked,
+    tip,
     break: { seq: asNumber(seq), reason },
   });
   if (from > 1n && from <= last) {
@@ -249,20 +211,22 @@ async function recompute(
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
-      if (row.id === null) return broken(seq, "transaction_missing");
-      tip = link(sealedForm(row, seq));
-      if (tip !== row.hash) return broken(seq, "hash_mismatch");
+      if ("missing" in row) return broken(seq, `${row.missing}_missing`);
+      const due = link(sealedForm(row, { seq, salt: row.salt }));
+      if (due !== row.hash) return broken(seq, "hash_mismatch");
+      tip = due;
       checked++;
       seq++;
     }
   }
   const whole = from <= last && last === BigInt(head.seq);
   if (whole && tip !== head.hash) return broken(last, "head_mismatch");
-  return { checked, break: null };
+  return { checked, tip, break: null };
 }
 
 /**
- * Shows transactions in the order of the chain, for those who recompute it themselves.
+ * Shows links in the order of the chain, for those who recompute it themselves. None is left out: of
+ * one whose transaction or event is gone, the hash and the id are shown.
  *
  * @throws {DomainError} permission.scope, query.invalid
  */
@@ -274,32 +238,7 @@ export async function readChain(
   assertAuditor(actor);
   const limit = Math.min(parseInt(page.limit ?? `${CHAIN_PAGE_MAX}`, 10), CHAIN_PAGE_MAX);
   const rows = await selectSealed(db, BigInt(page.after ?? 0) + 1n, limit);
-  // Of a transaction that is gone there is nothing to show; its number is missing then.
-  return rows.flatMap((row) => row.id === null ? [] : [viewLink(row)]);
-}
-
-function viewLink(row: SealableRow & { seq: string; hash: string }): ChainLink {
-  return {
-    id: row.id,
-    seq: parseInt(row.seq, 10),
-    hash: row.hash,
-    type: row.type,
-    source: { account: row.source },
-    destination: { account: row.destination },
-    asset: row.asset,
-    amount: trim(row.amount),
-    fiat: row.fiat_currency === null ? null : {
-      currency: row.fiat_currency,
-      rate: trim(row.fiat_rate!),
-      value: trim(row.fiat_value!),
-    },
-    seal: row.seal,
-    reference: row.reference,
-    ...(row.address_data === null ? {} : { address_data: row.address_data }),
-    ...(row.reverts === null ? {} : { reverts: row.reverts }),
-    owner: row.owner,
-    created_at: row.created_at,
-  };
+  return rows.map(viewLink);
 }
 
 function assertAuditor(actor: Actor): void {

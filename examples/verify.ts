@@ -20,8 +20,11 @@ interface Link {
   hash: string;
 }
 
-/** A transaction as the API shows it. */
+/** A transaction or an event as the API shows it. */
 type Shown = Link & Record<string, unknown>;
+
+/** The head as the API shows it. */
+type Head = { seq: number; hash: string | null; unsealed: number };
 
 /** What is asked for. */
 interface Options {
@@ -37,55 +40,82 @@ const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
   "[--from <seq>:<hash>] [--expect <seq>:<hash>]";
 
 /** Fields of a transaction that are sealed as they are shown, where they are shown. */
-const SEALED = "address_data amount asset created_at fiat id owner reference reverts seal seq type";
+const SEALED =
+  "address_data amount asset created_at fiat id owner reference reverts salt seal seq " +
+  "testnet type";
+/** Fields of an event that are sealed as they are shown. */
+const NOTED = "at facts kind salt seq subject";
 
 /** Marks a number that a double does not hold exactly as written. */
 const EXACT = Symbol("exact");
 
 if (import.meta.main) Deno.exitCode = await verify(readOptions(Deno.args));
 
-/** Follows the chain to its end; gives the exit code. */
+/** Follows the chain to the head that the service named before, or beyond it; gives the exit code. */
 async function verify(options: Options): Promise<number> {
+  const head = await get(options, "/v1/transactions/head") as Head;
+  const named: Link = head.seq === 0 ? NOTHING : { seq: head.seq, hash: `${head.hash}` };
+  if (named.seq < options.from.seq) {
+    return fail(named.seq + 1, "the service names an earlier head");
+  }
   let last = options.from;
-  let met = options.expect === null || matches(options.expect, last);
+  let events = 0;
+  const due = [named, ...(options.expect === null ? [] : [options.expect])];
+  for (const link of due) {
+    if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
+  }
   for await (const shown of chain(options)) {
     const fault = follow(last, shown);
     if (fault !== null) return fail(last.seq + 1, fault);
+    if ("kind" in shown) events++;
     last = shown;
-    if (options.expect?.seq === last.seq) {
-      if (!matches(options.expect, last)) return fail(last.seq, "not the head that was kept");
-      met = true;
+    for (const link of due) {
+      if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
     }
   }
-  if (!met) return fail(options.expect!.seq, "the chain ends before the head that was kept");
-  const head = await get(options, "/v1/transactions/head") as Link & { unsealed: number };
-  if (head.seq === last.seq && last.seq > 0 && head.hash !== last.hash) {
-    return fail(last.seq, "the service names another head");
+  if (last.seq < named.seq) return fail(last.seq + 1, "the chain ends before the service's head");
+  if (options.expect !== null && last.seq < options.expect.seq) {
+    return fail(options.expect.seq, "the chain ends before the head that was kept");
   }
-  if (head.seq < last.seq) return fail(head.seq + 1, "the service names an earlier head");
-  console.log(`ok: ${last.seq - options.from.seq} transactions recomputed`);
+  if (options.expect !== null && options.expect.seq < options.from.seq) {
+    return fail(options.expect.seq, "the head that was kept lies before the beginning");
+  }
+  const links = last.seq - options.from.seq;
+  console.log(`ok: ${links - events} transactions and ${events} events recomputed`);
   if (head.unsealed > 0) console.log(`${head.unsealed} more wait to be sealed`);
   console.log(`head ${last.seq}:${last.hash}`);
   return 0;
 }
 
-/** Transactions in the order of the chain; the next page is on its way while one is looked at. */
+function refuse(link: Link, named: Link): number {
+  return fail(
+    link.seq,
+    link === named ? "the service names another head" : "not the head that was kept",
+  );
+}
+
+/**
+ * Links in the order of the chain, until a page is empty: a short page is not the end. The next page
+ * is on its way while one is looked at.
+ */
 async function* chain(options: Options): AsyncGenerator<Shown> {
   const ask = (after: number) =>
     get(options, `/v1/transactions/chain?after=${after}&limit=${PAGE}`);
-  let coming: Promise<unknown> | null = ask(options.from.seq);
-  while (coming !== null) {
+  let coming: Promise<unknown> = ask(options.from.seq);
+  while (true) {
     const page: unknown = await coming;
     if (!Array.isArray(page)) throw new Error("the service did not answer with a list");
-    coming = page.length < PAGE ? null : ask(page[PAGE - 1].seq);
-    coming?.catch(() => {}); // whoever finds a break on this page does not wait for the next
+    if (page.length === 0) return;
+    coming = ask(page[page.length - 1].seq);
+    coming.catch(() => {}); // a break that is found on this page does not wait for the next
     yield* page;
   }
 }
 
-/** Why a transaction does not continue the chain; null if it does. */
+/** Why a link does not continue the chain; null if it does. */
 function follow(last: Link, shown: Shown): string | null {
   if (shown.seq !== last.seq + 1) return `number ${shown.seq} follows ${last.seq}`;
+  if ("missing" in shown) return `the ${shown.missing} ${shown.id} is missing`;
   const bytes = Buffer.concat([
     Buffer.from(last.hash, "hex"),
     Buffer.from(canonical(sealedForm(shown))),
@@ -94,9 +124,13 @@ function follow(last: Link, shown: Shown): string | null {
   return due === shown.hash ? null : `the hash should be ${due}`;
 }
 
-/** The fields of a transaction that its hash covers. */
+/** The fields of a transaction or an event that its hash covers. */
 function sealedForm(shown: Shown): Record<string, unknown> {
   const form: Record<string, unknown> = {};
+  if ("kind" in shown) {
+    for (const field of NOTED.split(" ")) form[field] = shown[field];
+    return form;
+  }
   for (const field of SEALED.split(" ")) if (field in shown) form[field] = shown[field];
   for (const side of ["source", "destination"]) {
     form[side] = (shown[side] as { account: string }).account;

@@ -65,6 +65,9 @@ CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EA
 CREATE TRIGGER accounts_facts BEFORE UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
 CREATE TRIGGER accounts_linked_stays BEFORE UPDATE OF linked ON accounts FOR EACH ROW WHEN ((new.linked < old.linked)) EXECUTE FUNCTION keep_linked()
+CREATE TRIGGER accounts_noted AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, decimals, active, frozen, frozen_by, frozen_by_realm, enabled, is_default, currency, currency_places, country, holder, owner, system, ramp, reference, deleted_at, created_at ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER accounts_tally_new AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -96,6 +99,9 @@ CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serve
 CREATE INDEX addresses_text ON addresses USING btree (address)
 CREATE TRIGGER addresses_facts BEFORE UPDATE ON addresses FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER addresses_linked BEFORE INSERT OR UPDATE OF address ON addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
+CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, serves, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
 granted: delete, insert, select, update
 
@@ -125,6 +131,9 @@ CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS 
 CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
+CREATE TRIGGER aliases_noted AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, type, account, identity, owner, deleted_at, created_at ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER aliases_noted_end AFTER DELETE ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -138,11 +147,19 @@ table audit (
   request_id text not null
   address text
   created_at timestamp with time zone not null
+  seq bigint
+  hash bytea
 )
+constraint audit_chained CHECK (((seq IS NULL) = (hash IS NULL)))
+constraint audit_hash_check CHECK ((octet_length(hash) = 32))
 constraint audit_pkey PRIMARY KEY (id)
+constraint audit_seq_check CHECK ((seq > 0))
+constraint audit_seq_key UNIQUE (seq)
 CREATE INDEX audit_actor ON audit USING btree (actor, id)
 CREATE INDEX audit_entity ON audit USING btree (entity, id)
-CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE INDEX audit_unchained ON audit USING btree (id) WHERE (seq IS NULL)
+CREATE TRIGGER audit_append_only BEFORE DELETE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE TRIGGER audit_stays BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION keep_line()
 granted: insert, select
 
 table batches (
@@ -186,6 +203,9 @@ CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = '
 CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.status = 'OPEN'::text) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_keep AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION keep_opened()
 CREATE TRIGGER blocks_keep_closed AFTER UPDATE ON blocks REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION keep_closed()
+CREATE TRIGGER blocks_noted AFTER INSERT ON blocks REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER blocks_noted_change AFTER UPDATE OF id, account, amount, captured, reason, status, expires_at, transaction, serves, owner, closed_at, created_at ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER blocks_noted_end AFTER DELETE ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
@@ -345,6 +365,9 @@ CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (del
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
+CREATE TRIGGER currencies_noted AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER currencies_noted_change AFTER UPDATE OF id, name, decimals, base, rate, currency, country, symbol, symbol_url, sub_unit, account, active, owner, deleted_at, created_at ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER currencies_noted_end AFTER DELETE ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -386,6 +409,9 @@ constraint deposit_apps_seal_check CHECK ((jsonb_typeof(seal) = 'object'::text))
 constraint deposit_apps_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
 CREATE INDEX deposit_apps_destination ON deposit_apps USING btree (destination, id)
 CREATE INDEX deposit_apps_owner ON deposit_apps USING btree (owner, id)
+CREATE TRIGGER deposit_apps_noted AFTER INSERT ON deposit_apps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER deposit_apps_noted_change AFTER UPDATE OF id, account, destination, asset, seal, status, owner, deleted_at, created_at ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER deposit_apps_noted_end AFTER DELETE ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 granted: delete, insert, select, update
 
 table deposits (
@@ -496,6 +522,9 @@ constraint external_addresses_pkey PRIMARY KEY (id)
 CREATE INDEX external_addresses_account ON external_addresses USING btree (account, id)
 CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
 CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
+CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
 granted: delete, insert, select, update
 
@@ -551,6 +580,9 @@ CREATE INDEX fungible_tokens_order ON fungible_tokens USING btree (order_id) WHE
 CREATE INDEX fungible_tokens_owner ON fungible_tokens USING btree (owner, id)
 CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbol) WHERE (status <> 'failed'::text)
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
+CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 granted: delete, insert, select, update
 
 table holdings (
@@ -599,6 +631,9 @@ constraint identities_pkey PRIMARY KEY (id)
 constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
 CREATE INDEX identities_deleted ON identities USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX identities_owner ON identities USING btree (owner, id)
+CREATE TRIGGER identities_noted AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER identities_noted_change AFTER UPDATE OF id, type, country, currency, owner, deleted_at, created_at ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER identities_noted_end AFTER DELETE ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -640,8 +675,29 @@ granted: delete, insert, select, update
 table ledger_commits (
   id bigint not null generated as identity
   transactions uuid[] not null
+  events bigint[] not null default '{}'::bigint[]
 )
 constraint ledger_commits_pkey PRIMARY KEY (id)
+granted: delete, insert, select, update
+
+table ledger_events (
+  id bigint not null generated as identity
+  kind text not null
+  subject text not null
+  facts jsonb
+  noted_at timestamp with time zone not null default date_trunc('milliseconds'::text, clock_timestamp())
+)
+constraint ledger_events_facts_check CHECK ((jsonb_typeof(facts) = 'object'::text))
+constraint ledger_events_pkey PRIMARY KEY (id)
+CREATE INDEX ledger_events_subject ON ledger_events USING btree (kind, subject, id)
+CREATE TRIGGER ledger_events_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+granted: insert, select
+
+table ledger_facts (
+  kind text
+  subject text
+  facts jsonb
+)
 granted: delete, insert, select, update
 
 table ledger_gate (
@@ -822,6 +878,9 @@ constraint ramps_pkey PRIMARY KEY (account)
 constraint ramps_quarantined_check CHECK ((jsonb_typeof(quarantined) = 'object'::text))
 constraint ramps_reserved_check CHECK ((reserved >= 0))
 CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_index < old.next_index)) EXECUTE FUNCTION keep_index()
+CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 granted: delete, insert, select, update
 
 table rates (
@@ -846,6 +905,9 @@ constraint reserved_addresses_derivation_key_check CHECK ((derivation_key >= 0))
 constraint reserved_addresses_pkey PRIMARY KEY (address)
 constraint reserved_addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
+CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER reserved_addresses_noted_end AFTER DELETE ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 granted: delete, insert, select, update
 
 table revocations (
@@ -865,8 +927,10 @@ granted: delete, insert, select, update
 table seal_head (
   one boolean not null default true
   seq bigint not null
+  transactions bigint not null default 0
   hash bytea not null
 )
+constraint seal_head_check CHECK (((transactions >= 0) AND (transactions <= seq)))
 constraint seal_head_hash_check CHECK ((octet_length(hash) = 32))
 constraint seal_head_one_check CHECK (one)
 constraint seal_head_pkey PRIMARY KEY (one)
@@ -875,12 +939,17 @@ granted: delete, insert, select, update
 
 table seals (
   seq bigint not null
-  transaction uuid not null
+  transaction uuid
+  event bigint
+  salt bytea not null
   hash bytea not null
 )
+constraint seals_event_key UNIQUE (event)
 constraint seals_hash_check CHECK ((octet_length(hash) = 32))
 constraint seals_pkey PRIMARY KEY (seq)
+constraint seals_salt_check CHECK ((octet_length(salt) = 16))
 constraint seals_seq_check CHECK ((seq > 0))
+constraint seals_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
 constraint seals_transaction_key UNIQUE (transaction)
 CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
@@ -952,6 +1021,9 @@ constraint stops_what_check CHECK ((what = ANY (ARRAY['moves'::text, 'signing'::
 CREATE INDEX stops_active ON stops USING btree (what) WHERE (lifted_at IS NULL)
 CREATE INDEX stops_owner ON stops USING btree (owner, id)
 CREATE TRIGGER stops_keep BEFORE UPDATE ON stops FOR EACH ROW EXECUTE FUNCTION keep_stop()
+CREATE TRIGGER stops_noted AFTER INSERT ON stops REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER stops_noted_change AFTER UPDATE OF id, what, asset, chain, chain_assets, account, user_id, destination, destinations, reason, owner, lifted_by, lifted_at, created_at ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER stops_noted_end AFTER DELETE ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_stay BEFORE DELETE OR TRUNCATE ON stops FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select, update
 
@@ -1159,6 +1231,9 @@ constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX users_owner ON users USING btree (owner, id)
+CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER users_noted_change AFTER UPDATE OF id, identity, roles, scopes, active, owner, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
@@ -1467,6 +1542,14 @@ begin
   return low;
 end $function$;
 
+CREATE OR REPLACE FUNCTION facts_of(p_table text, p_row jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select jsonb_strip_nulls(p_row - untold_columns(p_table))
+$function$;
+
 CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -1520,6 +1603,18 @@ CREATE OR REPLACE FUNCTION keep_index()
 AS $function$
 begin
   raise exception 'an address index is handed out once' using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_line()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.seq is not null or new.seq is null
+    or (to_jsonb(new) - 'seq' - 'hash') is distinct from (to_jsonb(old) - 'seq' - 'hash') then
+    raise exception 'audit is append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_linked()
@@ -1962,12 +2057,52 @@ AS $function$
   select to_timestamp(p_ms / 1000.0)
 $function$;
 
+CREATE OR REPLACE FUNCTION note_changed_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET "TimeZone" TO 'UTC'
+AS $function$
+declare
+  v_new jsonb := case when tg_op = 'UPDATE' then to_jsonb(new) end;
+  v_old jsonb := to_jsonb(old);
+  v_facts jsonb := facts_of(tg_table_name, v_new);
+begin
+  if v_facts is not distinct from facts_of(tg_table_name, v_old) then return null; end if;
+  if subject_of(tg_table_name, v_new) <> subject_of(tg_table_name, v_old) then
+    perform note_events(tg_table_name, array[subject_of(tg_table_name, v_old)], array[null::jsonb]);
+  end if;
+  perform note_events(tg_table_name, array[subject_of(tg_table_name, coalesce(v_new, v_old))], array[v_facts]);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_events(p_kind text, p_subjects text[], p_facts jsonb[])
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  with noted as (
+    insert into ledger_events (kind, subject, facts)
+    select p_kind, q.subject, q.facts from unnest(p_subjects, p_facts) q(subject, facts) returning id)
+  insert into ledger_commits (transactions, events)
+    select '{}', array_agg(id order by id) from noted having count(*) > 0
+$function$;
+
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
   perform note_state(new.id, ledger_now(), new.blocked, new.frozen);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_new_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET "TimeZone" TO 'UTC'
+AS $function$
+begin
+  perform note_events(tg_table_name, array_agg(subject_of(tg_table_name, q.row)),
+    array_agg(facts_of(tg_table_name, q.row))) from (select to_jsonb(f) as row from fresh f) q;
   return null;
 end $function$;
 
@@ -2133,6 +2268,14 @@ AS $function$
     left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
 $function$;
 
+CREATE OR REPLACE FUNCTION subject_of(p_table text, p_row jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address' else 'id' end
+$function$;
+
 CREATE OR REPLACE FUNCTION tally_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2172,6 +2315,20 @@ begin
   if new.status = 'EXPIRED' and (old.expires_at <= new.closed_at) is not true then return null; end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION untold_columns(p_table text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select array['data', 'error', 'updated_at'] || case p_table
+    when 'accounts' then array['total', 'blocked', 'linked', 'seq']
+    when 'currencies' then array['supply']
+    when 'identities' then array['person', 'company']
+    when 'users' then array['username', 'email', 'verifier', 'password_digest', 'channel']
+    when 'ramps' then array['next_index', 'reserved']
+    else '{}' end
+$function$;
 
 CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
  RETURNS boolean

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
+import { ChainLinkView } from "../domain/links.ts";
 import {
   changeTransaction,
   Revert,
@@ -13,7 +14,6 @@ import {
   TransactionChange,
 } from "../domain/postings.ts";
 import {
-  ChainLinkView,
   ChainPage,
   HeadView,
   readChain,
@@ -60,9 +60,9 @@ export const postingRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/transactions/chain",
     tag: TAG,
-    summary: "Read transactions in the order of the chain",
+    summary: "Read transactions and events in the order of the chain",
     description: "For those who recompute it themselves: `after` is a number in the chain, 0 for " +
-      "the beginning; `limit` is at most 1000.",
+      "the beginning; `limit` is at most 1000. Only at the end of the chain is a page empty.",
     access: "user",
     query: ChainPage,
     status: 200,

@@ -3,11 +3,12 @@ import type { Pool } from "../db/database.ts";
 import { locking } from "../db/transaction.ts";
 import { sealNext } from "../domain/seals.ts";
 
-/** Transactions sealed together: enough to share the cost, few enough to be done in milliseconds. */
+/** Links sealed together: enough to share the cost, few enough to be done in milliseconds. */
 const BATCH = 1000;
 
 /**
- * Seals a realm's transactions until none is left or the time is up; tells how many. While another
+ * Seals a realm's transactions and events until none is left or the time is up; tells how many of them
+ * are transactions. While another
  * process seals the same realm there is nothing to do here.
  */
 export async function sealRealm(
@@ -17,9 +18,9 @@ export async function sealRealm(
 ): Promise<number> {
   let sealed = 0;
   while (!over()) {
-    const count = await locking(pool, (tx) => sealNext(tx, { at: now() }, BATCH));
-    sealed += count ?? 0;
-    if (count === null || count < BATCH) return sealed;
+    const turn = await locking(pool, (tx) => sealNext(tx, { at: now() }, BATCH));
+    sealed += turn?.transactions ?? 0;
+    if (turn === null || turn.links < BATCH) return sealed;
   }
   return sealed;
 }

@@ -58,9 +58,11 @@ comment on column entries.linked is 'The part of the balance that came to linked
 
 create table ledger_commits (
   id bigint generated always as identity primary key,
-  transactions uuid[] not null
+  transactions uuid[] not null,
+  events bigint[] not null default '{}'
 );
 comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn behind the gate.';
+comment on column ledger_commits.events is 'Ids of ledger_events that are not sealed yet; in rows of their own.';
 
 create table batches (
   key uuid primary key,

@@ -60,20 +60,35 @@ create table audit (
   fields text[],
   request_id text not null,
   address text,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  seq bigint unique check (seq > 0),
+  hash bytea check (octet_length(hash) = 32),
+  constraint audit_chained check ((seq is null) = (hash is null))
 );
+create index audit_unchained on audit (id) where seq is null;
 create index audit_actor on audit (actor, id);
 create index audit_entity on audit (entity, id);
 comment on column audit.actor is 'The user; null for the operator of the installation, and for whoever failed to log in.';
 comment on column audit.fields is 'Names of the fields that the request gave; never their values.';
+comment on column audit.hash is 'Given in the background: SHA-256 of the hash of line seq - 1 and of this line.';
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
 end $$;
 
-create trigger audit_append_only before update or delete or truncate on audit
+create trigger audit_append_only before delete or truncate on audit
   for each statement execute function refuse_change();
+-- A line gets its place and its hash once, and otherwise stays as it was written.
+create function keep_line() returns trigger language plpgsql as $$
+begin
+  if old.seq is not null or new.seq is null
+    or (to_jsonb(new) - 'seq' - 'hash') is distinct from (to_jsonb(old) - 'seq' - 'hash') then
+    raise exception 'audit is append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $$;
+create trigger audit_stays before update on audit for each row execute function keep_line();
 create trigger transactions_append_only before update or delete or truncate on transactions
   for each statement execute function refuse_change();
 create trigger entries_append_only before update or delete or truncate on entries

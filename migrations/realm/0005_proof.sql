@@ -140,19 +140,26 @@ end $$;
 
 create table seals (
   seq bigint primary key check (seq > 0),
-  transaction uuid not null unique,
-  hash bytea not null check (octet_length(hash) = 32)
+  transaction uuid unique,
+  event bigint unique,
+  salt bytea not null check (octet_length(salt) = 16),
+  hash bytea not null check (octet_length(hash) = 32),
+  constraint seals_subject check ((transaction is null) <> (event is null))
 );
-comment on table seals is 'Append-only. Position and hash of each transaction, in the order of commit.';
+comment on table seals is
+  'Append-only. Position and hash of each transaction and each event of the ledger, in the order of commit.';
+comment on column seals.salt is 'Random, and part of what is hashed: a hash tells nothing about what it covers.';
 create trigger seals_append_only before update or delete or truncate on seals
   for each statement execute function refuse_change();
 
 create table seal_head (
   one boolean primary key default true check (one),
   seq bigint not null check (seq >= 0),
+  transactions bigint not null default 0 check (transactions between 0 and seq),
   hash bytea not null check (octet_length(hash) = 32)
 ) with (fillfactor = 10);
 comment on table seal_head is 'The last seal; its row is locked by whoever seals.';
+comment on column seal_head.transactions is 'How many of the seals are those of transactions.';
 insert into seal_head (seq, hash) values (0, decode(repeat('00', 32), 'hex'));
 
 create table event_listeners (

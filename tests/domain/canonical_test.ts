@@ -1,7 +1,7 @@
 import { equal } from "node:assert/strict";
 import { canonical, canonicalNumber } from "../../domain/canonical.ts";
 import { parseJson, parseStoredJson } from "../../domain/json.ts";
-import { createLinker, GENESIS, sealedForm } from "../../domain/seals.ts";
+import { createLinker, GENESIS, sealedForm } from "../../domain/links.ts";
 
 Deno.test("canonical() writes the examples of RFC 8785", () => {
   const sample = String.raw`{
@@ -79,7 +79,10 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
     address_data: null,
     owner: null,
     created_at: 1_700_000_000_000,
+    testnet: false,
+    event: null,
   };
+  const salt = "0123456789abcdef0123456789abcdef";
   const whole = {
     amount: "1.5",
     asset: "BTC",
@@ -91,14 +94,16 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
     reference: row.reference,
     seal: row.seal,
     seq: 7,
+    salt,
     source: row.source,
+    testnet: false,
     type: "transfer",
   };
-  equal(sealedForm(row, 7n), canonical(whole));
+  equal(sealedForm(row, { seq: 7n, salt }), canonical(whole));
   const reverts = "01a1fb9d-f797-7000-8000-000000000003";
   const more = { ...row, reverts, address_data: { z: 1, y: 2 }, seal: null, fiat_currency: null };
   equal(
-    sealedForm({ ...more, owner: row.id }, 8n),
+    sealedForm({ ...more, owner: row.id }, { seq: 8n, salt }),
     canonical({
       ...whole,
       reverts,
@@ -108,6 +113,18 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
       owner: row.id,
       seq: 8,
     }),
+  );
+});
+
+Deno.test("sealedForm() of an event is canonical JSON of all that is noted", () => {
+  const salt = "0123456789abcdef0123456789abcdef";
+  const facts = { owner: 'a "b"', id: "x", deep: { b: 1, a: [null] } };
+  const event = { event: "9", kind: "accounts", subject: "x", facts, noted_at: 5 };
+  const whole = { at: 5, facts, kind: "accounts", salt, seq: 3, subject: "x" };
+  equal(sealedForm(event, { seq: 3n, salt }), canonical(whole));
+  equal(
+    sealedForm({ ...event, facts: null }, { seq: 3n, salt }),
+    canonical({ ...whole, facts: null }),
   );
 });
 

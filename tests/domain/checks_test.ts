@@ -38,13 +38,18 @@ async function busyRealm(): Promise<TestRealm> {
   await send(`/v1/accounts/${other}/unfreeze`, undefined);
   await sealRealm(realm.pool, Date.now);
   await send("/v1/transactions", move);
+  await send("/v1/aliases", { type: "account", alias: "other", account: other });
   return realm;
 }
 
 const GOLD = "(select account from currencies where name = 'GOLD')";
 const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
 const OTHER = "(select account from account_states where frozen)";
-const AT = (seq: number) => `(select transaction from seals where seq = ${seq})`;
+/** The transaction of a number among those that are sealed. */
+const AT = (n: number) =>
+  `(select transaction from seals where transaction is not null order by seq limit 1 offset ${
+    n - 1
+  })`;
 
 /** A deposit that says it brought an amount into the account that transaction 2 credited. */
 const DEPOSIT = (transaction: string, credited: string) => `
@@ -153,8 +158,8 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ],
   [
     "entry.time",
-    `update entries e set transaction = s.transaction from seals s where e.account = ${GOLD}
-    and e.seq in (2, 3) and s.seq = 5 - e.seq`,
+    `update entries e set transaction = x.transaction from entries x where e.account = ${GOLD}
+    and e.seq in (2, 3) and x.account = e.account and x.seq = 5 - e.seq`,
   ],
   [
     "transaction.time",
@@ -261,15 +266,60 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "seal.missing",
     "insert into ledger_commits (transactions) select array[transaction] from seals",
   ],
+  ["seal.event", "delete from ledger_commits"],
+  ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{1}')"],
+  ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{99999}')"],
   ["seal.head", "update seal_head set seq = seq - 1"],
+  ["seal.head", "update seal_head set transactions = transactions - 1"],
+  ["event.facts", `update accounts set owner = gen_random_uuid() where id = ${OTHER}`],
+  ["event.facts", `update accounts set testnet = true where asset = 'GOLD'`],
+  ["event.facts", "update currencies set rate = 7, base = 'BTC'"],
+  ["event.facts", "delete from blocks where status = 'OPEN'"],
+  ["seal.hash_mismatch", "update ledger_events set facts = '{}' where id = 3"],
+  ["seal.event_missing", "delete from ledger_events where id = 3"],
+  ["audit.head", "delete from audit where seq = (select max(seq) from audit)"],
+  [
+    "audit.head",
+    "update ledger_events set facts = facts || '{\"lines\": \"1\"}' where kind = 'audit'",
+  ],
+  ["audit.seq_missing", "delete from audit where seq = 2"],
+  ["audit.hash_mismatch", "update audit set actor = gen_random_uuid() where seq = 2"],
+  [
+    "account.decimals",
+    "alter table accounts drop constraint accounts_scale",
+    `update accounts set decimals = 30 where id = ${OTHER}`,
+  ],
+  [
+    "alias.target",
+    "alter table aliases drop constraint aliases_account_fkey",
+    "update aliases set account = gen_random_uuid()",
+  ],
+  [
+    "block.time",
+    "update blocks set closed_at = created_at - interval '1 s' where status = 'CAPTURED'",
+  ],
+  ["block.time", "update blocks set status = 'EXPIRED', closed_at = now() where status = 'OPEN'"],
+  [
+    "account.moment",
+    `update account_states set at = at - interval '9 days' where id = (select max(id) from account_states)`,
+  ],
+  ["account.moment", `update account_states set at = at + interval '1 s' where id = 1`],
+  ["rate.time", "update rates set updated_at = updated_at + interval '9 days'"],
+  ["idempotency.answer", "update idempotency set created_at = created_at - interval '9 days'"],
+  [
+    "idempotency.answer",
+    "update idempotency set status = 409, body = '{}' where transaction is not null",
+  ],
+  ["idempotency.answer", "update batches set created_at = created_at - interval '9 days'"],
   [
     "seal.order",
-    `update seals set transaction = gen_random_uuid() where seq = 2`,
+    `update seals set transaction = gen_random_uuid() where transaction = ${AT(2)}`,
     `update seals set transaction = (select transaction from entries e where e.account = ${GOLD}
-      and e.seq = 2) where seq = 8`,
+      and e.seq = 2) where transaction = ${AT(8)}`,
   ],
   ["seal.hash_mismatch", `update transactions set seal = '{"n":2}' where id = ${AT(2)}`],
   ["seal.hash_mismatch", "update seals set hash = sha256('x') where seq = 4"],
+  ["seal.hash_mismatch", "update seals set salt = substr(sha256('x'), 1, 16) where seq = 4"],
   ["seal.seq_missing", "delete from seals where seq = 4"],
   ["seal.transaction_missing", `delete from transactions where id = ${AT(5)}`],
   ["seal.head_mismatch", "update seal_head set hash = sha256('x')"],
@@ -288,7 +338,10 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
 
 Deno.test("the checker finds nothing in a sound ledger, in the middle of sealing", async () => {
   await using realm = await busyRealm();
-  deepEqual(await checkLedger(realm.pool), { sealed: 10, mismatches: [] });
+  const { sealed, head, mismatches } = await checkLedger(realm.pool);
+  deepEqual([mismatches, sealed > 10], [[], true]);
+  const shown = (await realm.admin.send("GET", "/v1/transactions/head")).body;
+  equal(head, `${shown.seq}:${shown.hash}`);
 });
 
 Deno.test("the checker names what was corrupted, whatever it is", async () => {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { canonical } from "../../domain/canonical.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { createLinker, GENESIS } from "../../domain/seals.ts";
+import { createLinker, GENESIS } from "../../domain/links.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -23,19 +23,34 @@ async function stage(realm: TestRealm, count: number) {
   return { account, other, move };
 }
 
+/** Numbers in the chain of transactions, in the order of the chain. */
+async function numbers(realm: TestRealm): Promise<number[]> {
+  const rows = await rowsOf<{ seq: string }>(
+    realm,
+    "select seq from seals where transaction is not null order by seq",
+  );
+  return rows.map((row) => Number(row.seq));
+}
+
 Deno.test("transactions are sealed in the order of commit, numbered without gaps", async () => {
   await using realm = await testRealm();
   const { move } = await stage(realm, 3);
   const last = (await move({ seal: { z: 1.10, a: "é" }, reference: "r" })).body;
   deepEqual([last.seq, last.hash], [null, null]);
   const before = (await realm.admin.send("GET", "/v1/transactions/head")).body;
-  deepEqual(before, { seq: 0, hash: null, unsealed: 5 });
+  deepEqual([before.seq, before.hash], [0, null]);
   equal(await seal(realm), 5);
   equal(await seal(realm), 0);
   const head = (await realm.admin.send("GET", "/v1/transactions/head")).body;
   const shown = (await realm.admin.send("GET", `/v1/transactions/${last.id}`)).body;
-  deepEqual([shown.seq, shown.hash], [5, head.hash]);
-  deepEqual([head.seq, head.unsealed], [5, 0]);
+  equal(shown.seq, (await numbers(realm))[4]);
+  deepEqual(head.unsealed, 0);
+  const [{ gaps, links }] = await rowsOf<{ gaps: boolean; links: number }>(
+    realm,
+    "select count(*) <> max(seq) as gaps, count(*)::int as links from seals",
+  );
+  deepEqual([gaps, head.seq], [false, links]);
+  equal(before.unsealed < links, true, "the audit trail's last line is named besides");
   const order = await rowsOf<{ same: boolean }>(
     realm,
     `select array_agg(s.transaction order by s.seq) = array_agg(t.id order by t.id) as same
@@ -44,8 +59,8 @@ Deno.test("transactions are sealed in the order of commit, numbered without gaps
   equal(order[0].same, true);
   deepEqual((await realm.admin.send("GET", "/v1/transactions/verify")).body, {
     valid: true,
-    checked: 5,
-    head: { seq: 5, hash: head.hash },
+    checked: links,
+    head: { seq: links, hash: head.hash },
     break: null,
     next: null,
   });
@@ -65,20 +80,24 @@ Deno.test("the chain can be recomputed from what the API shows", async () => {
   const answer = await realm.admin.send("GET", "/v1/transactions/chain?after=0");
   const link = createLinker(GENESIS);
   let seq = 0;
+  let transactions = 0;
   for (const shown of parseStoredJson(answer.text) as Record<string, never>[]) {
     equal(shown.seq, ++seq);
     const { hash, source, destination, ...rest } = shown;
-    const form = canonical({
-      ...rest as Record<string, unknown>,
+    const sides = source === undefined ? {} : {
       source: (source as { account: string }).account,
       destination: (destination as { account: string }).account,
-    });
-    equal(link(form), hash);
+    };
+    if (source !== undefined) transactions++;
+    equal(link(canonical({ ...rest as Record<string, unknown>, ...sides })), hash);
   }
-  equal(seq, 7);
+  equal(transactions, 7);
   const part = await realm.admin.send("GET", "/v1/transactions/chain?after=2&limit=2");
   deepEqual(part.body.map((each: { seq: number }) => each.seq), [3, 4]);
 });
+
+/** A salt that no seal has. */
+const ONES = "decode(repeat('01', 16), 'hex')";
 
 Deno.test("verify names the first break: a change, a gap, a missing line, another head", async () => {
   await using realm = await testRealm();
@@ -92,21 +111,31 @@ Deno.test("verify names the first break: a change, a gap, a missing line, anothe
     return [found.seq, found.reason, checked];
   };
   const at = (seq: number) => `(select transaction from seals where seq = ${seq})`;
-  await tamper(realm, `update transactions set amount = amount + 1 where id = ${at(4)}`);
-  deepEqual(await broken(), [4, "hash_mismatch", 3]);
-  deepEqual(await broken("?from=4"), [4, "hash_mismatch", 0]);
-  equal((await verify("?to=3")).valid, true);
-  equal((await verify("?from=5")).valid, true);
-  await tamper(realm, `update transactions set amount = amount - 1 where id = ${at(4)}`);
+  const [, two, three, four, five, six, last] = await numbers(realm);
+  const links = (await verify()).checked;
+  await tamper(realm, `update transactions set amount = amount + 1 where id = ${at(four)}`);
+  deepEqual(await broken(), [four, "hash_mismatch", four - 1]);
+  deepEqual(await broken(`?from=${four}`), [four, "hash_mismatch", 0]);
+  equal((await verify(`?to=${three}`)).valid, true);
+  equal((await verify(`?from=${five}`)).valid, true);
+  await tamper(realm, `update transactions set amount = amount - 1 where id = ${at(four)}`);
   equal((await verify()).valid, true);
+  await tamper(realm, `update transactions set testnet = not testnet where id = ${at(six)}`);
+  deepEqual(await broken(), [six, "hash_mismatch", six - 1]);
+  await tamper(realm, `update transactions set testnet = not testnet where id = ${at(six)}`);
+  await tamper(realm, `update seals set salt = ${ONES} where seq = ${six}`);
+  deepEqual(await broken(`?from=${six}&to=${last}`), [six, "hash_mismatch", 0]);
+  deepEqual(await broken(`?to=${six}`), [six, "hash_mismatch", six - 1]);
   await tamper(realm, "update seal_head set hash = decode(repeat('01', 32), 'hex')");
-  deepEqual(await broken(), [7, "head_mismatch", 7]);
-  await tamper(realm, "update seal_head set hash = (select hash from seals where seq = 7)");
-  await tamper(realm, `delete from transactions where id = ${at(5)}`);
-  deepEqual(await broken(), [5, "transaction_missing", 4]);
-  await tamper(realm, "delete from seals where seq = 3");
-  deepEqual(await broken(), [3, "seq_missing", 2]);
-  deepEqual(await broken("?from=4&to=4"), [3, "seq_missing", 0]);
+  deepEqual(await broken(`?from=${six + 1}`), [links, "head_mismatch", links - six]);
+  await tamper(realm, `delete from transactions where id = ${at(five)}`);
+  deepEqual(await broken(), [five, "transaction_missing", five - 1]);
+  const events = `(select event from seals where seq = ${two - 1})`;
+  await tamper(realm, `delete from ledger_events where id = ${events}`);
+  deepEqual(await broken(), [two - 1, "event_missing", two - 2]);
+  await tamper(realm, `delete from seals where seq = ${two - 1}`);
+  deepEqual(await broken(), [two - 1, "seq_missing", two - 2]);
+  deepEqual(await broken(`?from=${two}&to=${two}`), [two - 1, "seq_missing", 0]);
 });
 
 Deno.test("verify and chain are for those who see the realm; head is for everyone in it", async () => {
@@ -119,11 +148,8 @@ Deno.test("verify and chain are for those who see the realm; head is for everyon
     equal((await reader.send("GET", path)).status, 200);
     equal((await realm.nobody("GET", path)).status, 401);
   }
-  deepEqual((await own.send("GET", "/v1/transactions/head")).body, {
-    seq: 0,
-    hash: null,
-    unsealed: 0,
-  });
+  const head = (await own.send("GET", "/v1/transactions/head")).body;
+  deepEqual([head.seq, head.hash], [0, null]);
   deepEqual((await reader.send("GET", "/v1/transactions/verify")).body.valid, true);
   for (const query of ["from=0", "to=x", "from=-1", "color=red"]) {
     const { status, body } = await reader.send("GET", `/v1/transactions/verify?${query}`);
@@ -151,7 +177,8 @@ Deno.test("several processes seal beside traffic without gaps, forks or waiting"
   const sealed = (await Promise.all(sealers)).reduce((a, b) => a + b) + await seal(realm);
   equal(sealed, 401);
   const { body } = await realm.admin.send("GET", "/v1/transactions/verify");
-  deepEqual([body.valid, body.checked], [true, 401]);
+  const transactions = (await numbers(realm)).length;
+  deepEqual([body.valid, transactions, body.checked > 401], [true, 401, true]);
 });
 
 Deno.test("a sealer that dies in the middle leaves nothing behind", async () => {
@@ -160,10 +187,10 @@ Deno.test("a sealer that dies in the middle leaves nothing behind", async () => 
   const { sealNext } = await import("../../domain/seals.ts");
   await realm.database.realm((await realm.services.realms.find(realm.id))!.place).sql
     .begin(async (tx) => {
-      equal(await sealNext(tx, { at: Date.now() }, 10), 3);
+      equal((await sealNext(tx, { at: Date.now() }, 100))!.transactions, 3);
       throw new Error("killed");
     }).catch((error) => equal(error.message, "killed"));
-  equal((await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed, 3);
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).body.seq, 0);
   equal(await seal(realm), 3);
 });
 
@@ -183,7 +210,7 @@ Deno.test("transaction.created is told in order, and only while somebody listens
   const events = await told();
   deepEqual(events.map((event) => event.entity), ids);
   deepEqual(events.map((event) => event.owner), [realm.admin.id, realm.admin.id]);
-  deepEqual(events.map((event) => event.payload.seq), [3, 4]);
+  deepEqual(events.map((event) => event.payload.seq), (await numbers(realm)).slice(-2));
   notEqual(events[1].payload.hash, null);
 });
 
@@ -192,10 +219,20 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
   await stage(realm, 1);
   await seal(realm);
   const { schema } = (await realm.services.realms.find(realm.id))!.place;
-  for (const table of ["transactions", "entries", "seals", "account_states", "currency_issues"]) {
+  const tables = [
+    "transactions",
+    "entries",
+    "seals",
+    "account_states",
+    "currency_issues",
+    "ledger_events",
+  ];
+  for (const table of tables) {
     const [column] = await rowsOf<{ name: string }>(
       realm,
-      `select attname as name from pg_attribute where attrelid = '${table}'::regclass and attnum = 1`,
+      `select attname as name from pg_attribute where attrelid = '${table}'::regclass and attnum = ${
+        table === "ledger_events" ? 2 : 1
+      }`,
     );
     for (
       const change of [

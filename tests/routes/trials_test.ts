@@ -19,6 +19,7 @@ async function state(realm: TestRealm): Promise<unknown> {
     "entries",
     "transaction_data",
     "ledger_commits",
+    "ledger_events",
     "blocks",
     "account_states",
     "currencies",

@@ -104,11 +104,11 @@ Deno.test("a backlog drains in the order of commit, however much was committed a
   equal(await sealRealm(realm.pool, Date.now), 4508);
   const rows = await rowsOf<{ transaction: string }>(
     realm,
-    "select transaction from seals order by seq",
+    "select transaction from seals where transaction is not null order by seq",
   );
   deepEqual(rows.map(({ transaction }) => transaction), ids);
   const { body } = await realm.admin.send("GET", "/v1/transactions/head");
-  deepEqual([body.seq, body.unsealed], [4508, 0]);
+  deepEqual([body.seq > 4508, body.unsealed], [true, 0]);
 });
 
 Deno.test("sealing waits for no move, and no move waits for sealing", async () => {

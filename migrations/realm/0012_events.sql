@@ -1,0 +1,101 @@
+-- What:     events of the ledger: each change of what decides whose money it is, noted by triggers of the tables.
+-- Why:      contract, section 8: the chain of hashes; an owner, an alias or a freeze must not change unseen.
+-- Locks:    share row exclusive on thirteen tables for their triggers.
+-- Backfill: one event for each row that there is.
+-- Undo:     forward only.
+
+create table ledger_events (
+  id bigint generated always as identity primary key,
+  kind text not null,
+  subject text not null,
+  facts jsonb check (jsonb_typeof(facts) = 'object'),
+  noted_at timestamptz not null default date_trunc('milliseconds', clock_timestamp())
+);
+create index ledger_events_subject on ledger_events (kind, subject, id);
+comment on table ledger_events is
+  'Append-only. What the chain of hashes holds besides transactions: a row as it is from then on.';
+comment on column ledger_events.kind is 'The table whose row it is; or realm, or audit.';
+comment on column ledger_events.facts is 'All of the row that matters for whose money it is; null where it is gone.';
+create trigger ledger_events_append_only before update or delete or truncate on ledger_events
+  for each statement execute function refuse_change();
+
+-- The columns of a table that no event tells: balances, which the entries prove, and what is free to change.
+create function untold_columns(p_table text) returns text[] language sql immutable as $$
+  select array['data', 'error', 'updated_at'] || case p_table
+    when 'accounts' then array['total', 'blocked', 'linked', 'seq']
+    when 'currencies' then array['supply']
+    when 'identities' then array['person', 'company']
+    when 'users' then array['username', 'email', 'verifier', 'password_digest', 'channel']
+    when 'ramps' then array['next_index', 'reserved']
+    else '{}' end
+$$;
+
+-- What an event tells of a row. Read with the time zone UTC, for the texts of times depend on it.
+create function facts_of(p_table text, p_row jsonb) returns jsonb language sql immutable as $$
+  select jsonb_strip_nulls(p_row - untold_columns(p_table))
+$$;
+
+create function subject_of(p_table text, p_row jsonb) returns text language sql immutable as $$
+  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address' else 'id' end
+$$;
+
+-- Notes events and puts them in line to be sealed.
+create function note_events(p_kind text, p_subjects text[], p_facts jsonb[]) returns void language sql as $$
+  with noted as (
+    insert into ledger_events (kind, subject, facts)
+    select p_kind, q.subject, q.facts from unnest(p_subjects, p_facts) q(subject, facts) returning id)
+  insert into ledger_commits (transactions, events)
+    select '{}', array_agg(id order by id) from noted having count(*) > 0
+$$;
+
+create function note_new_rows() returns trigger language plpgsql set timezone = 'UTC' as $$
+begin
+  perform note_events(tg_table_name, array_agg(subject_of(tg_table_name, q.row)),
+    array_agg(facts_of(tg_table_name, q.row))) from (select to_jsonb(f) as row from fresh f) q;
+  return null;
+end $$;
+
+create function note_changed_row() returns trigger language plpgsql set timezone = 'UTC' as $$
+declare
+  v_new jsonb := case when tg_op = 'UPDATE' then to_jsonb(new) end;
+  v_old jsonb := to_jsonb(old);
+  v_facts jsonb := facts_of(tg_table_name, v_new);
+begin
+  if v_facts is not distinct from facts_of(tg_table_name, v_old) then return null; end if;
+  if subject_of(tg_table_name, v_new) <> subject_of(tg_table_name, v_old) then
+    perform note_events(tg_table_name, array[subject_of(tg_table_name, v_old)], array[null::jsonb]);
+  end if;
+  perform note_events(tg_table_name, array[subject_of(tg_table_name, coalesce(v_new, v_old))], array[v_facts]);
+  return null;
+end $$;
+
+-- Triggers name the columns that events tell, so that posting, which names others, never comes by here.
+do $$
+declare
+  t text;
+  told text;
+  view text;
+begin
+  foreach t in array array['users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses',
+      'reserved_addresses', 'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops'] loop
+    select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
+      where attrelid = t::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(t));
+    execute format('create trigger %I after insert on %I referencing new table as fresh
+      for each statement execute function note_new_rows()', t || '_noted', t);
+    execute format('create trigger %I after update of %s on %I
+      for each row execute function note_changed_row()', t || '_noted_change', told, t);
+    execute format('create trigger %I after delete on %I
+      for each row execute function note_changed_row()', t || '_noted_end', t);
+    view := concat_ws(' union all ', view, format('select %L::text as kind, subject_of(%L, q.row) as subject,
+      facts_of(%L, q.row) as facts from (select to_jsonb(x) as row from %I x) q', t, t, t, t));
+  end loop;
+  execute 'create view ledger_facts as ' || view;
+end $$;
+comment on view ledger_facts is
+  'What is so now of all that events tell; the last event of each must say the same. Read with the time zone UTC.';
+
+do $$
+begin
+  set local timezone = 'UTC';
+  perform note_events(kind, array_agg(subject), array_agg(facts)) from ledger_facts group by kind;
+end $$;
