@@ -18,7 +18,6 @@ import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
 import {
   acceptsJson,
-  assertStorable,
   BODY_MAX,
   check,
   isHost,
@@ -210,7 +209,6 @@ function callOf(
   const { headers } = request;
   const { actor } = caller;
   const keyed = route.method === "POST" || route.method === "PATCH";
-  assertStorable(params);
   return {
     services,
     route,

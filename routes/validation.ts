@@ -146,21 +146,6 @@ export function queryOf(url: string): Record<string, string | string[]> {
   return found;
 }
 
-/**
- * Refuses parameters of a path that no row can hold.
- *
- * @throws {DomainError} query.invalid
- */
-export function assertStorable(params: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(params)) {
-    if (!value.includes("\0") && value.isWellFormed()) continue;
-    const message = "NUL and what is not UTF-8 cannot be asked for";
-    throw new DomainError("query.invalid", `${name}: ${message}`, {
-      errors: [{ path: `/${name}`, message }],
-    });
-  }
-}
-
 /** Whether a Host header names a host, and nothing that a URL would read as a path or more. */
 export function isHost(host: string): boolean {
   return /^([\w.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i.test(host);

@@ -89,13 +89,15 @@ Deno.test("64 KiB of a free-form object are bytes, not letters", async () => {
   equal((await of("e".repeat(65_000))).status, 201);
 });
 
-Deno.test("NUL and what is not UTF-8 in a path are refused", async () => {
-  await using realm = await testRealm();
-  const { account } = await realm.currency("5");
-  for (const path of [`/v1/accounts/${account}/assign/%00`, "/v1/users/%00", "/v1/aliases/a%00b"]) {
+Deno.test("NUL in a path names nothing that there is", async () => {
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: "http://127.0.0.1:9" } });
+  const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: "ETH" });
+  for (
+    const path of [`/v1/accounts/${made.body.id}/assign/%00`, "/v1/users/%00", "/v1/aliases/a%00b"]
+  ) {
     const method = path.includes("assign") ? "DELETE" : "GET";
     const answer = await realm.admin.send(method, path);
-    deepEqual([path, answer.status, answer.body.code], [path, 400, "query.invalid"]);
+    deepEqual([path, answer.status], [path, 404]);
   }
 });
 
