@@ -306,12 +306,11 @@ async function reconcile(base: Base, args: readonly string[]): Promise<void> {
   const print = (text: string) => console.error(text);
   const ask = Deno.stdin.isTerminal() ? (text: string) => confirm(text) : null;
   const site = { config, database, log, masterKey, print, confirm: ask };
-  const { realms, epoch } = await reconcileAll(site, args).catch((error) => {
+  const { realms, epoch, done } = await reconcileAll(site, args).catch((error) => {
     throw error instanceof TypeError ? new ConfigError([error.message, RECONCILE_USAGE]) : error;
   });
   console.log(JSON.stringify({ realms, epoch }, null, 2));
-  const open = realms.some(({ fault, places }) => fault !== null || places.some((o) => !o.lifted));
-  if (open) Deno.exitCode = 2;
+  if (!done) Deno.exitCode = 2;
 }
 
 /** On the very first start, makes the realm `sandbox` and shows its keys, once. */

@@ -88,12 +88,32 @@ export async function migrateRealm(
   await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
   await enterSchema(tx, place.schema);
   const applied = await climb(tx, ladders.realm);
-  if (applied > 0 && place.role !== null) {
-    const rights = ladders.rights.replaceAll(":schema", quote(place.schema))
-      .replaceAll(":role", quote(place.role));
-    await tx.unsafe(rights);
-  }
+  if (applied > 0 && place.role !== null) await stateRights(tx, ladders, place.schema, place.role);
   return applied;
+}
+
+/** Makes the role of a realm if it is missing, as after a restore without roles, and states its rights. */
+export async function restateRights(
+  tx: Tx,
+  ladders: Ladders,
+  place: { schema: string; role: string },
+): Promise<void> {
+  await tx.unsafe(PATIENCE);
+  await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
+  await enterSchema(tx, place.schema);
+  const [known] = await tx`select 1 from pg_roles where rolname = ${place.role}`;
+  if (known === undefined) await createRole(tx, place.role);
+  else await tx`grant ${tx(place.role)} to current_user`;
+  await stateRights(tx, ladders, place.schema, place.role);
+}
+
+async function stateRights(
+  tx: Tx,
+  { rights }: Ladders,
+  schema: string,
+  role: string,
+): Promise<void> {
+  await tx.unsafe(rights.replaceAll(":schema", quote(schema)).replaceAll(":role", quote(role)));
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */
@@ -115,11 +135,13 @@ export async function createPlace(
   tx: Tx,
   place: { schema: string; role: string | null },
 ): Promise<void> {
-  if (place.role !== null) {
-    await tx`create role ${tx(place.role)} nologin`;
-    await tx`grant ${tx(place.role)} to current_user`;
-  }
+  if (place.role !== null) await createRole(tx, place.role);
   await tx`create schema ${tx(place.schema)}`;
+}
+
+async function createRole(tx: Tx, role: string): Promise<void> {
+  await tx`create role ${tx(role)} nologin`;
+  await tx`grant ${tx(role)} to current_user`;
 }
 
 /** Fails at once where a database cannot be reached; a transaction's begin may never say so. */

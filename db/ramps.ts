@@ -75,16 +75,22 @@ const ADDRESS = [
   "created_at",
 ] as const;
 
-/** Adds a ramp under the next free number of its chain and network. */
+/**
+ * Adds a ramp under the next free number of its chain and network; false while no worker has lately
+ * known this database, which may be older than the one that gave the number away.
+ */
 export async function insertRamp(
   tx: Tx,
   ramp: Pick<RampRow, "account" | "chain" | "network" | "created_at">,
-): Promise<void> {
-  await tx`
+): Promise<boolean> {
+  const rows = await tx`
     insert into ramps (account, chain, network, number, created_at)
-    select ${ramp.account}, ${ramp.chain}, ${ramp.network}, coalesce(max(number) + 1, 0),
+    select ${ramp.account}, ${ramp.chain}, ${ramp.network},
+      greatest(coalesce(max(number) + 1, 0), coalesce((select numbers_from from attestations), 0)),
       ${ramp.created_at}
-    from ramps where chain = ${ramp.chain} and network = ${ramp.network}`;
+    from ramps where chain = ${ramp.chain} and network = ${ramp.network} having is_attested()
+    returning account`;
+  return rows.length > 0;
 }
 
 /** Reads a ramp. */
@@ -102,7 +108,7 @@ export async function selectPlaces(db: Db): Promise<{ chain: string; network: st
 
 /**
  * Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub or is in
- * quarantine, or the realm has no seed.
+ * quarantine, the realm has no seed, or no worker has lately known this database.
  */
 export async function takeIndex(
   tx: Tx,
@@ -111,16 +117,20 @@ export async function takeIndex(
   const [row] = await tx<(RampRow & { taken: number; xpub: string })[]>`
     update ramps set next_index = next_index + 1
     where account = ${account} and xpub is not null and next_index > 0 and quarantined is null
-      and exists (select 1 from secrets where kind = 'seed')
+      and exists (select 1 from secrets where kind = 'seed') and is_attested()
     returning ${tx(RAMP)}, next_index - 1 as taken`;
   return row ?? null;
 }
 
 /** Keeps a ramp's xpub and its first index; tells whether it had none before. */
-export async function markOpened(tx: Tx, account: string, xpub: string): Promise<boolean> {
+export async function markOpened(
+  tx: Tx,
+  { account, number }: Pick<RampRow, "account" | "number">,
+  xpub: string,
+): Promise<boolean> {
   const rows = await tx`
     update ramps set xpub = ${xpub}, next_index = 1
-    where account = ${account} and next_index = 0 returning account`;
+    where account = ${account} and number = ${number} and next_index = 0 returning account`;
   return rows.length > 0;
 }
 

@@ -101,6 +101,23 @@ export async function selectRealmsBehind(
     order by id limit ${page.limit}`;
 }
 
+/** Reads realms of this database whose role is missing, or has no rights, after one of them. */
+export async function selectRealmsWithoutRights(
+  db: Db,
+  page: { after: string | null; limit: number },
+): Promise<RealmRow[]> {
+  return await db<RealmRow[]>`
+    select ${columns(db)} from realms
+    where placement is null and role_name is not null
+      and to_regclass(quote_ident(schema_name) || '.accounts') is not null
+      and not coalesce((select pg_has_role(current_user, p.oid, 'member')
+          and has_schema_privilege(p.oid, schema_name, 'usage')
+          and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'insert')
+        from pg_roles p where p.rolname = role_name), false)
+      and ${page.after === null ? db`true` : db`id > ${page.after}`}
+    order by id limit ${page.limit}`;
+}
+
 /** Reads the id of a realm that stands at the given rung by other migrations; null where none does. */
 export async function selectRealmOtherwise(
   db: Db,

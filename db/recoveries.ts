@@ -67,7 +67,7 @@ export async function selectUnknownSpends(
   return await db<{ hash: string; height: number }[]>`
     select spent_by as hash, min(spent_height)::float8 as height from coins c
     where c.chain = ${place.chain} and c.network = ${place.network} and spent_by is not null
-      and c.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and c.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[]) and c.spent_by ~ '^[0-9a-f]{64}$'
       and not exists (select 1 from order_candidates k where k.hash = c.spent_by)
     group by spent_by order by 2, 1`;
 }

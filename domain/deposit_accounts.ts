@@ -211,8 +211,8 @@ async function addAddressRow(
 ): Promise<void> {
   const branch = await takeIndex(tx, of.ramp.id);
   if (branch === null) {
-    const why =
-      "no address is handed out before the ramp is reconciled, or the realm's seed is back";
+    const why = "no address is handed out before the ramp is reconciled, a worker has confirmed" +
+      " the database, or the realm's seed is back";
     throw new DomainError("chain.quarantined", why);
   }
   const { chain, network, xpub, taken } = branch;

@@ -10,6 +10,7 @@ import {
   type Ladders,
   migratePlatform,
   migrateRealm,
+  restateRights,
   whileTablesAreFree,
 } from "../db/migrate.ts";
 import {
@@ -18,8 +19,9 @@ import {
   selectRealm,
   selectRealmOtherwise,
   selectRealmsBehind,
+  selectRealmsWithoutRights,
 } from "../db/realms.ts";
-import { reading } from "../db/transaction.ts";
+import { locking, reading } from "../db/transaction.ts";
 import { placeOf } from "./realms.ts";
 
 /** Tells of progress. */
@@ -45,7 +47,33 @@ export async function migrateAll(
   const applied = await migratePlatform(database.platform.sql, ladders.platform);
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await assertUnchanged(database, ladders);
-  return await migrateRealms(database, ladders, tell);
+  const failed = await migrateRealms(database, ladders, tell);
+  return [...failed, ...await restateAll(database, ladders, tell)];
+}
+
+/** Gives realms their roles and rights back that a restore has left without; gives those that it could not. */
+async function restateAll(database: Database, ladders: Ladders, tell: Tell): Promise<string[]> {
+  const failed: string[] = [];
+  for (let after: string | null = null;;) {
+    const without: RealmRow[] = await reading(
+      database.platform,
+      (db) => selectRealmsWithoutRights(db, { after, limit: PAGE }),
+    );
+    for (const { id, schema_name: schema, role_name: role } of without) {
+      try {
+        await locking(
+          database.platform,
+          (tx) => restateRights(tx, ladders, { schema, role: role! }),
+        );
+        tell("info", "a realm has its rights again", { realm: id });
+      } catch (error) {
+        failed.push(id);
+        tell("error", "a realm has no rights", { realm: id, error });
+      }
+    }
+    if (without.length < PAGE) return failed;
+    after = without[without.length - 1].id;
+  }
 }
 
 /** Migrates the realms that are behind; gives those that could not be. */

@@ -30,14 +30,21 @@ export function assertReceivable(asset: Asset | null): asserts asset is Asset {
   }
 }
 
-/** Gives a new ramp account its number; a worker derives its xpub and address, then enables it. */
+/**
+ * Gives a new ramp account its number; a worker derives its xpub and address, then enables it.
+ *
+ * @throws {DomainError} chain.quarantined
+ */
 export async function registerRamp(
   tx: Tx,
   actor: Actor,
   account: AccountRow,
   place: ChainPlace,
 ): Promise<void> {
-  await insertRamp(tx, { account: account.id, ...place, created_at: actor.at });
+  if (!await insertRamp(tx, { account: account.id, ...place, created_at: actor.at })) {
+    const why = "no ramp is made before a worker has confirmed that the database is the newest";
+    throw new DomainError("chain.quarantined", why);
+  }
   await enqueue(tx, actor, "ramp.open", { account: account.id });
 }
 
@@ -54,7 +61,7 @@ export async function openRamp(
   derived: { xpub: string; addresses: readonly string[] },
 ): Promise<AccountRow | null> {
   const { xpub, addresses } = derived;
-  if (!await markOpened(tx, ramp.account, xpub)) return null;
+  if (!await markOpened(tx, ramp, xpub)) return null;
   const account = (await selectAccount(tx, ramp.account))!;
   const contract = findAsset(account.asset)?.contract ?? null;
   await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);

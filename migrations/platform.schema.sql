@@ -110,6 +110,15 @@ table realm_faults (
 constraint realm_faults_pkey PRIMARY KEY (realm, code, chain, network)
 constraint realm_faults_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 
+table realm_steps (
+  realm uuid not null
+  now uuid
+  next jsonb not null default '[]'::jsonb
+)
+constraint realm_steps_next_check CHECK ((jsonb_typeof(next) = 'array'::text))
+constraint realm_steps_pkey PRIMARY KEY (realm)
+constraint realm_steps_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
+
 table realms (
   id uuid not null
   name text not null

@@ -138,6 +138,18 @@ CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EA
 CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
+table attestations (
+  singleton boolean not null default true
+  token uuid
+  place text
+  seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  numbers_from integer not null default 0
+)
+constraint attestations_numbers_from_check CHECK ((numbers_from >= 0))
+constraint attestations_pkey PRIMARY KEY (singleton)
+constraint attestations_singleton_check CHECK (singleton)
+granted: delete, insert, select, update
+
 table audit (
   id uuid not null
   actor uuid
@@ -1523,6 +1535,12 @@ AS $function$
   select trunc(extract(epoch from clock_timestamp()) * 1000)::bigint
 $function$;
 
+CREATE OR REPLACE FUNCTION database_place()
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$ select oid::text || ' ' || datname from pg_database where datname = current_database() $function$;
+
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1564,6 +1582,14 @@ CREATE OR REPLACE FUNCTION in_quarantine(p_ramp uuid)
  STABLE
 AS $function$
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_attested()
+ RETURNS boolean
+ LANGUAGE sql
+AS $function$
+  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
+    and a.place = database_place() from attestations a), true)
 $function$;
 
 CREATE OR REPLACE FUNCTION keep_closed()

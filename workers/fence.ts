@@ -15,6 +15,7 @@ import {
   holdMaster,
   type Home,
   lockInstallation,
+  selectAttestedS,
   selectInstallation,
   selectWitness,
   updateInstallation,
@@ -72,6 +73,8 @@ export interface FenceOptions {
 /** How often the database is looked at, and how often record and database are advanced. */
 const LOOK_MS = 1_000;
 const ADVANCE_MS = 10_000;
+/** For so many seconds a host that has a record vouches for the database. */
+const VOUCHED_S = 60;
 
 interface Watchman extends FenceOptions {
   store: RecordStore;
@@ -282,6 +285,7 @@ export async function claimEpoch(
       ) {
         throw new TypeError("the installation is to be reconciled, not joined");
       }
+      if (how === "join") assertVouched(await selectAttestedS(tx));
       if (how === "new") {
         await deleteWitnesses(tx);
         await updateInstallation(tx, { ...home, label, epoch, halted: null });
@@ -293,5 +297,14 @@ export async function claimEpoch(
       await upsertWitness(tx, { id: record.witness, ...step });
       return epoch;
     })
+  );
+}
+
+/** A host without a record cannot tell an old database from the present one: another must vouch. */
+function assertVouched(seconds: number | null): void {
+  if (seconds !== null && seconds <= VOUCHED_S) return;
+  throw new TypeError(
+    "no other host has lately found the database as it left it: start one that has a record" +
+      " first, or reconcile",
   );
 }

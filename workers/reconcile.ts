@@ -5,8 +5,9 @@
  * moment and begun again.
  * @module
  */
+import { passOverNumbers } from "../db/attestations.ts";
 import { selectCursor } from "../db/chains.ts";
-import { liftQuarantine } from "../db/quarantine.ts";
+import { liftQuarantine, selectQuarantinedPlaces } from "../db/quarantine.ts";
 import {
   type KnownSender,
   type QuarantinedRamp,
@@ -33,7 +34,7 @@ import { takeIn, type Taken } from "../domain/recoveries.ts";
 import { recordTransfers } from "../domain/sightings.ts";
 import { settlePaid } from "../domain/withdrawal_settlement.ts";
 import type { Bench } from "./bench.ts";
-import type { Chain } from "./chains/chain.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer } from "./chains/sight.ts";
 import { readFound } from "./found.ts";
 import { loadWatch, scanPlace } from "./scanner.ts";
@@ -53,6 +54,10 @@ export interface ReconcileOptions {
   gap: number;
   /** Blocks that are read again below where the database stood. */
   back: number;
+  /** Whether the whole database is older, whatever the realm itself shows. */
+  apart?: boolean;
+  /** Whether to leave the ramps in quarantine even where nothing is open. */
+  keep?: boolean;
   /** Says of a withdrawal whether it was paid; null where nobody knows yet. */
   answer: (question: Question) => Promise<boolean | null>;
 }
@@ -86,18 +91,29 @@ interface Work {
   from: number;
 }
 
-/** Reconciles every place of a realm that has ramps in quarantine. */
+/** Reconciles every place of a realm that has ramps in quarantine; a place without a node waits. */
 export async function reconcileRealm(
   bench: Bench,
   options: ReconcileOptions,
 ): Promise<PlaceReport[]> {
+  const places = await reading(bench.pool, selectQuarantinedPlaces);
+  // A newer database may have opened ramps under the numbers of those that are not opened here.
+  if (options.apart === true || places.length > 0) {
+    await bench.step((tx) => passOverNumbers(tx, options.gap));
+  }
   const all = await reading(bench.pool, selectQuarantinedRamps);
   const names = [...new Set(all.map(({ chain, network }) => `${chain} ${network}`))];
   const reports: PlaceReport[] = [];
   for (const name of names) {
     const ramps = all.filter(({ chain, network }) => `${chain} ${network}` === name);
     const [chain, network] = name.split(" ") as [ChainId, Network];
-    reports.push(await reconcilePlace(bench, { chain, network }, ramps, options));
+    reports.push(
+      await reconcilePlace(bench, { chain, network }, ramps, options).catch((error) => {
+        if (!(error instanceof ChainError)) throw error;
+        const nothing = { addresses: [], taken: [], open: [], lifted: false };
+        return { chain, network, ...nothing, obstacles: [error.message] };
+      }),
+    );
   }
   return reports;
 }
@@ -124,7 +140,7 @@ async function reconcilePlace(
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
   const taken = await takeAll(work, obstacles);
   const open = obstacles.length > 0 ? [] : await ask(work);
-  const lifted = obstacles.length === 0 && open.length === 0;
+  const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
   if (lifted) await lift(work);
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
 }

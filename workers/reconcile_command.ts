@@ -6,8 +6,8 @@ import { serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
+import { compareRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";
-import { ChainError } from "./chains/chain.ts";
 import { openChains } from "./chains/registry.ts";
 import { claimEpoch, lookAtInstallation } from "./fence.ts";
 import { allRealms, haltRealms } from "./halts.ts";
@@ -48,11 +48,14 @@ const FLAGS = {
   back: { type: "string" },
 } as const;
 
-/** Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. */
+/**
+ * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With `--list`
+ * the quarantine stays.
+ */
 export async function reconcileAll(
   site: ReconcileSite,
   args: readonly string[],
-): Promise<{ realms: RealmReport[]; epoch: number | null }> {
+): Promise<{ realms: RealmReport[]; epoch: number | null; done: boolean }> {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const { config, database, log } = site;
   const where = {
@@ -60,7 +63,9 @@ export async function reconcileAll(
     dataDir: config.dataDir,
     label: config.installationEpoch,
   };
-  if (values.join) return { realms: [], epoch: await claimEpoch(where, "join") };
+  if (values.join) {
+    return { realms: [], epoch: await claimEpoch(where, "join"), done: true };
+  }
   const { row, verdict } = await lookAtInstallation(where);
   const apart = verdict.state === "apart" || row.halted !== null;
   if (apart) {
@@ -71,13 +76,17 @@ export async function reconcileAll(
     await haltRealms(database, log, detail);
   }
   const realms = await reconcileRealms(site, {
+    apart,
+    keep: values.list === true,
     gap: wholeOf(values.gap, 10_000),
     back: wholeOf(values.back, 5_000),
     answer: answerer(site, values),
   });
-  const done = realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted));
-  if (!done || !apart || values.list) return { realms, epoch: null };
-  return { realms, epoch: await claimEpoch(where, "new") };
+  const done =
+    realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted)) &&
+    !(apart && values.list);
+  const epoch = done && apart ? await claimEpoch(where, "new") : null;
+  return { realms, epoch, done };
 }
 
 async function reconcileRealms(
@@ -100,11 +109,14 @@ async function reconcileRealms(
       } as Bench;
       const report = { realm: realm.id, name: realm.name, places: [], fault: null };
       try {
+        await compareRealm(bench, database.platform);
         const places = await reconcileRealm(bench, options);
         if (places.length > 0) reports.push({ ...report, places });
       } catch (error) {
-        if (!(error instanceof ChainError)) throw error;
-        reports.push({ ...report, fault: error.message });
+        // A realm whose database is away keeps no other from being reconciled.
+        log("error", "a realm could not be reconciled", { realm: realm.id, error });
+        const fault = error instanceof Error ? error.message : String(error);
+        reports.push({ ...report, fault });
       }
     }
   } finally {

@@ -19,6 +19,7 @@ import { migrateRealms } from "../domain/migrations.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
+import { attestRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
 import { expireRealm } from "./expiry.ts";
@@ -88,6 +89,12 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
+  {
+    name: "attest",
+    everyMs: 15_000,
+    leaseMs: 60_000,
+    run: (bench, { database }) => attestRealm(bench, database.platform),
+  },
   { name: "tell faults", everyMs: 15_000, leaseMs: 60_000, run: tellFaults },
   { name: "plant seed", everyMs: 3_600_000, leaseMs: 60_000, run: plantSeed },
 ];

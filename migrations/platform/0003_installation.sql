@@ -43,3 +43,10 @@ create table realm_faults (
   primary key (realm, code, chain, network)
 );
 comment on table realm_faults is 'What keeps workers from signing for a realm, as they last found it; shown by /health/ready.';
+
+create table realm_steps (
+  realm uuid primary key references realms (id),
+  now uuid,
+  next jsonb not null default '[]' check (jsonb_typeof(next) = 'array')
+);
+comment on table realm_steps is 'The step at which each realm''s schema was last found; one put back alone stands at another.';

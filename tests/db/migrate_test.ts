@@ -1,4 +1,4 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase, type Sql } from "../../db/database.ts";
 import {
   type Ladders,
@@ -154,4 +154,31 @@ Deno.test("a migration of realms that was changed after it was applied stops the
     migrateAll(realm.database, { ...ladders, realm: changed }, () => {}),
     /migration 3 .* was changed/,
   );
+});
+
+Deno.test("a realm that was restored without its role, or without its rights, has both again after a start", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using second = await realm.neighbour();
+  const { account } = await realm.currency("10");
+  const ladders = await readLadders();
+  const { sql } = realm.database.platform;
+  const [lost, bare] = [realm, second].map((one) => placeOf(one.made.realm));
+  await sql.unsafe(`drop owned by "${lost.role}"; drop role "${lost.role}";
+    revoke all on all tables in schema "${bare.schema}" from "${bare.role}"`);
+  ok((await realm.admin.send("GET", `/v1/accounts/${account}`)).status >= 500);
+  const told: string[] = [];
+  const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
+  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  deepEqual(told, Array(2).fill("info: a realm has its rights again"));
+  await using started = realm.another();
+  const send = started.send(realm.admin.key);
+  equal((await send("GET", `/v1/accounts/${account}`)).status, 200);
+  equal((await send("POST", "/v1/users", { email: "b@b.example" })).status, 201);
+  ok((await second.currency("5")).account.length > 0);
+  const [{ may }] = await sql`
+    select has_table_privilege(${bare.role}, ${`${bare.schema}.entries`}, 'update') as may`;
+  equal(may, false);
+  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  equal(told.length, 2);
 });

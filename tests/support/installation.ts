@@ -3,6 +3,11 @@
  * a test is a template of another, as a dump and its restore would be.
  * @module
  */
+import { quarantine } from "../../domain/quarantine.ts";
+import { attestRealm } from "../../workers/attestation.ts";
+import { type PlaceReport, type Question, reconcileRealm } from "../../workers/reconcile.ts";
+import { benchOf } from "./desk.ts";
+import type { TestRealm } from "./realm.ts";
 import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
 
 /** A database of a test's own, and copies of it. */
@@ -80,4 +85,40 @@ export async function restoreRealm({ id }: { id: string }): Promise<void> {
           t.tablename, t.tablename);
       end loop; end $$;
     set session_replication_role = origin`);
+}
+
+/** Why the ramps of a test are in quarantine. */
+export const OLDER = "the database is older than the record of this host";
+
+/** What a fence does when it finds the database older. */
+export async function haltRealm(realm: TestRealm): Promise<void> {
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await realm.command((tx) => quarantine(tx, actor, null, OLDER));
+}
+
+/** Looks at a realm as workers do every quarter of a minute. */
+export async function attest(realm: TestRealm): Promise<void> {
+  const bench = await benchOf(realm);
+  try {
+    await attestRealm(bench, realm.database.platform);
+  } finally {
+    bench.chains.close();
+  }
+}
+
+/** Reconciles a realm as the command does; workers go on after it. */
+export async function reconcile(
+  realm: TestRealm,
+  answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
+): Promise<PlaceReport[]> {
+  const bench = await benchOf(realm);
+  const at = Date.now();
+  const now = { ...bench, actor: { ...bench.actor, at } };
+  try {
+    const reports = await reconcileRealm(now, { gap: 50, back: 100, answer });
+    await attestRealm(bench, realm.database.platform);
+    return reports;
+  } finally {
+    bench.chains.close();
+  }
 }

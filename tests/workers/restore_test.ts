@@ -1,38 +1,14 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import { type Question, reconcileRealm } from "../../workers/reconcile.ts";
-import { quarantine } from "../../domain/quarantine.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { startTimetable } from "../../workers/timetable.ts";
-import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
-import { keepRealm, restoreRealm } from "../support/installation.ts";
+import { haltRealm, keepRealm, OLDER, reconcile, restoreRealm } from "../support/installation.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
-import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
-const OLDER = "the database is older than the record of this host";
-
-/** What a fence does when it finds the database older. */
-async function halt(realm: TestRealm): Promise<void> {
-  const actor = { ...realm.admin.actor, at: Date.now() };
-  await realm.command((tx) => quarantine(tx, actor, null, OLDER));
-}
-
-async function reconcile(
-  realm: TestRealm,
-  answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
-) {
-  const bench = await benchOf(realm);
-  const at = Date.now();
-  const now = { ...bench, actor: { ...bench.actor, at } };
-  try {
-    return await reconcileRealm(now, { gap: 50, back: 100, answer });
-  } finally {
-    bench.chains.close();
-  }
-}
-
 const paidTo = async ({ anvil }: Pick<Desk, "anvil">, address = OUTSIDE) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
 
@@ -105,7 +81,7 @@ Deno.test("an address that was handed out since the dump is never handed out aga
   await keepRealm(realm);
   const alice = await stage.address(alices);
   await restoreRealm(realm);
-  await halt(realm);
+  await haltRealm(realm);
   const refused = await realm.admin.send("POST", `/v1/account/${bobs}/address`, {});
   deepEqual([refused.status, refused.body.code], [503, "chain.quarantined"]);
   await anvil.pool({ to: alice.address, value: ETHER });
@@ -175,7 +151,7 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
   await using desk = await openDesk();
   await desk.anvil.mine();
   const { body: { id } } = await desk.withdraw("1");
-  await halt(desk.realm);
+  await haltRealm(desk.realm);
   const [asked] = await reconcile(desk.realm);
   deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [false, [id]]);
   await follow(desk);
@@ -191,7 +167,7 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
 Deno.test("a quarantine is told by the chains of the realm and by /health/ready", async () => {
   await using desk = await openDesk();
   const { realm } = desk;
-  await halt(realm);
+  await haltRealm(realm);
   const chains: { chain: string; healthy: boolean; error: string; quarantined: number }[] =
     (await realm.admin.send("GET", "/v1/chains")).body;
   const [{ healthy, error, quarantined }] = chains.filter(({ chain }) => chain === "ETHEREUM");

@@ -1,0 +1,28 @@
+-- What:     attestations, when a worker last found this schema to be the one that it left.
+-- Why:      contract, "Restored or copied databases": a process without keys has no record of its own, and must not
+--           hand out an address, or number a ramp, that a newer database has handed out already.
+-- Locks:    none, the table is new.
+-- Backfill: none; the first worker writes the row. Before that no ramp has an address.
+-- Undo:     forward only.
+
+create table attestations (
+  singleton boolean primary key default true check (singleton),
+  token uuid,
+  place text,
+  seen_at timestamptz not null default '-infinity',
+  numbers_from integer not null default 0 check (numbers_from >= 0)
+);
+comment on table attestations is 'When a worker last found this schema as it left it; addresses are handed out for five minutes after that.';
+comment on column attestations.token is 'The step that the worker took last; platform.realm_steps has its like.';
+comment on column attestations.place is 'Oid and name of the database: a restored or copied one has others.';
+comment on column attestations.numbers_from is 'Ramps below this number may exist in a newer database.';
+
+-- Where a database lives, as far as every role may read.
+create function database_place() returns text language sql stable as
+  $$ select oid::text || ' ' || datname from pg_database where datname = current_database() $$;
+
+-- Whether addresses may be handed out: a worker has lately known this database.
+create function is_attested() returns boolean language sql volatile as $$
+  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
+    and a.place = database_place() from attestations a), true)
+$$;

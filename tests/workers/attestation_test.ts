@@ -1,0 +1,131 @@
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { checkLedger } from "../../domain/checks.ts";
+import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const RAMP = { type: "ramp", asset: "ETH", testnet: true };
+
+/** What a dump of yesterday holds. */
+async function age(realm: TestRealm): Promise<void> {
+  await realm.command((tx) => tx`update attestations set seen_at = now() - interval '1 day'`);
+}
+
+const virtualOf = async ({ realm }: RampStage, ramp: string): Promise<string> => {
+  const body = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const made = await realm.admin.send("POST", "/v1/accounts", body);
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+};
+
+const codeOf = async (realm: TestRealm, path: string, body: unknown) => {
+  const { status, body: { code } } = await realm.admin.send("POST", path, body);
+  return [status, code];
+};
+
+Deno.test("a process without workers hands out no address, and makes no ramp, from a database that no worker has lately confirmed", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  const { id: ramp } = await stage.ramp();
+  const path = `/v1/account/${ramp}/address`;
+  const refused = [503, "chain.quarantined"];
+  await attest(realm);
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  await age(realm);
+  deepEqual(await codeOf(realm, path, {}), refused);
+  deepEqual(await codeOf(realm, "/v1/accounts", RAMP), refused);
+  const named = { type: "deposit", asset: "ETH", testnet: true, ramp };
+  deepEqual(await codeOf(realm, "/v1/accounts", named), refused);
+  const app = await realm.admin.send("POST", "/v1/apps/deposit", {
+    asset: "ETH",
+    destination: { account: await virtualOf(stage, ramp) },
+  });
+  deepEqual([app.status, app.body.code], refused, app.text);
+  await attest(realm);
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  // A copy of the database, however fresh, lives elsewhere.
+  await realm.command((tx) => tx`update attestations set place = '1 elsewhere'`);
+  deepEqual(await codeOf(realm, path, {}), refused);
+});
+
+Deno.test("a realm that is restored alone is in quarantine before it hands out an address again", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const { id: ramp } = await stage.ramp();
+  const [alices, bobs] = [await virtualOf(stage, ramp), await virtualOf(stage, ramp)];
+  await stage.mine();
+  await attest(realm);
+  await attest(realm);
+  await age(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  const alice = await stage.address(alices);
+  await restoreRealm(realm);
+  const path = `/v1/account/${bobs}/address`;
+  deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
+  await attest(realm);
+  deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
+  const [{ detail }] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps",
+  );
+  match(detail, /restored alone/);
+  await anvil.pool({ to: alice.address, value: ETHER });
+  await stage.mine(4);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.addresses.map(({ address }) => address)], [true, [
+    alice.address,
+  ]]);
+  await attest(realm);
+  notEqual((await stage.address(bobs)).address, alice.address);
+  await mineUntil(stage, async () => (await stage.account(ramp)).balance.total !== "0");
+  equal((await stage.account(bobs)).balance.total, "0");
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("workers that attest at once, or end between two steps, keep knowing their realm", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  const { id: ramp } = await stage.ramp();
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([attest(realm), attest(realm), attest(realm)]);
+  }
+  // A process that ended before the realm took the step.
+  await realm.database.platform.sql`
+    update realm_steps set next = next || jsonb_build_array(
+      jsonb_build_object('from', now, 'to', gen_random_uuid())) where realm = ${realm.id}`;
+  await attest(realm);
+  const [{ quarantined }] = await rowsOf<{ quarantined: unknown }>(
+    realm,
+    "select quarantined from ramps",
+  );
+  equal(quarantined, null);
+  equal((await realm.admin.send("POST", `/v1/account/${ramp}/address`, {})).status, 201);
+});
+
+Deno.test("a ramp that was made since the dump is never made again under its number", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  await stage.ramp();
+  await stage.mine();
+  await keepRealm(realm);
+  const lost = await stage.ramp();
+  await restoreRealm(realm);
+  // Asked for while nobody knew that the database is older, and not opened yet.
+  const early = await realm.admin.send("POST", "/v1/accounts", RAMP);
+  equal(early.status, 201, early.text);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm);
+  ok(report.lifted, JSON.stringify(report));
+  await realm.drain();
+  const next = await stage.ramp();
+  const rows = await rowsOf<{ address: string; quarantined: unknown }>(
+    realm,
+    "select address, quarantined from addresses join ramps on ramps.account = ramp order by number",
+  );
+  deepEqual([rows.length, new Set(rows.map(({ address }) => address)).size], [3, 3]);
+  ok(rows.every(({ address, quarantined }) => address !== lost.address && quarantined === null));
+  notEqual(next.address, lost.address);
+});
