@@ -16,7 +16,6 @@ import { refusal, TransactionView } from "./ledger.ts";
 import { rightsOf } from "./permissions.ts";
 import { findParties, knownParties, type Parties } from "./sides.ts";
 import {
-  conditionable,
   moveOf,
   NewTransaction,
   printAsThen,
@@ -72,8 +71,7 @@ export async function transferMany(
   request: BatchRequest,
 ): Promise<TransferResult> {
   const { atomic, transactions } = input;
-  const found = (await partiesOf(road, transactions))
-    .map((parties, i) => conditionable(actor, transactions[i], parties));
+  const found = await partiesOf(road, transactions);
   const unresolved: Unresolved[] = [];
   const moves = [];
   for (let index = 0; index < found.length; index++) {

@@ -146,6 +146,10 @@ export function refusal(why: string, visible: boolean): DomainError {
       return new DomainError("balance.insufficient", NOT_SPENDABLE);
     case "destination.deposit":
       return invalid("/destination", "a deposit account takes what its chain brings, nothing else");
+    case "destination.unread": {
+      const why = "a condition on the destination takes the right to read it";
+      return new DomainError("permission.owner", why);
+    }
     case "same_account":
       return invalid("/destination", "source and destination are the same account");
     case "asset_mismatch":

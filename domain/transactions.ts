@@ -78,9 +78,8 @@ export async function transfer(
   idempotency: TransferKey | null,
 ): Promise<TransferResult> {
   const { memory } = road;
-  const found = knownParties(memory, input) ??
+  const parties = knownParties(memory, input) ??
     await reading(road.pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
-  const parties = conditionable(actor, input, found);
   if (parties instanceof DomainError) {
     return { refused: parties, replayed: false, unresolved: true };
   }
@@ -92,25 +91,6 @@ export async function transfer(
     return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
   }
   return await concludeReplay(road.pool, actor, input, outcome.replay);
-}
-
-/**
- * Gives the parties of a transfer whose conditions the actor may ask, or else a refusal. Whether a
- * condition holds tells a balance, also of a transfer that is only tried.
- */
-export function conditionable(
-  actor: Actor,
-  { conditions }: NewTransaction,
-  parties: Parties | DomainError,
-): Parties | DomainError {
-  if (conditions?.destination_total_lte === undefined || parties instanceof DomainError) {
-    return parties;
-  }
-  const { source, destination } = parties;
-  // A source that is not seen does not exist for the actor: the ledger says so.
-  if (sees(actor, destination.owner) || !sees(actor, source.owner)) return parties;
-  const why = "a condition on the destination takes the right to read it";
-  return new DomainError("permission.owner", why);
 }
 
 /** Writes a transfer as the lane takes it. */
@@ -130,15 +110,18 @@ export function moveOf(
     seal: input.seal === undefined ? null : JSON.stringify(input.seal),
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
-    more: moreOf(input),
+    more: moreOf(input, sees(actor, destination.owner)),
     key: claim === null ? null : claim.key,
     fingerprint: claim === null ? null : claim.fingerprint,
   };
 }
 
-function moreOf(input: NewTransaction): string | null {
-  if (input.asset === undefined && input.conditions === undefined) return null;
-  return JSON.stringify({ asset: input.asset, ...input.conditions });
+/** Whether a condition holds tells a balance: the ledger checks none on what may not be read. */
+function moreOf(input: NewTransaction, seen: boolean): string | null {
+  const { asset, conditions } = input;
+  if (asset === undefined && conditions === undefined) return null;
+  const unread = conditions?.destination_total_lte !== undefined && !seen;
+  return JSON.stringify({ asset, ...conditions, ...(unread ? { destination_unread: true } : {}) });
 }
 
 /**

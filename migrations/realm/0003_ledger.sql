@@ -274,6 +274,7 @@ begin
         when v_bound[s] and v_free[s] < a then 'insufficient'
         when p_reference[k] is not null and reference_taken[reference_group[k]] then 'reference'
         when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
+        when m is not null and m ? 'destination_unread' then 'destination.unread'
         when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
         when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
         when m is not null and v_total[d] + a > (m ->> 'destination_total_lte')::numeric then 'condition.destination_total_lte'
