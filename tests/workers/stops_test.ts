@@ -31,9 +31,11 @@ async function insolvent({ realm }: Desk) {
     rowsOf(
       realm,
       `insert into solvency (asset, testnet, assets, height, liabilities, fees, pending, sending,
-          drift, stopped, checked_at)
-        values ('ETH', false, 9, 1, 10, 0, 0, 0, -1, $1, now())
-        on conflict (asset, testnet) do update set stopped = excluded.stopped`,
+          drift, solvent, stopped, checked_at)
+        values ('ETH', false, 10 - $1::boolean::integer, 1, 10, 0, 0, 0,
+          -$1::boolean::integer, not $1, $1, now())
+        on conflict (asset, testnet) do update set assets = excluded.assets, drift = excluded.drift,
+          solvent = excluded.solvent, stopped = excluded.stopped`,
       [stopped],
     );
   await write(true);
