@@ -1,5 +1,5 @@
 /**
- * The newest block of a chain, as its nodes agree on it.
+ * Which blocks a chain has, as its nodes agree on it.
  * @module
  */
 import { ChainError } from "./chain.ts";
@@ -45,4 +45,56 @@ export async function agreedHead(
     }
   }
   throw fault;
+}
+
+/** Reads a block at a height; null above the head. */
+export type BlockAt = (peer: Peer, height: number) => Promise<Block | null>;
+
+/** Has a node that does not have a block yet abstain. */
+export function presentBlock(readBlock: BlockAt): (peer: Peer, height: number) => Promise<Block> {
+  return async (peer, height) => {
+    const block = await readBlock(peer, height);
+    if (block !== null) return block;
+    throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
+  };
+}
+
+/**
+ * Reads the block at a height that the quorum has there; null if no node has one. If fewer nodes
+ * answer than the quorum, theirs is followed.
+ *
+ * @throws {ChainError} `unavailable` if too few agree
+ */
+export async function followedBlock(
+  nodes: Nodes,
+  height: number,
+  readBlock: BlockAt,
+): Promise<Block | null> {
+  if (nodes.quorum === 1) return await nodes.ask((peer) => readBlock(peer, height));
+  const { heard } = await nodes.hear((peer) => readBlock(peer, height));
+  const [first] = heard.flatMap(({ answer }) => answer ?? []);
+  if (first === undefined || heard.length < nodes.quorum) return first ?? null;
+  const present = presentBlock(readBlock);
+  return await nodes.agree(
+    (peer) => present(peer, height),
+    ({ hash, parentHash }) => `${hash} ${parentHash}`,
+    `block ${height}`,
+  );
+}
+
+/**
+ * Asks for facts that the quorum must agree on. If fewer nodes answer than the quorum, theirs are
+ * followed: what is credited is asked of the quorum again.
+ *
+ * @throws {ChainError} `unavailable` if too few agree
+ */
+export async function followed<T>(
+  nodes: Nodes,
+  work: (peer: Peer) => Promise<T>,
+  keyOf: (answer: T) => string,
+  what: string,
+): Promise<T> {
+  const { heard } = await nodes.hear(work);
+  if (heard.length < nodes.quorum) return heard[0].answer;
+  return await nodes.agree(work, keyOf, what);
 }

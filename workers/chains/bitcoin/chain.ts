@@ -5,9 +5,10 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
-import { agreedHead } from "../head.ts";
+import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions } from "../node.ts";
 import type { Head } from "../sight.ts";
+import { wholeBlock } from "./block.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import { openCoinWitness } from "./coins.ts";
 import type { CoinChain } from "./context.ts";
@@ -36,14 +37,15 @@ export async function openCoins(
     throw new ChainError("unsupported", `${id} has no ${network} network`);
   }
   const table = COIN_TABLES[id];
+  const nodes = openCoinNodes(id, network, urls, how);
+  const bitcoin = await import("bitcoinjs-lib");
+  const rules = { table, nodes, bitcoin };
   const chain: CoinChain = {
-    table,
+    ...rules,
     network,
-    nodes: openCoinNodes(id, network, urls, how),
-    bitcoin: await import("bitcoinjs-lib"),
     curve: await import("@bitcoinerlab/secp256k1"),
     scripts: openScripts(id, network),
-    spends: openSpends(),
+    spends: openSpends((peer, place) => wholeBlock(rules, peer, place)),
     pool: new Map(),
   };
   const reader: Pick<Chain, "balances" | "counts" | "search" | "spent"> = {
@@ -62,7 +64,7 @@ export async function openCoins(
     traits: traitsOf(table.replaceable),
     quorum: chain.nodes.quorum,
     head: () => headOf(chain),
-    block: (height) => chain.nodes.ask((peer) => readBlockAt(peer, height)),
+    block: (height) => followedBlock(chain.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
     mempool: (watch) => readPool(chain, watch),
     recheck: (transfer, evidence) => recheck(chain, transfer, evidence),
@@ -86,11 +88,7 @@ export async function openCoins(
 
 /** Reads the newest block that the quorum has reached, the same one in all of it. */
 async function headOf({ nodes }: CoinChain): Promise<Head> {
-  return await agreedHead(nodes, readHead, async (peer, height) => {
-    const block = await readBlockAt(peer, height);
-    if (block !== null) return block;
-    throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
-  });
+  return await agreedHead(nodes, readHead, presentBlock(readBlockAt));
 }
 
 function traitsOf(replaceable: boolean): Traits {

@@ -9,7 +9,7 @@ import type { Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import type { Block } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
-import { blockOf, coinOf, headerOf, unspentOf, wholeBlock } from "./node.ts";
+import { blockOf, coinOf, headerOf, list, record, satoshi, unspentOf } from "./node.ts";
 import { arePooled } from "./pool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
@@ -76,7 +76,7 @@ async function minedByCoin(
     const outputs = Math.min(outputsOf(chain, signed.raw), OUTPUTS_ASKED);
     const own = Array.from({ length: outputs }, (_, index) => `${signed.hash}:${index}`);
     const coin = (await unspentOf(peer, own, false)).find((one) => one !== null);
-    if (coin) return await minedFate(peer, signed, await blockOf(peer, coin), null);
+    if (coin) return await minedFate(peer, signed, await blockOf(peer, coin));
   }
   return null;
 }
@@ -95,7 +95,7 @@ async function byBlocks(
   for (const signed of candidates) {
     const own = [...spenders.values()].find(({ hash }) => hash === signed.hash);
     if (!own) continue;
-    return await minedFate(peer, signed, await headerOf(peer, own.blockHash), own.fee);
+    return await minedFate(peer, signed, await headerOf(peer, own.blockHash));
   }
   const deaths = candidates.map((signed) => deathOf(signed, spenders, head.height - depth + 1));
   // The order is dead when its last candidate is.
@@ -124,12 +124,7 @@ function deathOf(
     .toSorted((one, other) => one.height - other.height)[0] ?? null;
 }
 
-async function minedFate(
-  peer: Peer,
-  signed: Signed,
-  block: Block,
-  told: bigint | null,
-): Promise<Mined> {
+async function minedFate(peer: Peer, signed: Signed, block: Block): Promise<Mined> {
   const head = await readHead(peer);
   if (head.height < block.height) {
     throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
@@ -140,15 +135,16 @@ async function minedFate(
     block: bare(block),
     confirmations: head.height - block.height + 1,
     success: true,
-    fee: signed.fee ?? told ?? await feeIn(peer, signed, block),
+    fee: signed.fee ?? await feeIn(peer, signed, block),
     feeContract: null,
   };
 }
 
 /** Reads a fee from a block, as newer nodes tell it, where it was not kept with the bytes. */
 async function feeIn(peer: Peer, signed: Signed, block: Block): Promise<bigint> {
-  const { transactions } = await wholeBlock(peer, block.hash);
-  const fee = transactions.find((one) => one.hash === signed.hash)?.fee ?? null;
-  if (fee !== null) return fee;
+  const { tx } = record(await peer.call("getblock", [block.hash, 2]), "a block");
+  const listed = list(tx).map((one) => record(one, "a transaction"));
+  const fee = listed.find(({ txid }) => txid === signed.hash)?.fee;
+  if (fee !== undefined) return satoshi(fee);
   throw new ChainError("unavailable", `${peer.name} does not tell the fee of ${signed.hash}`);
 }

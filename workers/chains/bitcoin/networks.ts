@@ -41,7 +41,11 @@ export interface CoinTable {
   readonly dust: { readonly rate: bigint; readonly least: bigint };
   /** Blocks before newly made coins may be spent. */
   readonly maturity: number;
-  /** Most bytes of a block as JSON. */
+  /** Blocks may bear work that was done for another chain's. */
+  readonly mergeMined: boolean;
+  /** Blocks may end with an extension, and the transaction that joins it to the chain. */
+  readonly extended: boolean;
+  /** Most bytes of an answer: twice those of a block. */
   readonly blockBytesMax: number;
 }
 
@@ -63,6 +67,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 100_000n,
     dust: { rate: 3_000n, least: 0n },
     maturity: 100,
+    mergeMined: false,
+    extended: false,
     blockBytesMax: 64 * MEBIBYTE,
   },
   LITECOIN: {
@@ -79,6 +85,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 1_000_000n,
     dust: { rate: 30_000n, least: 0n },
     maturity: 100,
+    mergeMined: false,
+    extended: true,
     blockBytesMax: 64 * MEBIBYTE,
   },
   BITCOIN_CASH: {
@@ -95,7 +103,9 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 100_000n,
     dust: { rate: 3_000n, least: 546n },
     maturity: 100,
-    // Blocks of 32 MB, several times that as JSON, and no string may reach 512 MiB.
+    mergeMined: false,
+    extended: false,
+    // Blocks of 32 MB that may grow, and no string may reach 512 MiB.
     blockBytesMax: 400 * MEBIBYTE,
   },
   DOGECOIN: {
@@ -114,6 +124,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     // Below the soft limit of 0.01 a miner wants a penalty for every output.
     dust: { rate: 0n, least: 1_000_000n },
     maturity: 240,
+    mergeMined: true,
+    extended: false,
     blockBytesMax: 64 * MEBIBYTE,
   },
 };

@@ -27,7 +27,7 @@ export interface Output {
   readonly script: string;
 }
 
-/** A transaction as a block or the mempool lists it. */
+/** A transaction of a block or of the mempool. */
 export interface CoinTransaction {
   /** Transaction id. */
   readonly hash: string;
@@ -37,14 +37,6 @@ export interface CoinTransaction {
   readonly spends: readonly string[];
   /** What it pays. Outputs that carry tokens, or lie in an extension block, are left out. */
   readonly outputs: readonly Output[];
-  /** Base units; null where the node does not tell. */
-  readonly fee: bigint | null;
-}
-
-/** A block with its transactions. */
-export interface CoinBlock extends Block {
-  /** In the order of the block. */
-  readonly transactions: readonly CoinTransaction[];
 }
 
 /** An unspent output as `gettxout` tells it. */
@@ -139,13 +131,6 @@ export async function hashAt(peer: Peer, height: number): Promise<string | null>
   }
 }
 
-/** Reads a whole block. */
-export async function wholeBlock(peer: Peer, blockHash: string): Promise<CoinBlock> {
-  const answer = await peer.call("getblock", [blockHash, 2]);
-  const listed = list(record(answer, "a block").tx);
-  return { ...readHeader(answer, blockHash), transactions: listed.map(readTransaction) };
-}
-
 /** Asks whether outputs are unspent, in blocks alone or in the mempool too. */
 export async function unspentOf(
   peer: Peer,
@@ -195,7 +180,6 @@ export function readTransaction(answer: unknown): CoinTransaction {
       `${hash(txid)}:${count(vout, "an output's number")}`
     ),
     outputs: list(fields.vout).flatMap(readOutput),
-    fee: fields.fee === undefined ? null : satoshi(fields.fee),
   };
 }
 

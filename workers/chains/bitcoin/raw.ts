@@ -1,25 +1,19 @@
-/** Reads the signed bytes of a mined transaction. What a node tells is believed only if its hash is right. @module */
+/** Reads the signed bytes of a mined transaction. @module */
 import { ChainError } from "../chain.ts";
+import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { hashAt, list, record } from "./node.ts";
+import { hashAt } from "./node.ts";
 
 /** Reads the signed bytes of a transaction out of its block; they prove who signed it. */
 export async function rawOf(
-  { nodes, bitcoin }: CoinChain,
+  chain: CoinChain,
   { hash, height }: { hash: string; height: number },
 ): Promise<string> {
-  return await nodes.ask(async (peer) => {
+  return await chain.nodes.ask(async (peer) => {
     const at = await hashAt(peer, height);
-    const block = at === null ? {} : record(await peer.call("getblock", [at, 2]), "a block");
-    const told = list(block.tx ?? []).map((one) => record(one, "a transaction"))
-      .find((one) => one.txid === hash)?.hex;
-    try {
-      if (typeof told === "string" && bitcoin.Transaction.fromHex(told).getId() === hash) {
-        return told;
-      }
-    } catch {
-      // told below
-    }
+    const block = at === null ? null : await wholeBlock(chain, peer, { hash: at, height });
+    const found = block?.transactions.find((one) => one.hash === hash);
+    if (found !== undefined) return found.bytes.toHex();
     throw new ChainError("unavailable", `${peer.name} does not show the bytes of ${hash}`);
   });
 }

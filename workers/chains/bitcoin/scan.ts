@@ -4,17 +4,15 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import { followed } from "../head.ts";
+import { allOf, type Peer } from "../node.ts";
 import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../sight.ts";
+import { type CoinBlock, wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import {
-  type CoinBlock,
-  type CoinTransaction,
-  hash,
-  hashAt,
-  headerOf,
-  wholeBlock,
-} from "./node.ts";
+import { type CoinTransaction, hash, hashAt, headerOf } from "./node.ts";
+
+/** Blocks whose ids are agreed on in one exchange. */
+const AGREED_AT_ONCE = 50;
 
 /** Reads the newest block. */
 export async function readHead(peer: Peer): Promise<Head> {
@@ -41,25 +39,46 @@ export async function* scanRange(
   const index = await chain.scripts.index(watch);
   const claims = new Set(watch.claims);
   let last: Block | null = null;
-  for (let height = from; height <= to; height++) {
-    const block = await chain.nodes.ask((peer) => blockAt(peer, height));
+  for await (const block of blocksOf(chain, from, to)) {
     if (last !== null && block.parentHash !== last.hash) {
-      throw new ChainError("unavailable", `the chain changed below ${height}`);
+      throw new ChainError("unavailable", `the chain changed below ${block.height}`);
     }
     last = bare(block);
     yield scanBlock(chain, block, index, claims);
   }
 }
 
-/** Reads a whole block that must be there. */
-export async function blockAt(peer: Peer, height: number): Promise<CoinBlock> {
-  const blockHash = await hashAt(peer, height);
-  if (blockHash === null) {
-    throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
+/** Reads the blocks of a range: those that the quorum says are there, from any node that has them. */
+async function* blocksOf(chain: CoinChain, from: number, to: number): AsyncGenerator<CoinBlock> {
+  const { nodes } = chain;
+  for (let first = from; first <= to; first += AGREED_AT_ONCE) {
+    const last = Math.min(to, first + AGREED_AT_ONCE - 1);
+    const hashes = nodes.quorum === 1 ? [] : await agreedHashes(chain, first, last);
+    for (let height = first; height <= last; height++) {
+      const agreed = hashes[height - first];
+      yield await nodes.ask(async (peer) => {
+        const at = agreed ?? await hashPresent(peer, height);
+        return await wholeBlock(chain, peer, { hash: at, height });
+      });
+    }
   }
-  const block = await wholeBlock(peer, blockHash);
-  if (block.height === height) return block;
-  throw new ChainError("unavailable", `${peer.name} gave another block than ${height}`);
+}
+
+async function agreedHashes(
+  { nodes }: CoinChain,
+  from: number,
+  to: number,
+): Promise<readonly string[]> {
+  const heights = Array.from({ length: to - from + 1 }, (_, step) => from + step);
+  const calls = heights.map((height) => ({ method: "getblockhash", params: [height] }));
+  const read = async (peer: Peer) => allOf(await peer.batch(calls)).map(hash);
+  return await followed(nodes, read, (hashes) => hashes.join(), `the blocks ${from} to ${to}`);
+}
+
+async function hashPresent(peer: Peer, height: number): Promise<string> {
+  const found = await hashAt(peer, height);
+  if (found !== null) return found;
+  throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
 }
 
 /** Lists what a transaction brought to watched addresses. */

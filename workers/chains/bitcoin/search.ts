@@ -7,6 +7,7 @@ import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
+import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import {
   blockOf,
@@ -21,7 +22,6 @@ import {
   satoshi,
   type Unspent,
   unspentOf,
-  wholeBlock,
 } from "./node.ts";
 import { bare, scanRange, transfersOf } from "./scan.ts";
 
@@ -42,7 +42,7 @@ export async function searchTransaction(
   return await chain.nodes.ask(async (peer) => {
     const block = await minedIn(peer, hash);
     if (block === null) return [];
-    const { transactions } = await wholeBlock(peer, block.hash);
+    const { transactions } = await wholeBlock(chain, peer, block);
     const found = transactions.find((one) => one.hash === hash);
     if (!found) throw new ChainError("unavailable", `${peer.name} is changing around ${hash}`);
     return transfersOf(chain, found, block, index);
@@ -100,12 +100,15 @@ async function witness(
 ): Promise<Checked | null> {
   const [coin] = await unspentOf(peer, [`${transfer.hash}:${transfer.index}`], false);
   if (coin !== null) {
-    if (coin.script !== script || coin.amount === 0n) return null;
+    // The id of a transaction holds for all that it pays, and its block has proven it.
+    if (coin.script !== script || coin.amount !== transfer.amount) {
+      throw new ChainError("unavailable", `${peer.name} tells another coin of ${transfer.hash}`);
+    }
     return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
   }
   const { block } = transfer;
   if (block === null || await hashAt(peer, block.height) !== block.hash) return null;
-  const { transactions } = await wholeBlock(peer, block.hash);
+  const { transactions } = await wholeBlock(chain, peer, block);
   const again = transactions.find((one) => one.hash === transfer.hash);
   const output = again?.outputs.find((one) => one.index === transfer.index);
   if (!again || !output || output.script !== script || output.amount === 0n) return null;

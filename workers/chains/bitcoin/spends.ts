@@ -5,7 +5,8 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
-import { type CoinBlock, hashAt, wholeBlock } from "./node.ts";
+import type { BlockPlace } from "./block.ts";
+import { hashAt } from "./node.ts";
 
 /** A transaction of a block. */
 export interface Spender {
@@ -15,14 +16,18 @@ export interface Spender {
   readonly blockHash: string;
   /** That block's height. */
   readonly height: number;
-  /** Base units that it paid for its place; null where the node does not tell. */
-  readonly fee: bigint | null;
+}
+
+/** What is looked at in a block. */
+export interface Noted extends BlockPlace {
+  /** Its transactions. */
+  readonly transactions: readonly { readonly hash: string; readonly spends: readonly string[] }[];
 }
 
 /** What was seen of spent coins. */
 export interface Spends {
   /** Keeps what a block spends of the coins asked for. */
-  note(block: CoinBlock, claims: ReadonlySet<string>): void;
+  note(block: Noted, claims: ReadonlySet<string>): void;
   /**
    * Finds the spenders of coins in the blocks from a height to the head. The search goes on where it
    * ended the last time; null tells that blocks are left for the next.
@@ -49,8 +54,11 @@ const RIVALS_MAX = 4;
 /** Blocks looked through in one go. */
 const BLOCKS_AT_ONCE = 200;
 
+/** Reads a block that proves itself. */
+export type BlockReader = (peer: Peer, place: BlockPlace) => Promise<Noted>;
+
 /** Makes a memory of spent coins. */
-export function openSpends(): Spends {
+export function openSpends(readBlock: BlockReader): Spends {
   const notes = new Map<string, readonly Spender[]>();
   const searches = new Map<string, Progress>();
   function keep(claim: string, spender: Spender): void {
@@ -61,12 +69,12 @@ export function openSpends(): Spends {
     notes.clear();
     searches.clear();
   }
-  function note(block: CoinBlock, claims: ReadonlySet<string>): void {
+  function note(block: Noted, claims: ReadonlySet<string>): void {
     if (claims.size === 0) return;
-    for (const { hash, spends, fee } of block.transactions) {
+    for (const { hash, spends } of block.transactions) {
       for (const claim of spends) {
         if (!claims.has(claim)) continue;
-        keep(claim, { hash, blockHash: block.hash, height: block.height, fee });
+        keep(claim, { hash, blockHash: block.hash, height: block.height });
       }
     }
   }
@@ -101,7 +109,7 @@ export function openSpends(): Spends {
         if (blockHash === null) {
           throw new ChainError("unavailable", `${peer.name} has no block ${height}`);
         }
-        note(await wholeBlock(peer, blockHash), wanted);
+        note(await readBlock(peer, { hash: blockHash, height }), wanted);
         if (searches.size >= SEARCHES_MAX) searches.clear();
         searches.set(key, { from, height, hash: blockHash });
       }

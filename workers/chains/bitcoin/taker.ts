@@ -7,8 +7,8 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import type { Signed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
+import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { list, record } from "./node.ts";
 import type { Body } from "./payment.ts";
 import { toHex } from "./scripts.ts";
 import { digester, oldDigester, scriptCode, SIGHASH_ALL, SIGHASH_ALL_FORKID } from "./sighash.ts";
@@ -35,7 +35,7 @@ export async function assertSpent(
   of: { readonly claim: string; readonly candidate: Signed },
 ): Promise<void> {
   const coin = coinIn(of.candidate, of.claim);
-  const raw = await rawOf(peer, spender);
+  const raw = await rawOf(chain, peer, spender);
   if (coin !== null && raw !== null && isSigned(chain, raw, spender.hash, coin)) return;
   throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);
 }
@@ -48,14 +48,17 @@ function coinIn({ body }: Signed, claim: string): Coin | null {
 }
 
 /** Reads the bytes of a mined transaction, as nodes tell them with its block or by its id. */
-async function rawOf(peer: Peer, { hash, blockHash }: Spender): Promise<string | null> {
+async function rawOf(
+  chain: CoinChain,
+  peer: Peer,
+  { hash, blockHash, height }: Spender,
+): Promise<string | null> {
   for (const params of [[hash, false, blockHash], [hash, false], [hash, 0]]) {
     const [answer] = await peer.batch([{ method: "getrawtransaction", params }]);
     if (!(answer instanceof RpcError)) return hexIn(answer);
   }
-  const block = record(await peer.call("getblock", [blockHash, 2]), "a block");
-  const listed = list(block.tx).map((one) => record(one, "a transaction"));
-  return hexIn(listed.find(({ txid }) => txid === hash)?.hex);
+  const { transactions } = await wholeBlock(chain, peer, { hash: blockHash, height });
+  return transactions.find((one) => one.hash === hash)?.bytes.toHex() ?? null;
 }
 
 function hexIn(answer: unknown): string | null {
