@@ -1,10 +1,11 @@
 /**
  * How fast coin chains are read and coins are chosen: a block of 3000 transactions against 100 000
- * watched scripts, through HTTP and JSON as from a node, and payments out of up to 10 000 coins.
+ * watched scripts, through HTTP as from a node, and payments out of up to 10 000 coins.
  * Part of a full `deno task bench`; alone by `deno task bench --only=coins`.
  *
  * @module
  */
+import { Block, Transaction } from "bitcoinjs-lib";
 import { openCoins } from "../workers/chains/bitcoin/chain.ts";
 import { feeAt } from "../workers/chains/bitcoin/fees.ts";
 import { COIN_TABLES } from "../workers/chains/bitcoin/networks.ts";
@@ -19,7 +20,6 @@ const WATCHED = 100_000;
 const CLAIMS = 100_000;
 const ROUNDS = 5;
 const HEIGHT = 900_000;
-const FIRST = "ab".repeat(32);
 const SENDER = "ramp";
 const SOURCE = `0014${"aa".repeat(20)}`;
 const STRANGER = `0014${"bb".repeat(20)}`;
@@ -33,53 +33,36 @@ function idAt(number: number): string {
   return number.toString(16).padStart(64, "0");
 }
 
-/** A block as `getblock` gives it at verbosity 2; every hundredth output is watched. */
-function blockText(): string {
-  const transactions = Array.from({ length: TRANSACTIONS }, (_, at) => ({
-    txid: idAt(at),
-    hash: idAt(at),
-    version: 2,
-    size: 371,
-    vsize: 208,
-    weight: 832,
-    locktime: 0,
-    vin: [0, 1].map((input) => ({
-      txid: idAt(2 ** 40 + 2 * at + input),
-      vout: input,
-      scriptSig: { asm: "", hex: "" },
-      txinwitness: ["30".repeat(72), "02".repeat(33)],
-      sequence: 0xfffffffd,
-    })),
-    vout: [0, 1, 2].map((n) => ({
-      value: `#${at}.${`${n}`.padStart(8, "1")}#`,
-      n,
-      scriptPubKey: {
-        asm: `0 ${"ef".repeat(20)}`,
-        desc: `addr(bc1q${"x".repeat(38)})#abcdefgh`,
-        hex: scriptAt((3 * at + n) % 100 === 0 ? 3 * at + n : 2 ** 40 + 3 * at + n),
-        address: `bc1q${"x".repeat(38)}`,
-        type: "witness_v0_keyhash",
-      },
-    })),
-    fee: "#0.00001234#",
-    hex: "ab".repeat(371),
-  }));
-  const block = {
-    hash: FIRST,
-    height: HEIGHT,
-    previousblockhash: FIRST,
-    time: 1,
-    tx: transactions,
-  };
-  // Amounts are numbers with eight places, which JSON.stringify() would not write.
-  return JSON.stringify(block).replace(/"#|#"/g, "");
+/** A block of usual payments; every hundredth output is watched. */
+function makeBlock(): { readonly hash: string; readonly hex: string } {
+  const coinbase = new Transaction();
+  coinbase.addInput(new Uint8Array(32), 0xffffffff, 0xffffffff, new Uint8Array(4));
+  coinbase.addOutput(Uint8Array.fromHex(STRANGER), 1n);
+  const payments = Array.from({ length: TRANSACTIONS }, (_, at) => {
+    const payment = new Transaction();
+    for (const input of [0, 1]) {
+      const parent = Uint8Array.fromHex(idAt(2 ** 40 + 2 * at + input)).reverse();
+      payment.addInput(parent, input, 0xfffffffd);
+      payment.setWitness(input, [new Uint8Array(72).fill(0x30), new Uint8Array(33).fill(2)]);
+    }
+    for (const n of [0, 1, 2]) {
+      const script = scriptAt((3 * at + n) % 100 === 0 ? 3 * at + n : 2 ** 40 + 3 * at + n);
+      payment.addOutput(Uint8Array.fromHex(script), BigInt(at) * 100_000_000n + 11_111_111n);
+    }
+    return payment;
+  });
+  const block = new Block();
+  block.prevHash = new Uint8Array(32);
+  block.transactions = [coinbase, ...payments];
+  block.merkleRoot = Block.calculateMerkleRoot(block.transactions);
+  return { hash: block.getId(), hex: block.toHex(false) };
 }
 
-function serve(block: string): Deno.HttpServer<Deno.NetAddr> {
+function serve({ hash, hex }: ReturnType<typeof makeBlock>): Deno.HttpServer<Deno.NetAddr> {
   const answers: Readonly<Record<string, string>> = {
     getblockchaininfo: `{"chain":"regtest"}`,
-    getblockhash: `"${FIRST}"`,
-    getblock: block,
+    getblockhash: `"${hash}"`,
+    getblock: `"${hex}"`,
   };
   return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
     const { id, method } = await request.json();
@@ -110,7 +93,14 @@ function coinsOf(many: number): Coin[] {
 
 /** A payment to a script; to its own, the sender gathers. */
 function draftOf(amount: bigint | "all", rate: bigint, script: string = SOURCE): Draft {
-  const body = { rate: `${rate}`, step: "1000", source: SOURCE, scripts: [script] };
+  const body = {
+    rate: `${rate}`,
+    step: "1000",
+    source: SOURCE,
+    scripts: [script],
+    budget: null,
+    ceiling: "1000000",
+  };
   return {
     order: { kind: "pay", from: SENDER, contract: null, payments: [{ to: "somebody", amount }] },
     fee: feeAt(COIN_TABLES.BITCOIN, rate, [SOURCE]),
@@ -143,7 +133,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function scanning(): Promise<Line[]> {
-  const block = blockText();
+  const block = makeBlock();
   const server = serve(block);
   const chain = await openCoins("BITCOIN", "regtest", [`http://127.0.0.1:${server.addr.port}`]);
   try {
@@ -152,7 +142,7 @@ async function scanning(): Promise<Line[]> {
     const first = await timed(() => scan(watch));
     const again = await timed(() => scan({ ...watch, addresses: new Set([...watch.addresses]) }));
     const [{ transfers, consumed }] = await scan(watch);
-    const size = `${(block.length / 2 ** 20).toFixed(1)} MiB of JSON`;
+    const size = `${(block.hex.length / 2 ** 21).toFixed(1)} MiB`;
     return [
       {
         what: `a block of ${TRANSACTIONS} transactions, ${WATCHED} scripts watched`,

@@ -3,6 +3,7 @@ import type { Chain } from "../../../../workers/chains/chain.ts";
 import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
 import type { Signed } from "../../../../workers/chains/order.ts";
 import { failsAs, pays, scanned, watching } from "../../../chains/conformance.ts";
+import { emptyBlock } from "../../../support/coin_liars.ts";
 import { RogueError, startRogue } from "../../../support/rogue_node.ts";
 import { newParty } from "./stage.ts";
 
@@ -103,9 +104,9 @@ Deno.test("a node that is down, slow, starting, refusing or no node at all is un
 });
 
 Deno.test("a pruned block is a fault of that node, and another is asked", async () => {
-  const block = { hash: SOME, height: 5, previousblockhash: SOME, time: 1, tx: [] };
+  const block = emptyBlock(SOME, 5);
   const answer = (method: string, params: unknown[]) =>
-    known(method, params) ?? (method === "getblockhash" ? SOME : block);
+    known(method, params) ?? (method === "getblockhash" ? block.hash : block.hex);
   await using pruned = startRogue(null, ({ method, params }) => {
     if (method === "getblock") throw new RogueError(-1, "Block not available (pruned data)");
     return answer(method, params);
@@ -121,13 +122,15 @@ Deno.test("a pruned block is a fault of that node, and another is asked", async 
 });
 
 Deno.test("a chain that changes during a scan is noticed by its parents", async () => {
-  const hashOf = (height: number) => `${height}`.padStart(64, "0");
+  const blocks = new Map<number, { hash: string; hex: string }>();
+  for (let height = 4; height < 8; height++) {
+    const parent = height === 7 ? undefined : blocks.get(height - 1)?.hash;
+    blocks.set(height, emptyBlock(parent ?? "ff".repeat(32), height));
+  }
   await using node = startRogue(null, ({ method, params: [at] }) => {
     if (method === "getblockchaininfo") return { chain: "regtest" };
-    if (method === "getblockhash") return hashOf(at as number);
-    const height = Number(at);
-    const parent = height === 7 ? "ff".repeat(32) : hashOf(height - 1);
-    return { hash: at, height, previousblockhash: parent, time: 1, tx: [] };
+    if (method === "getblockhash") return blocks.get(Number(at))?.hash ?? SOME;
+    return [...blocks.values()].find(({ hash }) => hash === at)?.hex;
   });
   const chain = await openCoins("LITECOIN", "regtest", [node.url]);
   const watch = watching([(await newParty("LITECOIN")).address]);

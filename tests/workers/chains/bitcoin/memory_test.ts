@@ -1,8 +1,7 @@
 import { equal } from "node:assert/strict";
 import { scriptOf } from "../../../../domain/addresses.ts";
 import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
-import { wholeBlock } from "../../../../workers/chains/bitcoin/node.ts";
-import { openSpends } from "../../../../workers/chains/bitcoin/spends.ts";
+import { type BlockReader, openSpends } from "../../../../workers/chains/bitcoin/spends.ts";
 import type { Peer } from "../../../../workers/chains/node.ts";
 import { watching } from "../../../chains/conformance.ts";
 import { RogueError, startRogue } from "../../../support/rogue_node.ts";
@@ -25,21 +24,25 @@ interface Story {
 const CLAIM = `${SOME}:1`;
 
 function peerOf(story: Story): Peer {
-  const hashOf = (height: number) => idAt(height >= story.fork ? 10 ** 9 + height : height);
   function call(method: string, [at]: readonly unknown[]): Promise<unknown> {
-    if (method === "getblockhash") return Promise.resolve(hashOf(at as number));
-    story.read++;
-    const height = parseInt(String(at).slice(-12), 16) % 10 ** 9;
-    const vin = height === story.spentAt ? [{ txid: SOME, vout: 1 }] : [];
-    const tx = [{ txid: idAt(7), vin, vout: [] }];
-    return Promise.resolve({ hash: at, height, previousblockhash: SOME, time: 1, tx });
+    equal(method, "getblockhash");
+    const height = at as number;
+    return Promise.resolve(idAt(height >= story.fork ? 10 ** 9 + height : height));
   }
   return { name: "told", call, batch: () => Promise.reject(new TypeError("not asked")) };
 }
 
+function readerOf(story: Story): BlockReader {
+  return (_, { hash, height }) => {
+    story.read++;
+    const spends = height === story.spentAt ? [CLAIM] : [];
+    return Promise.resolve({ hash, height, transactions: [{ hash: idAt(7), spends }] });
+  };
+}
+
 Deno.test("a long search goes on where it ended, and what it found is not searched again", async () => {
   const story = { head: 500, spentAt: 433, fork: Infinity, read: 0 };
-  const [spends, peer] = [openSpends(), peerOf(story)];
+  const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
   const find = () => spends.find(peer, [CLAIM], 1, story.head);
   equal(await find(), null);
   equal(await find(), null);
@@ -51,7 +54,7 @@ Deno.test("a long search goes on where it ended, and what it found is not search
 
 Deno.test("a reorganisation sends a search back, and what it took away is no longer believed", async () => {
   const story = { head: 150, spentAt: 140, fork: Infinity, read: 0 };
-  const [spends, peer] = [openSpends(), peerOf(story)];
+  const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
   const find = async () => (await spends.find(peer, [CLAIM], 100, story.head))?.get(CLAIM)?.height;
   equal(await find(), 140);
   Object.assign(story, { fork: 130, spentAt: 145, head: 160 });
@@ -62,8 +65,8 @@ Deno.test("a reorganisation sends a search back, and what it took away is no lon
 
 Deno.test("what a scan has seen spent needs no search", async () => {
   const story = { head: 500, spentAt: 3, fork: Infinity, read: 0 };
-  const [spends, peer] = [openSpends(), peerOf(story)];
-  spends.note(await wholeBlock(peer, idAt(3)), new Set([CLAIM]));
+  const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
+  spends.note(await readerOf(story)(peer, { hash: idAt(3), height: 3 }), new Set([CLAIM]));
   equal((await spends.find(peer, [CLAIM], 1, story.head))?.get(CLAIM)?.height, 3);
   equal(story.read, 1);
 });

@@ -3,13 +3,12 @@ import { deepEqual, equal } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
 import type { Transfer } from "../../../../workers/chains/sight.ts";
 import { failsAs, fateIs, pays, signed } from "../../../chains/conformance.ts";
+import { altered, forged, lies, throughNode } from "../../../support/coin_liars.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../../support/litecoind.ts";
-import { type Rogue, RogueError, startRogue, type Trick } from "../../../support/rogue_node.ts";
+import type { Rogue } from "../../../support/rogue_node.ts";
 import { type CoinStage, coinStage } from "./stage.ts";
 
 const FAKE = "ab".repeat(32);
-// deno-lint-ignore no-explicit-any
-type Json = any;
 
 const ignore = !hasLitecoind();
 let node: CoinNode;
@@ -21,20 +20,6 @@ Deno.test.afterAll(async () => {
   if (!ignore) await node.stop();
 });
 
-/** Passes questions on, unless a lie answers them. */
-function through(lie: Trick = () => undefined): Rogue {
-  return startRogue(null, async (question) => {
-    const told = await lie(question);
-    if (told !== undefined) return told;
-    try {
-      return await node.rpc(question.method, ...question.params);
-    } catch (error) {
-      const said = error instanceof Error ? error.message : String(error);
-      throw new RogueError(said.includes("out of range") ? -8 : -5, said);
-    }
-  });
-}
-
 function onLitecoind(
   name: string,
   nodes: string,
@@ -45,7 +30,7 @@ function onLitecoind(
     ignore,
     fn: async () => {
       await using stage = await coinStage("LITECOIN", node, { shared: true });
-      const made = [...nodes].map(() => through());
+      const made = [...nodes].map(() => throughNode(node));
       try {
         await play(stage, made, made[nodes.indexOf("l")]);
       } finally {
@@ -53,14 +38,6 @@ function onLitecoind(
       }
     },
   });
-}
-
-function lies(liar: Rogue, lie: Trick): void {
-  const honest = liar.trick;
-  liar.trick = async (question) => {
-    const told = await lie(question);
-    return told === undefined ? await honest(question) : told;
-  };
 }
 
 for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
@@ -104,9 +81,9 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
       const [transfer] = await chain.search({ height: height - 1 }, watch);
       lies(liar, async ({ method, params }) => {
         if (params[0] === transfer.hash) return null;
-        if (method !== "getblock" || params[1] !== 2) return undefined;
-        const block: Json = await node.rpc("getblock", ...params);
-        return { ...block, tx: block.tx.filter((one: Json) => one.txid !== transfer.hash) };
+        if (method !== "getblock") return undefined;
+        const block: string = await node.rpc(method, ...params);
+        return altered(block, (all) => all.filter((one) => one.getId() !== transfer.hash));
       });
       const both = await stage.open(...made.map(({ url }) => url));
       if (made.length === 2) {
@@ -131,22 +108,20 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
       const { signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
       await mine(4);
       // A transaction that spends the coin, with the right id, and a signature that is none.
-      const forged = Transaction.fromHex(bytes.raw);
-      forged.outs[0].value = 1_000n;
-      const raw = forged.toHex();
-      const txid = forged.getId();
-      const vin = bytes.claims.map((claim) => ({
-        ...{ txid: claim.split(":")[0], vout: Number(claim.split(":")[1]) },
-      }));
-      lies(liar, async ({ method, params }) => {
+      const rival = Transaction.fromHex(bytes.raw);
+      rival.outs[0].value = 1_000n;
+      const raw = rival.toHex();
+      const txid = rival.getId();
+      const hash: string = await node.rpc("getblockhash", since + 1);
+      // In a block of its own making, which proves itself.
+      const fake = forged(await node.rpc("getblock", hash, 0), (all) => [...all, rival]);
+      lies(liar, ({ method, params }) => {
         if (
           method === "gettxout" && bytes.claims.includes(`${params[0]}:${params[1]}`)
         ) return null;
         if (method === "getrawtransaction" && params[0] === txid) return raw;
-        if (method !== "getblock" || params[1] !== 2) return undefined;
-        const block: Json = await node.rpc("getblock", ...params);
-        if (block.height !== since + 1) return block;
-        return { ...block, tx: [...block.tx, { txid, vin, vout: [], hex: raw }] };
+        if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
+        return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
       });
       const all = await stage.open(...made.map(({ url }) => url));
       const query = { candidates: [bytes], since, depth: 2 };
