@@ -33,7 +33,7 @@ Deno.test("titlesIn() reads the titles of tests, and nothing else", () => {
 
 /** The titles in a test file, with a … for what changes from case to case. */
 function titlesIn(source: string): Set<string> {
-  const calls = /(?:Deno\.test|onLitecoind)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/g;
+  const calls = /(?:Deno\.test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/g;
   return new Set(
     [...source.matchAll(calls)].map(([, title]) =>
       title.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, "…")
