@@ -203,7 +203,8 @@ export async function openStatement(
     throw invalidQuery("/to", "a time not before from is expected");
   }
   const account = await findAccount(db, actor, input.account);
-  const to = await closePast(db, input.to ?? null);
+  const past = input.to === undefined ? null : await closePast(db, input.to);
+  const to = past !== null && past === input.to ? past : await closePast(db, null);
   return {
     account,
     from: input.from,

@@ -222,6 +222,12 @@ Deno.test("of a time to come balance?at= tells the present, and says so", async 
   const { body } = await realm.admin.send("GET", `/v1/accounts/${hot}/balance?at=${ahead}`);
   equal(body.total, "1");
   ok(body.at < ahead);
+  const path = `/v1/accounts/${hot}/statement?to=${ahead}`;
+  const statement = (await realm.admin.send("GET", path)).body;
+  equal(statement.closing.total, "1");
+  ok(statement.to < ahead);
+  const { created_at } = (await pay(realm.admin.send)).body;
+  ok(created_at > statement.to, "the present was closed before it was told");
 });
 
 Deno.test("a process whose clock is days behind keeps its answers for seven days", async () => {
