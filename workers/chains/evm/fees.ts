@@ -92,7 +92,7 @@ export async function gasPrices(
   if (base === undefined) throw new ChainError("unavailable", "the node told no base fee");
   let tip = evm.table.tipMin;
   const tips = SPEEDS.map((_, column) => {
-    tip = largest(tip, median(rewards.map((row) => row[column] ?? 0n).filter((one) => one > 0n)));
+    tip = largest(tip, typicalTip(rewards.map((row) => row[column] ?? 0n)));
     return tip;
   });
   return bySpeed((speed) => {
@@ -139,6 +139,14 @@ async function tokenPrices(peer: Peer, feeToken: string): Promise<Record<Speed, 
 
 function bySpeed<T>(make: (speed: Speed) => T): Record<Speed, T> {
   return { slow: make("slow"), medium: make("medium"), fast: make("fast") };
+}
+
+/**
+ * What others paid for a place. Empty blocks tell nothing, but where most are empty a place costs
+ * nothing: one generous payment must not set the price of all that follow.
+ */
+function typicalTip(tips: readonly bigint[]): bigint {
+  return median(tips) === 0n ? 0n : median(tips.filter((tip) => tip > 0n));
 }
 
 function median(values: readonly bigint[]): bigint {

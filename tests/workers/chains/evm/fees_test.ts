@@ -42,6 +42,19 @@ Deno.test("speeds are medians of the percentiles 30, 50 and 85, over the base fe
   ok(SPEEDS.every((speed) => token[speed].base > quoted[speed].base));
 });
 
+Deno.test("on a quiet chain one generous payment does not set the price", async () => {
+  await using stage = await evmStage();
+  const rows = [[0n, 0n, 0n], [0n, 0n, 0n], [7n, 7n, 7n], [0n, 0n, 0n]];
+  const scaled = rows.map((row) => row.map((tip) => tip * GWEI));
+  await using node = startRogue(
+    stage.anvil.url,
+    answering("eth_feeHistory", history(16n * GWEI, scaled)),
+  );
+  const quoted = await (await stage.open(node.url)).quote(null);
+  // 16 and an eighth of it; the least tip is a wei.
+  for (const speed of SPEEDS) equal(quoted[speed].base, 21_000n * (18n * GWEI + 1n));
+});
+
 Deno.test("a broken price is not paid, nor one that rises by replacing", async () => {
   await using stage = await evmStage();
   const { payer, chain, stock } = stage;
