@@ -1,5 +1,6 @@
 /** Statements on coins that orders spend and make. @module */
 import type { Db, Tx } from "./database.ts";
+import type { CandidateRow } from "./orders.ts";
 
 /** Coins that are offered to one plan, however many there are. */
 export const COINS_MAX = 1000;
@@ -58,10 +59,10 @@ export async function sumFreeCoins(
   return row;
 }
 
-/** No order has reserved a coin. Asked of each by its key: a join may be planned the other way about. */
+/** No order has reserved a coin, or spent it for good. Asked of each by its key: a join may be planned the other way about. */
 function unclaimed(db: Db) {
-  return db`(select c.order_id from claims c where c.chain = o.chain and c.network = o.network
-    and c.claim = o.hash || ':' || o.index) is null`;
+  return db`o.kept is null and (select c.order_id from claims c
+    where c.chain = o.chain and c.network = o.network and c.claim = o.hash || ':' || o.index) is null`;
 }
 
 /** Keeps the change of a transaction of ours, before any block shows it. */
@@ -104,6 +105,22 @@ export async function markSpent(
     update coins set spent_by = ${of.hash}, spent_height = coalesce(spent_height, ${of.height})
     where chain = ${of.chain} and network = ${of.network} and spent_by is null
       and hash || ':' || index = any (${claims as string[]}::text[])`;
+}
+
+/**
+ * Keeps coins for the transaction of a finished order that spent them: its bytes may be mined again
+ * should the chain lose their block.
+ */
+export async function keepCoins(
+  tx: Tx,
+  of: { chain: string; network: string; hash: string },
+  claims: readonly string[],
+): Promise<void> {
+  await tx`
+    update coins c set kept = ${of.hash}
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network}
+      and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
 }
 
 /** Whether a living order spends what some transactions make. */
@@ -242,4 +259,19 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
         or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
     from order_candidates c where c.order_id = ${order} and not c.dead`;
   return row.orphaned;
+}
+
+/** Reads what was mined for orders that are done, and whose coins the chain shows as unspent again. */
+export async function selectLostPayments(
+  db: Db,
+  of: { chain: string; network: string },
+  limit: number,
+): Promise<CandidateRow[]> {
+  return await db<CandidateRow[]>`
+    select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
+      borne_by, dead
+    from order_candidates where hash in (select c.kept from coins c
+      where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
+        and c.spent_by is null and c.height is not null)
+    order by order_id limit ${limit}`;
 }

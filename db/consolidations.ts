@@ -181,7 +181,7 @@ export async function lockSmallCoins(tx: Tx, of: SmallCoins, limit: number): Pro
  */
 function worthSpending(db: Db, of: SmallCoins) {
   return db`o.chain = ${of.chain} and o.network = ${of.network} and o.address = ${of.address}
-    and o.spent_by is null and o.height <= ${of.settled}
+    and o.spent_by is null and o.kept is null and o.height <= ${of.settled}
     and (o.matures_at is null or o.matures_at <= ${of.head}) and o.amount > ${of.cost}::numeric
     and (select c.order_id from claims c where c.chain = o.chain and c.network = o.network
       and c.claim = o.hash || ':' || o.index) is null`;

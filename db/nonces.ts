@@ -57,7 +57,10 @@ function unclaimed(db: Db, of: SenderName) {
     and k.network = ${of.network} and k.claim = ${of.sender} || ':' || n)`;
 }
 
-/** Reads what was mined for orders that are done and had some nonces: the chain may have lost it. */
+/**
+ * Reads what was mined for orders that are done, or were canceled by it, and had some nonces: the chain
+ * may have lost it.
+ */
 export async function selectDone(
   db: Db,
   of: SenderName,
@@ -66,10 +69,10 @@ export async function selectDone(
   if (nonces.length === 0) return [];
   return await db<(CandidateRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
-      c.sent_at, c.outcome, c.cancels, c.dead
+      c.sent_at, c.outcome, c.cancels, c.borne_by, c.dead
     from orders o join order_candidates c on c.order_id = o.id and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
-      and o.state = 'done' and o.nonce in (
+      and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
         select value::integer from jsonb_array_elements_text(${db.json([...nonces] as never)}))
     order by o.nonce`;
 }
@@ -113,4 +116,14 @@ export async function selectBlocking(
     where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
       and state in ('planned', 'signed', 'sent', 'mined')`;
   return row.blocking;
+}
+
+/** Whether one more signed withdrawal of a ramp may be canceled today: each leaves a nonce to be filled. */
+export async function selectMayDiscard(
+  db: Db,
+  of: { ramp: string; subject: string },
+): Promise<boolean> {
+  const [row] = await db<{ may: boolean }[]>`
+    select may_discard(${of.ramp}, ${of.subject}) as may`;
+  return row.may;
 }

@@ -87,6 +87,8 @@ export interface CandidateRow {
   outcome: string | null;
   /** It moves nothing: once it is mined, nothing else of the order can be. */
   cancels: boolean;
+  /** Who bears its cost where it moves nothing. */
+  borne_by: "sender" | "house";
   dead: boolean;
 }
 
@@ -173,6 +175,7 @@ const CANDIDATE = [
   "sent_at",
   "outcome",
   "cancels",
+  "borne_by",
   "dead",
 ] as const;
 
@@ -264,13 +267,15 @@ export async function insertCandidate(
   tx: Tx,
   candidate: Pick<CandidateRow, "order_id" | "attempt" | "plan" | "claims"> & {
     cancels?: boolean;
+    borne_by?: CandidateRow["borne_by"];
     created_at: number;
   },
 ): Promise<void> {
-  const { order_id, attempt, plan, claims, cancels = false, created_at } = candidate;
+  const { order_id, attempt, plan, claims, created_at } = candidate;
+  const { cancels = false, borne_by = "sender" } = candidate;
   await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, cancels, created_at)
-    values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${created_at})`;
+    insert into order_candidates (order_id, attempt, plan, claims, cancels, borne_by, created_at)
+    values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${borne_by}, ${created_at})`;
 }
 
 /** Keeps the bytes of a plan that still stands; tells whether they are the first. */

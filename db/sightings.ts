@@ -49,7 +49,10 @@ export async function markConsumed(
       and c.hash || ':' || c.index = g.claim`;
 }
 
-/** Takes back what blocks above a height had shown; coins of strangers go, our own change stays. */
+/**
+ * Takes back what blocks above a height had shown; coins of strangers go; our own change
+ * and what a finished payment spent stay.
+ */
 export async function forgetAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
   await tx`
     update claims set consumed_by = null, consumed_height = null
@@ -59,7 +62,7 @@ export async function forgetAbove(tx: Tx, place: PlaceKey, height: number): Prom
     where chain = ${place.chain} and network = ${place.network} and spent_height > ${height}`;
   await tx`
     delete from coins where chain = ${place.chain} and network = ${place.network}
-      and height > ${height} and parent_fee is null`;
+      and height > ${height} and parent_fee is null and kept is null`;
   await tx`
     update coins set height = null
     where chain = ${place.chain} and network = ${place.network} and height > ${height}`;

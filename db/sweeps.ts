@@ -120,12 +120,18 @@ export async function markSweepFailed(
     where id = ${id}`;
 }
 
+/** So many sweeps in a row that cost a fee for nothing end the trying, until something more is credited. */
+const STRIKES_MAX = 8;
+
 /** Whether an account's sweeps rest, because the chain took fees for them and moved nothing. */
 export async function selectResting(db: Db, account: string): Promise<boolean> {
   const [row] = await db<{ resting: boolean }[]>`
-    select strikes > 0 and updated_at + least(interval '7 days',
-      interval '10 minutes' * power(6, least(strikes, 5) - 1)) > now() as resting
-    from sweeps where account = ${account} and state in ('done', 'failed')
+    select strikes > 0 and (updated_at + least(interval '7 days',
+        interval '10 minutes' * power(6, least(strikes, 5) - 1)) > now()
+      or (strikes >= ${STRIKES_MAX} and not exists (select 1 from deposits d
+        where d.account = s.account and d.status = 'CONFIRMED' and d.updated_at > s.updated_at)))
+      as resting
+    from sweeps s where account = ${account} and state in ('done', 'failed')
     order by id desc limit 1`;
   return row?.resting ?? false;
 }

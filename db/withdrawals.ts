@@ -29,6 +29,8 @@ export interface WithdrawalRow {
   charged: string;
   /** What speed-ups added; part of fee and charged. */
   surcharge: string;
+  /** What came back of the surcharge. */
+  returned: string;
   paid_by: "sender" | "receiver";
   speed: "slow" | "medium" | "fast";
   gas_asset: string | null;
@@ -68,6 +70,7 @@ const COLUMNS = [
   "fee",
   "charged",
   "surcharge",
+  "returned",
   "paid_by",
   "speed",
   "gas_asset",
@@ -94,6 +97,7 @@ const COLUMNS = [
 export type NewWithdrawalRow = Omit<
   WithdrawalRow,
   | "surcharge"
+  | "returned"
   | "status"
   | "hash"
   | "nonce"
@@ -141,6 +145,7 @@ export type WithdrawalChange = Partial<
     | "fee"
     | "charged"
     | "surcharge"
+    | "returned"
     | "block"
     | "gas"
     | "error"

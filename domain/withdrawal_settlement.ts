@@ -6,6 +6,7 @@
  */
 import { selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
+import { selectCandidates } from "../db/orders.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
@@ -18,7 +19,7 @@ import { freeBlock } from "./blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
-import { compare, fromUnits, subtract, toUnits } from "./money.ts";
+import { add, compare, fromUnits, subtract, toUnits } from "./money.ts";
 import { cancelOrder, type OrderRow } from "./orders.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
@@ -61,9 +62,10 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   const cost = order.height === null ? null : costOf(row, order, asset);
   const done = order.state === "done";
   if (cost !== null && !cost.own) await bookGas(tx, actor, order);
-  if (done) await bookSent(tx, actor, row, cost!);
+  const returned = done ? await unusedOf(tx, row, order) : "0";
+  if (done) await bookSent(tx, actor, { ...row, fee: subtract(row.fee, returned) }, cost!);
   else if (cost === null) await returnCharge(tx, actor, row);
-  else await bookFailed(tx, actor, row, { cost, asset });
+  else await bookFailed(tx, actor, row, { order, cost, asset });
   const failure = done ? null : failureOf(order);
   const change = {
     status: done ? "DONE" as const : "FAILED" as const,
@@ -72,11 +74,35 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
     height: order.height,
     confirmations: order.confirmations,
     cost: cost?.amount ?? null,
+    returned,
     ...(failure === null ? {} : { error: failure }),
   };
-  const event = done ? "done" : "failed";
-  const entry = { at: actor.at, event, ...(failure === null ? {} : { reason: failure.detail }) };
+  if (row.account !== row.ramp) {
+    await bookFor(tx, actor, row)("return", row.ramp, row.account, returned);
+  }
+  const entry = {
+    at: actor.at,
+    event: done ? "done" : "failed",
+    ...(returned === "0" ? {} : { returned }),
+    ...(failure === null ? {} : { reason: failure.detail }),
+  };
   await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+}
+
+/** What speed-ups were charged for that made nothing of it: what was made before them was mined. */
+async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<string> {
+  const charges = row.history.flatMap(({ event, fee, hash }) =>
+    event === "hastened" && typeof fee === "string" && typeof hash === "string"
+      ? [{ fee, hash }]
+      : []
+  );
+  if (charges.length === 0) return "0";
+  const made = await selectCandidates(tx, order.carrier ?? order.id);
+  const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
+  const mined = attempts.get(order.hash) ?? Infinity;
+  return charges
+    .filter(({ hash }) => (attempts.get(hash) ?? 0) >= mined)
+    .reduce((sum, { fee }) => add(sum, fee), "0");
 }
 
 /**
@@ -145,16 +171,17 @@ async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): P
 }
 
 /**
- * The chain took a fee and moved nothing: that is the sender's, as far as what was charged reaches.
- * A fee in another coin is counted as it was at the charge.
+ * The chain took a fee and moved nothing: that is the sender's, as far as what was charged reaches,
+ * unless the house had canceled the payment. A fee in another coin is counted as it was at the charge.
  */
 async function bookFailed(
   tx: Tx,
   actor: Actor,
   row: WithdrawalRow,
-  { cost, asset }: { cost: Cost; asset: ChainAsset },
+  { order, cost, asset }: { order: OrderRow; cost: Cost; asset: ChainAsset },
 ): Promise<void> {
-  const kept = keptOf(row, cost, asset);
+  const mined = (await selectCandidates(tx, order.id)).find(({ hash }) => hash === order.hash);
+  const kept = mined?.borne_by === "house" ? "0" : keptOf(row, cost, asset);
   await returnCharge(tx, actor, row, subtract(row.charged, kept));
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);

@@ -7,7 +7,13 @@ import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import { selectCursor } from "../db/chains.ts";
 import { countCoinsFor } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
-import { lockOrder, selectClaims, selectOrder, updateOrder } from "../db/orders.ts";
+import {
+  lockOrder,
+  type OrderChange,
+  selectClaims,
+  selectOrder,
+  updateOrder,
+} from "../db/orders.ts";
 import { selectCarried } from "../db/payouts.ts";
 import {
   selectWithdrawals,
@@ -69,12 +75,18 @@ export async function hastenWithdrawal(
   assertAccount(actor, "write", account);
   const rise = await riseOf(tx, actor, { row, order, account, speed: input.speed });
   const paid = compare(rise.more, "0") > 0;
-  if (paid) await raiseBudget(tx, { row, order, rise, factor: input.feeFactor });
+  const raised = paid ? await raisedBudget(tx, { row, order, rise, factor: input.feeFactor }) : {};
+  await updateOrder(tx, order.id, { ...raised, hastened_at: head });
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
-  await updateOrder(tx, order.id, { hastened_at: head });
   await hastenOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
-  const entry = { at: actor.at, event: "hastened", speed, ...(paid ? { fee: rise.more } : {}) };
+  const entry = {
+    at: actor.at,
+    event: "hastened",
+    speed,
+    ...(paid ? { fee: rise.more } : {}),
+    ...(order.state === "sent" && order.hash !== null ? { hash: order.hash } : {}),
+  };
   const hastened = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
   await announce(tx, actor, hastened);
   return hastened;
@@ -129,29 +141,28 @@ async function coinsOf(
 }
 
 /** What is charged on top raises what the transaction may cost, in the same proportion. */
-async function raiseBudget(
+async function raisedBudget(
   tx: Tx,
   of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
-): Promise<void> {
+): Promise<Pick<OrderChange, "charged" | "budget">> {
   const { row, order, rise: { asset, price, more }, factor } = of;
   if (order.purpose === "payout") {
     const charged = toUnits(more, asset.decimals);
     const budget = charged * BigInt(factor);
+    const raised = (one: OrderRow) => ({
+      charged: `${BigInt(one.charged) + charged}`,
+      budget: `${BigInt(one.budget!) + budget}`,
+    });
     const member = (await lockOrder(tx, row.order_id))!;
-    for (const one of [member, order]) {
-      await updateOrder(tx, one.id, {
-        charged: `${BigInt(one.charged) + charged}`,
-        budget: `${BigInt(one.budget!) + budget}`,
-      });
-    }
-    return;
+    await updateOrder(tx, member.id, raised(member));
+    return raised(order);
   }
-  if (order.budget_contract !== price.contract) return;
+  if (order.budget_contract !== price.contract) return {};
   const raised = budgetFor(price, { asset, amount: row.amount, factor });
-  await updateOrder(tx, order.id, {
+  return {
     charged: `${larger(BigInt(order.charged), raised.charged)}`,
     budget: `${larger(BigInt(order.budget!), raised.budget)}`,
-  });
+  };
 }
 
 function larger(one: bigint, other: bigint): bigint {

@@ -4,7 +4,7 @@ import type { WithdrawalRow } from "../db/withdrawals.ts";
 import { type ChainId, explorerUrl } from "./assets.ts";
 import { EntityFields, viewEntity } from "./entity.ts";
 import { Speed } from "./fees.ts";
-import { jsonNumber, trim } from "./money.ts";
+import { jsonNumber, subtract, trim } from "./money.ts";
 
 /** A JSON number that carries exact digits. */
 const Figure = z.number();
@@ -50,7 +50,7 @@ export function viewWithdrawal(row: WithdrawalRow): Record<string, unknown> {
     fee: {
       paid_by: row.paid_by,
       speed: row.speed,
-      value: jsonNumber(trim(row.fee)),
+      value: jsonNumber(trim(subtract(row.fee, row.returned))),
       ...(row.gas_asset === null
         ? {}
         : { gas: { asset: row.gas_asset, value: jsonNumber(trim(row.gas!)) } }),

@@ -6,6 +6,8 @@
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
+import { selectMayDiscard } from "../db/nonces.ts";
+import { selectOrder } from "../db/orders.ts";
 import { selectAliasTarget, selectDefaultAccount } from "../db/facts.ts";
 import {
   insertWithdrawal,
@@ -58,6 +60,9 @@ export interface WithdrawalLimits {
   /** A withdrawal never costs more than so many times what its user is charged. */
   feeFactor: number;
 }
+
+/** A day that is over lets more be canceled. */
+const DISCARDED_RETRY_S = 3_600;
 
 /** What is decided before anything is written. */
 interface Decision {
@@ -230,10 +235,25 @@ async function sourceOf(
 }
 
 /**
+ * Refuses to cancel too many withdrawals that are signed: the nonce of each is filled at the house's
+ * cost. What is not canceled goes on as it was asked for.
+ *
+ * @throws {DomainError} rate.limited
+ */
+async function assertMayDiscard(tx: Tx, row: WithdrawalRow): Promise<void> {
+  const order = await selectOrder(tx, row.order_id);
+  if (order?.state !== "signed" || order.nonce === null) return;
+  if (await selectMayDiscard(tx, { ramp: order.ramp, subject: row.id })) return;
+  const why = "too many withdrawals were canceled today after they were signed: this one goes on";
+  throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });
+}
+
+/**
  * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs behind the
  * gate.
  *
- * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner
+ * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
+ *   rate.limited where it is signed and too many such were canceled
  */
 export async function cancelWithdrawal(
   tx: Tx,
@@ -241,6 +261,7 @@ export async function cancelWithdrawal(
   id: string,
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, id);
+  await assertMayDiscard(tx, row);
   const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
   if (order === null) {
     throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");

@@ -259,6 +259,7 @@ table claims (
 )
 constraint claims_pkey PRIMARY KEY (chain, network, claim)
 CREATE INDEX claims_order ON claims USING btree (order_id)
+CREATE TRIGGER claims_kept BEFORE INSERT OR UPDATE OF claim, order_id ON claims FOR EACH ROW EXECUTE FUNCTION check_claim()
 granted: delete, insert, select, update
 
 table coin_rounds (
@@ -284,6 +285,7 @@ table coins (
   parent_vsize integer
   spent_by text
   spent_height bigint
+  kept text
   created_at timestamp with time zone not null
 )
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
@@ -291,6 +293,7 @@ constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
 constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
 CREATE INDEX coins_free ON coins USING btree (chain, network, address, amount) WHERE (spent_by IS NULL)
 CREATE INDEX coins_height ON coins USING btree (chain, network, height)
+CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
 granted: delete, insert, select, update
@@ -762,6 +765,7 @@ table order_candidates (
   sent_at timestamp with time zone
   outcome text
   cancels boolean not null default false
+  borne_by text not null default 'sender'::text
   dead boolean not null default false
   proof text
   proof_by text
@@ -769,6 +773,8 @@ table order_candidates (
   created_at timestamp with time zone not null
 )
 constraint order_candidates_attempt_check CHECK ((attempt > 0))
+constraint order_candidates_borne CHECK (((borne_by = 'sender'::text) OR cancels))
+constraint order_candidates_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
 constraint order_candidates_dead CHECK ((dead = (proof IS NOT NULL)))
 constraint order_candidates_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
 constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
@@ -848,6 +854,7 @@ constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium':
 constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
 CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
 CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
+CREATE INDEX orders_discarded ON orders USING btree (ramp, updated_at) WHERE ((state = 'canceled'::text) AND (purpose = 'withdrawal'::text) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
 CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX orders_height ON orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX orders_nonce ON orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
@@ -1265,6 +1272,7 @@ table withdrawals (
   fee numeric not null
   charged numeric not null
   surcharge numeric not null default 0
+  returned numeric not null default 0
   paid_by text not null
   speed text not null
   gas_asset text
@@ -1290,6 +1298,7 @@ constraint withdrawals_amount_check CHECK ((amount > (0)::numeric))
 constraint withdrawals_charge CHECK ((charged = (amount + fee)))
 constraint withdrawals_charged_check CHECK ((charged > (0)::numeric))
 constraint withdrawals_check CHECK (((surcharge >= (0)::numeric) AND (surcharge <= fee)))
+constraint withdrawals_check1 CHECK (((returned >= (0)::numeric) AND (returned <= surcharge)))
 constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
@@ -1299,6 +1308,7 @@ constraint withdrawals_history_check CHECK ((jsonb_typeof(history) = 'array'::te
 constraint withdrawals_order UNIQUE (order_id)
 constraint withdrawals_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
 constraint withdrawals_pkey PRIMARY KEY (id)
+constraint withdrawals_returned CHECK (((returned = (0)::numeric) OR (status = 'DONE'::text)))
 constraint withdrawals_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELED'::text])))
 constraint withdrawals_value CHECK ((value =
@@ -1357,8 +1367,8 @@ begin
     end;
   else
     fault := case
-      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels)
-          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels)
+      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels, new.borne_by)
+          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels, old.borne_by)
         then 'cannot be another plan'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
@@ -1396,6 +1406,22 @@ begin
   if fault is not null then
     raise exception 'transaction % of order % %', new.attempt, new.order_id, fault
       using errcode = 'check_violation', constraint = 'order_candidates_change';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_claim()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
+      and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
+      and c.kept is not null and not exists (select 1 from order_candidates k
+        where k.order_id = new.order_id and k.hash = c.kept))
+      and not exists (select 1 from orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
+    raise exception '% was spent by a payment that is done', new.claim
+      using errcode = 'check_violation', constraint = 'coins_kept';
   end if;
   return new;
 end $function$;
@@ -1463,6 +1489,14 @@ begin
       or new.subject is distinct from old.subject
       then 'cannot be for something else'
     when new.looks < old.looks then 'cannot have fewer looks'
+    when new.hastened_at is distinct from old.hastened_at
+        and not coalesce(new.hastened_at > coalesce(old.hastened_at, -1), false)
+      then 'is hastened once a block'
+    when new.purpose in ('withdrawal', 'payout') and new.carrier is null and old.carrier is null
+        and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
+        and (new.hastened_at is not distinct from old.hastened_at or new.charged < old.charged
+          or new.budget < old.budget)
+      then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_candidates c where c.order_id = new.id and not c.dead
           and c.claims <> array[new.sender || ':' || new.nonce])
@@ -1477,6 +1511,11 @@ begin
       using errcode = 'check_violation', constraint = 'orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
+  if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
+      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
+    raise exception 'order % was signed, and too many such were canceled within a day', new.id
+      using errcode = 'check_violation', constraint = 'orders_discarded';
+  end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
@@ -1526,6 +1565,19 @@ begin
       using errcode = 'check_violation', constraint = 'currencies_backed';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own bigint, OUT whole bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  select count(*) filter (where w.owner = (select owner from withdrawals where id = p_subject)), count(*)
+  into own, whole
+  from orders o join withdrawals w on w.id = o.subject
+  where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
+    and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $function$;
 
 CREATE OR REPLACE FUNCTION database_ms()
@@ -2075,6 +2127,14 @@ begin
   end if;
   commit;
 end $procedure$;
+
+CREATE OR REPLACE FUNCTION may_discard(p_ramp uuid, p_subject uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select own < 5 and whole < 50 from count_discarded(p_ramp, p_subject)
+$function$;
 
 CREATE OR REPLACE FUNCTION ms_time(p_ms bigint)
  RETURNS timestamp with time zone

@@ -177,6 +177,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     path: "/v1/withdrawals/{id}/cancel",
     tag: "Withdrawals",
     summary: "Cancel a withdrawal that was not sent yet",
+    description: "Of those that are signed already only a few may be canceled in a day.",
     access: "user",
     params: ById,
     query: DryRun,
@@ -187,6 +188,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "withdrawal.not_cancelable",
       "permission.owner",
       "permission.role",
+      "rate.limited",
     ],
     handle: (call) =>
       command(

@@ -8,6 +8,7 @@ import { selectCursor } from "../db/chains.ts";
 import {
   type BelievedCoin,
   selectBelieved,
+  selectLostPayments,
   selectOldest,
   selectRound,
   upsertRound,
@@ -17,10 +18,13 @@ import { correctCoins, type SpentCoin, UNKNOWN_SPENDER } from "../domain/coins.t
 import type { ChainPlace } from "../domain/places.ts";
 import type { Bench } from "./bench.ts";
 import type { Chain } from "./chains/chain.ts";
+import { signedOf } from "./order_work.ts";
 import type { CoinSpender, CoinState, CoinWitness } from "./chains/coins.ts";
 
 /** Coins that one pass asks for: forty batches of questions to each node. */
 const ROUND_COINS = 2_000;
+/** Payments that one pass sends again. */
+const RESENT_MAX = 20;
 /** Calls that one search for spenders may take; each reads some hundred blocks. */
 const SEARCHES_MAX = 10;
 
@@ -28,11 +32,22 @@ const SEARCHES_MAX = 10;
 export async function verifyRound(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
   const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
   if (cursor === null || cursor.halted !== null || chain.coins === null) return;
+  await resendLost(bench, chain, place);
   const of = { ...place, height: cursor.height, limit: ROUND_COINS };
   const coins = await reading(bench.pool, (db) => selectRound(db, of));
   if (!await verify(bench, chain.coins, place, coins)) return;
   const last = coins.length < ROUND_COINS ? null : coins[coins.length - 1].claim;
   await bench.step((tx) => upsertRound(tx, place, last));
+}
+
+/** Sends again what was booked as paid and whose block the chain has lost: the same bytes. */
+async function resendLost(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
+  const lost = await reading(bench.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
+  for (const one of lost) {
+    const { outcome, obstacle } = await chain.broadcast(signedOf(one));
+    const told = { ...place, order: one.order_id, hash: one.hash, outcome, obstacle };
+    bench.log("warn", "a payment that was done is in no block any more: sent again", told);
+  }
 }
 
 /** Compares some coins of a place. */

@@ -23,6 +23,17 @@ const BLOCKS_MS = 180_000;
 const FILLS_MAX = 5;
 /** With more gaps than that something is wrong, and filling them is no way out. */
 const GAPS_MAX = 100;
+/** Why something that was sent is canceled, and who bears what that costs. */
+interface Cancellation {
+  readonly error: string;
+  readonly borneBy: CandidateRow["borne_by"];
+}
+const UNTAKEN: Cancellation = { error: "no node takes it", borneBy: "house" };
+const OVERTAKEN: Cancellation = { error: "others wait behind it", borneBy: "house" };
+const REFUSED: Cancellation = {
+  error: "it would fail, and others wait behind it",
+  borneBy: "sender",
+};
 /** What somebody hastens, or leaves as it is. */
 const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
   "withdrawal",
@@ -40,25 +51,27 @@ const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
 export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
   const age = work.bench.actor.at - order.created_at;
   if (age > GAP_MS) await fillGaps(work, order);
-  if (untaken && age > LINGERS_MS) return await cancelSent(work, order, "no node takes it");
+  if (untaken && age > LINGERS_MS) return await cancelSent(work, order, UNTAKEN);
   const forgotten = age > LINGERS_MS && !BY_HAND.has(order.purpose) && order.speed !== "fast";
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
   if (!work.chain.traits.replaceable) return await bearChild(work, order);
-  if (need === "cancel") return await cancelSent(work, order, "others wait behind it");
+  if (need === "refused") return await cancelSent(work, order, REFUSED);
+  if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
   await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
 }
 
 /**
  * What an order needs that all others of its sender wait for: more haste, if it pays less than is asked
  * for now, or an end, if it cannot be made anew at that price. The house bears what a replacement costs
- * beyond what was charged, as far as the order's budget goes.
+ * beyond what was charged, as far as the order's budget goes, and what it costs to cancel what is merely
+ * overtaken by the price; where the destination refuses by now, its sender bears that.
  */
 async function needOf(
   work: OrderWork,
   order: OrderRow,
   age: number,
-): Promise<"haste" | "cancel" | null> {
+): Promise<"haste" | "refused" | "cancel" | null> {
   const { bench, chain } = work;
   if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
   const since = bench.actor.at - BLOCKS_MS;
@@ -67,13 +80,17 @@ async function needOf(
   const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
   if (last === undefined) return null;
   try {
-    if (last.cancels) return isDearer(await surveyNothing(work, order), last) ? "cancel" : null;
+    if (last.cancels) {
+      const dearer = isDearer(await surveyNothing(work, order), last);
+      return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
+    }
     return isDearer(await surveyFor(work, { ...order, speed: "fast" }), last) ? "haste" : null;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "insufficient") return null;
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
-    return age > LINGERS_MS ? "cancel" : null;
+    if (age <= LINGERS_MS) return null;
+    return error.fault === "refused" ? "refused" : "cancel";
   }
 }
 
@@ -101,7 +118,11 @@ async function surveyNothing(work: OrderWork, order: OrderRow): Promise<Survey> 
  * Plans a transaction with an order's nonce that moves nothing. Either may be mined; the order ends as
  * the one does that is.
  */
-async function cancelSent(work: OrderWork, order: OrderRow, error: string): Promise<void> {
+async function cancelSent(
+  work: OrderWork,
+  order: OrderRow,
+  { error, borneBy }: Cancellation,
+): Promise<void> {
   const { bench, chain } = work;
   if (!chain.traits.nonces) return;
   const survey = await surveyNothing(work, order);
@@ -118,6 +139,7 @@ async function cancelSent(work: OrderWork, order: OrderRow, error: string): Prom
       plan: writePlan(plan),
       claims: [...plan.claims],
       cancels: true,
+      borne_by: borneBy,
       created_at: bench.actor.at,
     });
     // What the order is known to take stays: the payment, or the little that this costs instead.

@@ -5,7 +5,13 @@
  * bytes that are stored are ever sent, and another payment is made only once the first is dead.
  * @module
  */
-import { deleteUnmadeCoins, markSpent, selectOldest, selectOrphaned } from "../db/coins.ts";
+import {
+  deleteUnmadeCoins,
+  keepCoins,
+  markSpent,
+  selectOldest,
+  selectOrphaned,
+} from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   markCandidatesDead,
@@ -360,6 +366,7 @@ async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
     height: order.height,
   };
   await markSpent(tx, by, winner.claims);
+  if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.claims);
 }
 
 async function livingOf(bench: Bench, order: OrderRow): Promise<CandidateRow[]> {

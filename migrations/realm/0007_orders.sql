@@ -57,6 +57,8 @@ create index orders_height on orders (chain, network, height) where height is no
 create index orders_nonce on orders (chain, network, sender, nonce) where nonce is not null;
 create index orders_subject on orders (subject, id) where subject is not null;
 create index orders_hash on orders (hash) where hash is not null;
+create index orders_discarded on orders (ramp, updated_at)
+  where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
 create index orders_carrier on orders (carrier) where carrier is not null;
 create unique index orders_child on orders (subject) where purpose = 'child' and state <> 'canceled';
 comment on column orders.subject is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
@@ -115,6 +117,7 @@ create table order_candidates (
   sent_at timestamptz,
   outcome text,
   cancels boolean not null default false,
+  borne_by text not null default 'sender' check (borne_by in ('sender', 'house')),
   dead boolean not null default false,
   proof text check (proof in ('consumed', 'expired', 'orphaned', 'unsigned')),
   proof_by text,
@@ -123,6 +126,7 @@ create table order_candidates (
   primary key (order_id, attempt),
   constraint order_candidates_signed check ((hash is null) = (raw is null)),
   constraint order_candidates_sent check (sent_at is null or raw is not null),
+  constraint order_candidates_borne check (borne_by = 'sender' or cancels),
   constraint order_candidates_dead check (dead = (proof is not null)),
   constraint order_candidates_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
@@ -143,6 +147,7 @@ create trigger order_candidates_quarantined before update of raw on order_candid
 comment on table order_candidates is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
 comment on column order_candidates.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_candidates.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
+comment on column order_candidates.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
 comment on column order_candidates.dead is 'Proven never to be mined.';
 comment on column order_candidates.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dead transaction should have made. Unsigned: the plan was given up.';
 comment on column order_candidates.proof_by is 'The transaction that took a claim, where the chain tells.';
@@ -243,6 +248,21 @@ create function shows_demand(o orders, p_demand text, p_carrier uuid) returns bo
     from order_candidates where order_id = o.id) c
 $$;
 
+-- What is canceled after it was signed leaves a nonce that a transaction must fill, at the house's cost: so few
+-- may be in a day of one user, and of all users of a ramp. Counts what was so canceled.
+create function count_discarded(p_ramp uuid, p_subject uuid, out own bigint, out whole bigint)
+  language plpgsql stable as $$
+begin
+  select count(*) filter (where w.owner = (select owner from withdrawals where id = p_subject)), count(*)
+  into own, whole
+  from orders o join withdrawals w on w.id = o.subject
+  where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
+    and o.hash is not null and o.updated_at > now() - interval '1 day';
+end $$;
+create function may_discard(p_ramp uuid, p_subject uuid) returns boolean language sql stable as $$
+  select own < 5 and whole < 50 from count_discarded(p_ramp, p_subject)
+$$;
+
 -- An order stays what it was made for, keeps the nonce of its bytes, and changes state as the table says.
 create function check_order() returns trigger language plpgsql as $$
 declare
@@ -264,6 +284,14 @@ begin
       or new.subject is distinct from old.subject
       then 'cannot be for something else'
     when new.looks < old.looks then 'cannot have fewer looks'
+    when new.hastened_at is distinct from old.hastened_at
+        and not coalesce(new.hastened_at > coalesce(old.hastened_at, -1), false)
+      then 'is hastened once a block'
+    when new.purpose in ('withdrawal', 'payout') and new.carrier is null and old.carrier is null
+        and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
+        and (new.hastened_at is not distinct from old.hastened_at or new.charged < old.charged
+          or new.budget < old.budget)
+      then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_candidates c where c.order_id = new.id and not c.dead
           and c.claims <> array[new.sender || ':' || new.nonce])
@@ -278,6 +306,11 @@ begin
       using errcode = 'check_violation', constraint = 'orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
+  if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
+      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
+    raise exception 'order % was signed, and too many such were canceled within a day', new.id
+      using errcode = 'check_violation', constraint = 'orders_discarded';
+  end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
@@ -314,8 +347,8 @@ begin
     end;
   else
     fault := case
-      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels)
-          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels)
+      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels, new.borne_by)
+          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels, old.borne_by)
         then 'cannot be another plan'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
@@ -360,6 +393,22 @@ create trigger order_candidates_change before insert or update on order_candidat
   for each row execute function check_candidate();
 create trigger order_candidates_stay before delete or truncate on order_candidates
   for each statement execute function refuse_change();
+
+-- The coins that a finished payment spent are nobody else's: its bytes may be mined again after a reorganisation.
+create function check_claim() returns trigger language plpgsql as $$
+begin
+  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
+      and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
+      and c.kept is not null and not exists (select 1 from order_candidates k
+        where k.order_id = new.order_id and k.hash = c.kept))
+      and not exists (select 1 from orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
+    raise exception '% was spent by a payment that is done', new.claim
+      using errcode = 'check_violation', constraint = 'coins_kept';
+  end if;
+  return new;
+end $$;
+create trigger claims_kept before insert or update of claim, order_id on claims
+  for each row execute function check_claim();
 
 -- Nonces are taken one by one. More at once only while the ramp is in quarantine and its transactions are taken
 -- in; back only where nothing was signed and nothing is reserved.

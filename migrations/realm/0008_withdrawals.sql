@@ -19,6 +19,7 @@ create table withdrawals (
   fee numeric not null check (fee >= 0),
   charged numeric not null check (charged > 0),
   surcharge numeric not null default 0 check (surcharge >= 0 and surcharge <= fee),
+  returned numeric not null default 0 check (returned >= 0 and returned <= surcharge),
   paid_by text not null check (paid_by in ('sender', 'receiver')),
   speed text not null check (speed in ('slow', 'medium', 'fast')),
   gas_asset text,
@@ -42,6 +43,7 @@ create table withdrawals (
   constraint withdrawals_charge check (charged = amount + fee),
   constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged - surcharge end),
   constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
+  constraint withdrawals_returned check (returned = 0 or status = 'DONE'),
   constraint withdrawals_order unique (order_id)
 );
 create index withdrawals_owner on withdrawals (owner, id);
@@ -51,6 +53,7 @@ create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSI
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'What speed-ups added to the fee, part of fee and charged.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
+comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
 
 create table fungible_tokens (

@@ -22,6 +22,8 @@ import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 export interface DeskOptions {
   /** Code of the asset; ETH unless given. */
   asset?: string;
+  /** The chain, and what its node is started with; Ethereum unless given. */
+  chain?: { id: string; number: number; flags?: readonly string[] };
   /** Address of the node, if it is not to be the real one itself. */
   front?: (url: string) => string;
   /** What the ramp's address holds, in wei. */
@@ -63,13 +65,14 @@ export const OUTSIDE = "0x00000000000000000000000000000000DeaDBeef";
 
 /** Opens a desk on an Ethereum of its own. */
 export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
-  const anvil = await startAnvil(1);
+  const { id: chain, number, flags = [] } = options.chain ?? { id: "ETHEREUM", number: 1 };
+  const anvil = await startAnvil(number, ...flags);
   await anvil.mine();
   const asset = options.asset ?? "ETH";
   const url = options.front?.(anvil.url) ?? anvil.url;
   const env = {
-    ETHEREUM_RPC_URL: url,
-    ETHEREUM_CONFIRMATIONS: `${options.depth ?? 2}`,
+    [`${chain}_RPC_URL`]: url,
+    [`${chain}_CONFIRMATIONS`]: `${options.depth ?? 2}`,
     ...options.env,
   };
   const realm = await testRealm({ env });
@@ -85,7 +88,16 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
   );
   const virtual = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset, ramp });
   await realm.drain();
-  const desk = assemble({ realm, anvil, bench, ramp, account: virtual.body.id, address, asset });
+  const desk = assemble({
+    realm,
+    anvil,
+    bench,
+    ramp,
+    account: virtual.body.id,
+    address,
+    asset,
+    chain,
+  });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
   await desk.sight();
   await refreshFees(bench);
@@ -96,9 +108,10 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
 function assemble(
   parts: Pick<Desk, "realm" | "anvil" | "bench" | "ramp" | "account" | "address"> & {
     asset: string;
+    chain: string;
   },
 ): Desk {
-  const { realm, anvil, bench, ramp, account, address, asset } = parts;
+  const { realm, anvil, bench, ramp, account, address, asset, chain } = parts;
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
@@ -135,7 +148,7 @@ function assemble(
       await serializable(realm.pool, (tx) =>
         tx`
           insert into holdings (chain, network, address, amount, height, seen_at)
-          values ('ETHEREUM', 'main', ${address}, ${`${units}`}, 1, now())
+          values (${chain}, 'main', ${address}, ${`${units}`}, 1, now())
           on conflict (chain, network, address, contract) do update
             set amount = excluded.amount, seen_at = excluded.seen_at`);
     },

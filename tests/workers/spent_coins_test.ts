@@ -145,7 +145,7 @@ async function follow(desk: CoinDesk, rounds: number): Promise<void> {
 /** Forgets that coins were spent, as a database put back would. */
 async function resurrect(desk: CoinDesk): Promise<void> {
   await desk.realm.command((tx) =>
-    tx`update coins set spent_by = null, spent_height = null where spent_by is not null`
+    tx`update coins set spent_by = null, spent_height = null, kept = null where spent_by is not null`
   );
 }
 

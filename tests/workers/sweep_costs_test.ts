@@ -61,7 +61,7 @@ Deno.test("little of the gas that is sent ahead stays at the deposit address", a
   equal((await rowsOf(stage.realm, dear)).length, 0);
 });
 
-Deno.test("a token that fails in the block is tried again after pauses that grow, not every ten minutes", async () => {
+Deno.test("a token that fails in the block is tried again after pauses that grow, and in the end no more", async () => {
   await using stage = await rampStage({ testnet: false });
   const token = await installToken(stage.anvil, "USDC");
   const ramp = await stage.ramp("USDC");
@@ -89,4 +89,11 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
   equal(strikes, 2);
   await later(stage, 60);
   await mineUntil(stage, async () => await failed() === 3);
+  await rowsOf(stage.realm, "update sweeps set strikes = 8");
+  const ended = await count(stage, "orders");
+  await later(stage, 15 * 24 * 60);
+  await stage.mine(2);
+  equal(await count(stage, "orders"), ended, "it is not tried for ever");
+  await rowsOf(stage.realm, "update deposits set updated_at = now()");
+  await mineUntil(stage, async () => await failed() === 4);
 });
