@@ -129,7 +129,7 @@ export async function selectResting(db: Db, account: string): Promise<boolean> {
     select strikes > 0 and (updated_at + least(interval '7 days',
         interval '10 minutes' * power(6, least(strikes, 5) - 1)) > now()
       or (strikes >= ${STRIKES_MAX} and not exists (select 1 from deposits d
-        where d.account = s.account and d.status = 'CONFIRMED' and d.updated_at > s.updated_at)))
+        where d.account = s.account and d.status = 'CONFIRMED' and d.transaction > s.id)))
       as resting
     from sweeps s where account = ${account} and state in ('done', 'failed')
     order by id desc limit 1`;

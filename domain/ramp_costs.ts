@@ -6,6 +6,7 @@
  */
 import type { Db, Tx } from "../db/database.ts";
 import { selectQuote } from "../db/fees.ts";
+import { selectCandidates } from "../db/orders.ts";
 import { addRampCost, markRampHeld, selectRampCost } from "../db/ramp_costs.ts";
 import type { Actor, RealmDefaults } from "./actor.ts";
 import { allAssets, type ChainId, nativeAsset } from "./assets.ts";
@@ -30,8 +31,18 @@ const COUNTED: ReadonlySet<OrderRow["purpose"]> = new Set([
 export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
   if (!COUNTED.has(order.purpose) || order.height === null || order.fee === null) return;
   const contract = order.fee_contract ?? "";
-  const charged = (order.budget_contract ?? "") === contract ? order.charged : "0";
+  const charged = (order.budget_contract ?? "") === contract ? await paidFor(tx, order) : "0";
   await addRampCost(tx, { ramp: order.ramp, contract, cost: order.fee, charged });
+}
+
+/**
+ * What users have paid of an order that ended: what was charged, or all that it cost where it moved
+ * nothing and its sender bears that. So nobody uses up the day of others by failing at his own cost.
+ */
+async function paidFor(tx: Tx, order: OrderRow): Promise<string> {
+  if (order.state !== "failed" || order.charged === "0") return order.charged;
+  const mined = (await selectCandidates(tx, order.id)).find(({ hash }) => hash === order.hash);
+  return mined?.borne_by === "house" ? "0" : order.fee!;
 }
 
 /**

@@ -134,6 +134,25 @@ Deno.test("a node of Celo that says nothing at the broadcast delays CUSD, and it
   await agrees(stage, 70n * UNIT - await stage.held(CELO_COLLECTOR));
 });
 
+Deno.test("CUSD that pays its own fee no more when it is drafted: nothing is signed, all is given back", async () => {
+  await using stage = await openStage();
+  const { rogue, taken } = stage.celo;
+  const honest = rogue.trick;
+  rogue.trick = (question) => {
+    const [call] = question.params as { data?: string }[];
+    const listed = question.method === "eth_call" && call.data?.length === 10;
+    return listed ? `0x${"20".padStart(64, "0")}${"0".repeat(64)}` : honest(question);
+  };
+  await stage.anvil.rpc("anvil_setBalance", stage.ramp.address, "0xde0b6b3a7640000");
+  const failed = await withdraw(stage, "30");
+  deepEqual([failed.status, failed.error.code], ["FAILED", "withdrawal.fee_exceeded"]);
+  match(failed.error.detail, /would be paid in coins/);
+  deepEqual([taken, await rowsOf(stage.realm, "select 1 from order_candidates")], [[], []]);
+  equal((await stage.realm.balance(stage.ramp.id)).available, "100");
+  rogue.trick = honest;
+  equal((await withdraw(stage, "30")).status, "DONE");
+});
+
 Deno.test("the node of these tests takes nothing that Celo would not", async () => {
   await using stage = await openStage();
   const { anvil, celo, token } = stage;

@@ -56,6 +56,11 @@ Deno.test("a trap that shows a small estimate and burns all gas in the block cos
     ok(compare(cost, times(charged(made), 3n)) <= 0, `${cost} is within the budget`);
     left = account;
   }
+  const [{ within }] = await rowsOf<{ within: boolean }>(
+    desk.realm,
+    "select cost > 0 and cost <= charged as within from ramp_costs",
+  );
+  ok(within, "what the sender bears is not taken from the day of others");
   await bounded(desk);
   await sound(desk);
 });
