@@ -94,8 +94,9 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
   await later(stage, 15 * 24 * 60);
   await stage.mine(2);
   equal(await count(stage, "orders"), ended, "it is not tried for ever");
-  await token.become("Honest");
+  await token.become("Silent");
   await token.pay(deposit.address, 1n);
+  await stage.anvil.mine();
   await token.become("Liar");
   await mineUntil(stage, async () => await failed() === 4);
 });
