@@ -32,10 +32,11 @@ export const PROOF_CHECKS = {
       where not exists (select 1 from ledger_events e where e.id = q.id)`,
   /** The head of the chain is its last link. */
   "seal.head": `
-    select 'head' as subject, concat_ws(' ', coalesce(max(s.seq), 0), count(s.transaction)) as expected,
+    select 'head' as subject, concat_ws(' ', s.seq, s.transactions) as expected,
       concat_ws(' ', h.seq, h.transactions) as found
-    from seal_head h left join seals s on true group by h.seq, h.transactions
-    having (h.seq, h.transactions) <> (coalesce(max(s.seq), 0), count(s.transaction))`,
+    from (select coalesce(max(seq), 0) as seq, count(transaction) as transactions from seals) s
+    left join seal_head h on true
+    where (h.seq, h.transactions) is distinct from (s.seq, s.transactions)`,
   /** What decides whose money it is stands as its last event tells. */
   "event.facts": `
     select concat_ws(' ', coalesce(e.kind, f.kind), coalesce(e.subject, f.subject)) as subject,
@@ -76,6 +77,12 @@ export const PROOF_CHECKS = {
     where at < before or (change <> 0 and at is distinct from before and not exists
       (select from blocks b where b.account = s.account and b.amount = abs(change)
         and at = case when change > 0 then b.created_at else b.closed_at end))`,
+  /** An issue has the time of its transaction. */
+  "issue.time": `
+    select i.transaction as subject, t.created_at as expected, i.created_at as found
+    from currency_issues i join transactions t on t.id = i.transaction
+    where i.created_at not between t.created_at - interval '1 hour'
+      and t.created_at + interval '1 hour'`,
   /** No rate is of the time to come. */
   "rate.time": `
     select base || ' ' || currency as subject, 'a past time' as expected, updated_at as found

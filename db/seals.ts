@@ -156,13 +156,13 @@ export async function insertSeals(
         offset 0) h`;
 }
 
-/** Reads the head of the chain and how many links wait behind it. */
+/** Reads the head of the chain and how many links wait behind it. Its hash is empty where it is gone. */
 export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }> {
   const [row] = await db<(HeadRow & { unsealed: string })[]>`
-    select seq, encode(hash, 'hex') as hash,
+    select coalesce(h.seq, 0)::text as seq, coalesce(encode(h.hash, 'hex'), '') as hash,
       (select coalesce(sum(cardinality(transactions) + cardinality(events)), 0)
         from ledger_commits) as unsealed
-    from seal_head`;
+    from (values (true)) v left join seal_head h on true`;
   return row;
 }
 

@@ -198,6 +198,7 @@ async function recompute(
     tip,
     break: { seq: asNumber(seq), reason },
   });
+  if (head.hash === "") return broken(0n, "head_mismatch");
   if (from > 1n && from <= last) {
     const before = await selectHash(db, from - 1n);
     if (before === null) return broken(from - 1n, "seq_missing");

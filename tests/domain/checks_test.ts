@@ -6,41 +6,8 @@ import {
   type LedgerAudit,
   type MismatchCode,
 } from "../../domain/checks.ts";
-import { sealRealm } from "../../workers/seals.ts";
-import { type TestRealm, testRealm } from "../support/realm.ts";
+import { busyRealm } from "../support/busy_realm.ts";
 import { tampering } from "../support/tamper.ts";
-
-/** A ledger in which something of every kind has happened. */
-async function busyRealm(): Promise<TestRealm> {
-  const realm = await testRealm();
-  const send = async (path: string, body: unknown, key?: string) => {
-    const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
-    const answer = await realm.admin.send("POST", path, body, headers);
-    equal(answer.status < 300, true, answer.text);
-    return answer.body;
-  };
-  const { id, name, account } = await send("/v1/currencies", { name: "GOLD", supply: "1000" });
-  const other = await realm.account({ asset: name });
-  await realm.admin.send("PUT", "/v1/rates", { base: "GOLD", currency: "USD", rate: "3.335" });
-  const move = { source: { account }, destination: { account: other }, value: "10.5" };
-  const first = await send("/v1/transactions", { ...move, seal: { n: 1 } }, "k1");
-  await send("/v1/transactions", move, "k2");
-  await send("/v1/transactions/batch", { atomic: true, transactions: [move, move] }, "k3");
-  await send(`/v1/transactions/${first.id}/revert`, {});
-  await send(`/v1/currencies/${id}/issue`, { amount: "7" });
-  await send(`/v1/currencies/${id}/destroy`, { amount: "3" });
-  const blocks = `/v1/accounts/${account}/blocks`;
-  const captured = await send(blocks, { amount: "5" });
-  await send(`${blocks}/${captured.id}/capture`, { destination: { account: other }, amount: "2" });
-  await send(blocks, { amount: "20" });
-  await send(`/v1/accounts/${other}/freeze`, undefined);
-  await send("/v1/transactions", { ...move, data: { beside: "it" } });
-  await send(`/v1/accounts/${other}/unfreeze`, undefined);
-  await sealRealm(realm.pool, Date.now);
-  await send("/v1/transactions", move);
-  await send("/v1/aliases", { type: "account", alias: "other", account: other });
-  return realm;
-}
 
 const GOLD = "(select account from currencies where name = 'GOLD')";
 const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
@@ -269,6 +236,8 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["seal.event", "delete from ledger_commits"],
   ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{1}')"],
   ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{99999}')"],
+  ["seal.head", "delete from seal_head"],
+  ["seal.head_mismatch", "delete from seal_head"],
   ["seal.head", "update seal_head set seq = seq - 1"],
   ["seal.head", "update seal_head set transactions = transactions - 1"],
   ["event.facts", `update accounts set owner = gen_random_uuid() where id = ${OTHER}`],
@@ -304,6 +273,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     `update account_states set at = at - interval '9 days' where id = (select max(id) from account_states)`,
   ],
   ["account.moment", `update account_states set at = at + interval '1 s' where id = 1`],
+  ["issue.time", "update currency_issues set created_at = created_at - interval '9 days'"],
   ["rate.time", "update rates set updated_at = updated_at + interval '9 days'"],
   ["idempotency.answer", "update idempotency set created_at = created_at - interval '9 days'"],
   [
