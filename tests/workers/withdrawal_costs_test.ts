@@ -80,7 +80,7 @@ Deno.test("HOT_FEE_MAX_FACTOR says how many times its charge a withdrawal may co
   await using desk = await openDesk({ env: { HOT_FEE_MAX_FACTOR: "1" } });
   const plain = await desk.withdraw("1");
   equal((await desk.finish(plain.body.id)).status, "DONE");
-  await desk.anvil.rpc("anvil_setCode", CONTRACT, loop(100));
+  await desk.anvil.rpc("anvil_setCode", CONTRACT, loop(800));
   const { id } = await withdraw(desk, "1");
   equal((await desk.finish(id)).error.code, "withdrawal.fee_exceeded");
   await bounded(desk);
