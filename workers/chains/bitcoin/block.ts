@@ -10,7 +10,7 @@ import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
-import type { CoinTransaction, Output } from "./node.ts";
+import type { BlockPlace, CoinTransaction, Output } from "./node.ts";
 
 /** A transaction of a block. */
 export interface MinedTransaction extends CoinTransaction {
@@ -23,9 +23,6 @@ export interface CoinBlock extends Block {
   /** In the order of the block. */
   readonly transactions: readonly MinedTransaction[];
 }
-
-/** A block's id and height. */
-export type BlockPlace = Pick<Block, "hash" | "height">;
 
 /** What the proof of a block needs of its chain. */
 export type BlockRules = Pick<CoinChain, "table" | "bitcoin">;

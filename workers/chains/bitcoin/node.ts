@@ -17,6 +17,9 @@ import { plain, RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
+/** A block's id and height. */
+export type BlockPlace = Pick<Block, "hash" | "height">;
+
 /** An output that may be ours. */
 export interface Output {
   /** Its number in the transaction. */

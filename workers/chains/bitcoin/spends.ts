@@ -5,8 +5,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
-import type { BlockPlace } from "./block.ts";
-import { hashAt } from "./node.ts";
+import { type BlockPlace, hashAt } from "./node.ts";
 
 /** A transaction of a block. */
 export interface Spender {
