@@ -10,6 +10,7 @@ import { type RealmRow, selectRealm } from "../db/realms.ts";
 import { selectRevocations } from "../db/sessions.ts";
 import { reading } from "../db/transaction.ts";
 import type { RealmDefaults } from "./actor.ts";
+import { type ApiKeyGrant, type ApiKeyMemory, openApiKeyMemory } from "./api_keys.ts";
 import { idTime, isId } from "./ids.ts";
 import { placeOf } from "./realms.ts";
 import type { Claims } from "./tokens.ts";
@@ -28,6 +29,12 @@ export interface RealmContext {
   memory: FactsMemory;
   /** Whether a key was revoked; knows of revocations at most a second old. */
   isRevoked(claims: Claims): boolean | Promise<boolean>;
+  /** What a key of a machine grants, as of at most a second ago; null where there is none. */
+  grantOf(key: string): ApiKeyGrant | null | Promise<ApiKeyGrant | null>;
+  /** Whether what a key grants is known here already. */
+  knowsKey(key: string): boolean;
+  /** Notes that a key was used. */
+  noteUse(grant: ApiKeyGrant, at: number): void;
   /** Makes the next look at revocations and at the row a fresh one. */
   refresh(): void;
 }
@@ -35,6 +42,8 @@ export interface RealmContext {
 /** The realms in use. */
 export interface RealmContexts {
   find(id: string): RealmContext | Promise<RealmContext | null>;
+  /** A realm that is in use here; undefined otherwise. */
+  peek(id: string): RealmContext | undefined;
   /** Lanes that are open, for measurement. */
   lanes(): Lane[];
 }
@@ -71,7 +80,7 @@ export function openRealmContexts(
     contexts.set(id, context);
     return context;
   }
-  return { find, lanes: () => [...lanes.values()] };
+  return { find, peek: (id) => contexts.get(id), lanes: () => [...lanes.values()] };
 }
 
 function createContext(
@@ -105,13 +114,14 @@ function createContext(
       return lane;
     },
     memory: createMemory(),
-    isRevoked(claims) {
-      const age = now() - known.freshAt;
-      if (age < STALE_MS) return known.holds(claims);
-      const refreshed = known.refresh();
-      if (age < EXPIRED_MS) return known.holds(claims);
-      return refreshed.then(() => known.holds(claims));
+    isRevoked: (claims) => known.freshly(() => known.holds(claims)),
+    grantOf(key) {
+      const grant = known.freshly(() => known.apiKeys.known(key));
+      if (grant instanceof Promise) return grant.then((read) => read ?? known.apiKeys.load(key));
+      return grant ?? known.apiKeys.load(key);
     },
+    knowsKey: (key) => known.apiKeys.known(key) !== undefined,
+    noteUse: (grant, at) => known.apiKeys.used(grant, at),
     refresh: () => known.expire(),
   };
 }
@@ -131,6 +141,9 @@ interface Known {
   row: RealmRow;
   freshAt: number;
   holds(claims: Claims): boolean;
+  apiKeys: ApiKeyMemory;
+  /** Says what is known, as of at most a second ago. */
+  freshly<T>(say: () => T): T | Promise<T>;
   refresh(): Promise<void>;
   expire(): void;
 }
@@ -154,6 +167,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     const current = await reading(database.platform, (db) => selectRealm(db, row.id));
     if (current !== null) known.row = current; // also where the realm itself is away
     const news = await revocations;
+    await known.apiKeys.refresh();
     horizon = news.horizon;
     for (const revoked of news.rows) {
       if (revoked.jti !== null) keys.set(revoked.jti, revoked.expires_at);
@@ -172,6 +186,16 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     freshAt: 0,
     holds: (claims) =>
       keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
+    apiKeys: openApiKeyMemory({
+      watch: () => database.watch(placeOf(known.row)),
+      pool: () => database.realm(placeOf(known.row)),
+    }),
+    freshly(say) {
+      const age = now() - known.freshAt;
+      if (age < STALE_MS) return say();
+      const refreshed = known.refresh();
+      return age < EXPIRED_MS ? say() : refreshed.then(say);
+    },
     refresh() {
       if (running !== null) return running;
       const mine: Promise<void> = look().finally(() => {

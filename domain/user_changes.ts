@@ -1,5 +1,6 @@
 /** What happens to users after they were made: changes, deletion, and the end of their keys. @module */
 import { z } from "zod";
+import { endApiKeysOf } from "../db/api_keys.ts";
 import type { Db, Tx } from "../db/database.ts";
 import { brokenConstraint } from "../db/errors.ts";
 import { selectIdentityOfUser } from "../db/identities.ts";
@@ -112,6 +113,7 @@ export async function removeUser(
   assertNotAbove(actor, row);
   if (isAdmin(row)) await assertNotLast(tx, row.id);
   await revokeUser(tx, actor, row.id, ttlS);
+  await endApiKeysOf(tx, row.id, actor.at); // for good, also where the user is restored
   return await setDeleted(tx, actor, USERS, row.id, true);
 }
 

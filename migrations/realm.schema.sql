@@ -138,6 +138,35 @@ CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EA
 CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 granted: delete, insert, select, update
 
+table api_keys (
+  id uuid not null
+  name text not null
+  digest bytea not null
+  roles text[] not null
+  scopes text[] not null
+  addresses text[] not null default '{}'::text[]
+  expires_at timestamp with time zone
+  last_used_at timestamp with time zone
+  owner uuid not null
+  data jsonb not null default '{}'::jsonb
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint api_keys_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint api_keys_digest_check CHECK ((octet_length(digest) = 32))
+constraint api_keys_digest_key UNIQUE (digest)
+constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+constraint api_keys_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
+constraint api_keys_pkey PRIMARY KEY (id)
+constraint api_keys_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage'::text, 'user'::text]) AND ('user'::text = ANY (roles))))
+constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['realm'::text, 'own'::text]) AND ('own'::text = ANY (scopes))))
+CREATE INDEX api_keys_owner ON api_keys USING btree (owner, id)
+CREATE TRIGGER api_keys_ended BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_ended()
+CREATE TRIGGER api_keys_within_user BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_within_user()
+granted: insert, select
+
 table attestations (
   singleton boolean not null default true
   token uuid
@@ -1344,6 +1373,31 @@ AS $function$
     end
   from accounts a where a.id = p_account
 $function$;
+
+CREATE OR REPLACE FUNCTION api_keys_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at then
+    raise exception 'a key that has ended stays so'
+      using errcode = 'check_violation', constraint = 'api_keys_ended';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION api_keys_within_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from users u where u.id = new.owner and u.active and u.deleted_at is null
+      and new.roles <@ u.roles and new.scopes <@ u.scopes) then
+    raise exception 'a key has no more than the rights of its user'
+      using errcode = 'check_violation', constraint = 'api_keys_within_user';
+  end if;
+  return new;
+end $function$;
 
 CREATE OR REPLACE FUNCTION check_candidate()
  RETURNS trigger

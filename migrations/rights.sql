@@ -8,3 +8,5 @@ revoke delete, truncate on blocks, stops, orders, order_candidates from :role;
 revoke insert, update, delete, truncate on order_transitions from :role;
 revoke insert, update, delete on migrations from :role;
 grant execute on all functions in schema :schema to :role;
+revoke update, delete, truncate on api_keys from :role;
+grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;

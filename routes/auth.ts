@@ -1,11 +1,14 @@
 /** The key at the door: who is asking, by which key, for which realm. @module */
 import type { Actor } from "../domain/actor.ts";
+import { type ApiKeyGrant, assertGranted, realmOfApiKey } from "../domain/api_keys.ts";
+import { ROLES, SCOPES } from "../domain/actor.ts";
 import { DomainError } from "../domain/errors.ts";
 import { equalBytes } from "../domain/passwords.ts";
 import { digestKey } from "../domain/realms.ts";
 import type { Claims } from "../domain/tokens.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import type { Access } from "./route.ts";
+import { guardOf, networkOf } from "./login_guard.ts";
 import type { Services } from "./services.ts";
 
 /** Who is asking. */
@@ -76,9 +79,30 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     return admitUnlessRevoked(claims, realm, arrival);
   }
 
+  /** A key of a machine. Made-up ones cost their network a few looks at the database and no more. */
+  async function asMachine(key: string, realmId: string, arrival: Arrival): Promise<Caller> {
+    const guard = guardOf(services);
+    const subject = `machine ${networkOf(arrival.address)}`;
+    const wrong = (message: string) => {
+      guard.countWrong(subject);
+      return new DomainError("auth.invalid", message);
+    };
+    if (!services.realms.peek(realmId)?.knowsKey(key)) guard.check(subject);
+    const realm = await services.realms.find(realmId);
+    if (realm === null) throw wrong("the key is not one of ours");
+    const grant = await realm.grantOf(key);
+    if (grant === null) throw wrong("the key is not one of ours");
+    if (!grant.alive) guard.countWrong(subject);
+    assertGranted(grant, arrival.at, arrival.address);
+    realm.noteUse(grant, arrival.at);
+    return admitMachine(grant, realm, arrival);
+  }
+
   /** Answers without a wait where all is in memory: the case of nearly every request. */
   function asKnownUser(key: string, arrival: Arrival): Promise<Caller> | Caller {
     const claims = remembered.get(key);
+    const machineRealm = claims === undefined ? realmOfApiKey(key) : null;
+    if (machineRealm !== null) return asMachine(key, machineRealm, arrival);
     if (claims === undefined) return asUser(key, arrival);
     const realm = services.realms.find(claims.realm);
     if (realm instanceof Promise) return asUser(key, arrival);
@@ -96,7 +120,7 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       if (access === "user") return asKnownUser(key, arrival);
       return isPlatformKey(key).then((yes) => {
         if (yes) return { actor: { ...OPERATOR, ...arrival }, ...nothing() };
-        if (access === "platform or user") return asUser(key, arrival);
+        if (access === "platform or user") return asKnownUser(key, arrival);
         throw new DomainError("auth.invalid", "this takes the platform key");
       });
     },
@@ -135,6 +159,27 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
       address: arrival.address,
     },
     claims,
+    realm,
+    applicationKey: "",
+  };
+}
+
+function admitMachine(grant: ApiKeyGrant, realm: RealmContext, arrival: Arrival): Caller {
+  const { at, requestId, address } = arrival;
+  const roles = ROLES.filter((role) => grant.roles.includes(role));
+  const scopes = SCOPES.filter((scope) => grant.scopes.includes(scope));
+  return {
+    actor: {
+      user: grant.owner,
+      kind: "user",
+      realm: realm.defaults(),
+      roles,
+      scopes,
+      at,
+      requestId,
+      address,
+    },
+    claims: null,
     realm,
     applicationKey: "",
   };

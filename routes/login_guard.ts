@@ -5,6 +5,8 @@
  * @module
  */
 import { DomainError } from "../domain/errors.ts";
+import { customerOf, parseIp } from "../domain/ip_addresses.ts";
+import type { Services } from "./services.ts";
 
 /** Guards the logins of a process. */
 export interface LoginGuard {
@@ -45,6 +47,21 @@ const KNOWN_MAX = 1000;
 const RUNNING_MAX = 3;
 const WAITING_MAX = 500;
 const WAITING_PER_NETWORK = 50;
+
+const guards = new WeakMap<object, LoginGuard>();
+
+/** The guard of this process. */
+export function guardOf(services: Services): LoginGuard {
+  const guard = guards.get(services.platform) ?? openLoginGuard(() => services.now());
+  guards.set(services.platform, guard);
+  return guard;
+}
+
+/** The network that an address is counted with. */
+export function networkOf(address: string): string {
+  const ip = parseIp(address);
+  return ip === null ? address : customerOf(ip);
+}
 
 /** Opens a guard; `now` gives milliseconds since the epoch. */
 export function openLoginGuard(now: () => number): LoginGuard {

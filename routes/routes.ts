@@ -2,6 +2,7 @@
 import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses.ts";
 import { aliasRoutes } from "./aliases.ts";
+import { apiKeyRoutes } from "./api_keys.ts";
 import { auditRoutes } from "./audit.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
@@ -35,6 +36,7 @@ export function allRoutes(): AnyRoute[] {
     ...realmRoutes,
     ...auditRoutes,
     ...userRoutes,
+    ...apiKeyRoutes,
     ...identityRoutes,
     ...addressRoutes,
     ...externalAddressRoutes,

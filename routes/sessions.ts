@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
-import { customerOf, parseIp } from "../domain/ip_addresses.ts";
 import { LoginRefusal } from "../domain/login_limits.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import { digestKey, findRealmByKeys } from "../domain/realms.ts";
@@ -16,9 +15,8 @@ import {
 } from "../domain/sessions.ts";
 import { findUser, UserView, viewUser } from "../domain/users.ts";
 import { command, query } from "./door.ts";
-import { type LoginGuard, openLoginGuard } from "./login_guard.ts";
+import { guardOf, type LoginGuard, networkOf } from "./login_guard.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
-import type { Services } from "./services.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
 /** How long a login waits while others of its user are being checked. */
@@ -85,7 +83,10 @@ export const sessionRoutes: readonly AnyRoute[] = [
     errors: [],
     handle: async (call) => {
       const reply = await command(call, async (tx) => {
-        await revokeKey(tx, call.actor, call.claims!);
+        if (call.claims === null) {
+          throw new DomainError("auth.invalid", "a key for machines ends by DELETE /v1/keys/<id>");
+        }
+        await revokeKey(tx, call.actor, call.claims);
         return { revoked: true };
       });
       call.realm!.refresh();
@@ -114,15 +115,6 @@ interface Given {
   email?: string;
   username?: string;
   admin: boolean;
-}
-
-const guards = new WeakMap<object, LoginGuard>();
-
-/** The guard of this process. */
-function guardOf(services: Services): LoginGuard {
-  const guard = guards.get(services.platform) ?? openLoginGuard(() => services.now());
-  guards.set(services.platform, guard);
-  return guard;
 }
 
 /** Lets in who is right. A login that is refused costs its realm nothing. */
@@ -170,9 +162,4 @@ async function realmOf<P, Q, B>(
   guard.countWrong(subject);
   if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
   throw new DomainError("auth.credentials", "the login is not right");
-}
-
-function networkOf(address: string): string {
-  const ip = parseIp(address);
-  return ip === null ? address : customerOf(ip);
 }

@@ -1,0 +1,59 @@
+/** HTTP face of keys for machines. @module */
+import { z } from "zod";
+import {
+  API_KEYS,
+  ApiKeyView,
+  assertFreshLogin,
+  createApiKey,
+  endApiKey,
+  NewApiKey,
+  NewApiKeyView,
+} from "../domain/api_keys.ts";
+import { collectionRoutes } from "./collection.ts";
+import { command } from "./door.ts";
+import { type AnyRoute, route } from "./route.ts";
+
+/** The routes of keys for machines. */
+export const apiKeyRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/keys",
+    tag: "Keys",
+    summary: "Make a key for a machine",
+    description: "It acts as its user, with the roles and scopes given (all of the user's unless " +
+      "given) as far as the user has them at that moment. `key` is shown this once and sent as " +
+      "x-api-key. This takes a login of the last 10 minutes.",
+    access: "user",
+    body: NewApiKey,
+    status: 201,
+    answer: NewApiKeyView,
+    errors: ["permission.role", "permission.scope"],
+    handle: (call) => {
+      assertFreshLogin(call.claims, call.at);
+      return command(call, (tx) => createApiKey(tx, call.actor, call.body), { secret: true });
+    },
+  }),
+  ...collectionRoutes({
+    collection: API_KEYS,
+    tag: "Keys",
+    one: "a key",
+    view: ApiKeyView,
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/keys/{id}",
+    tag: "Keys",
+    summary: "End a key, within a second everywhere",
+    description: "For its user and for administrators of the realm.",
+    access: "user",
+    params: z.strictObject({ id: z.string() }),
+    status: 200,
+    answer: ApiKeyView,
+    errors: ["key.not_found", "permission.role", "permission.scope"],
+    handle: async (call) => {
+      const reply = await command(call, (tx) => endApiKey(tx, call.actor, call.params.id));
+      call.realm!.refresh();
+      return reply;
+    },
+  }),
+];
