@@ -105,6 +105,8 @@ export class ConfigError extends Error {
 /** Reads variables one by one and gathers what is wrong with them. */
 interface Reader {
   readonly faults: string[];
+  /** The settings that were asked for. */
+  readonly known: ReadonlySet<string>;
   text(name: string): string | null;
   choice<const T extends string>(name: string, choices: readonly T[], otherwise: T): T;
   whole(name: string, min: number, max: number, otherwise: number): number;
@@ -170,15 +172,24 @@ export function readConfig(
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
   };
+  for (const name of Object.keys(env)) {
+    const meant = misspelt(name, read.known);
+    if (meant !== null) read.faults.push(`${name} is not a setting: ${meant} is meant, it seems`);
+  }
   if (read.faults.length > 0) throw new ConfigError(read.faults);
   return deepFreeze(config);
 }
 
 function reader(env: Readonly<Record<string, string>>): Reader {
   const faults: string[] = [];
-  const text = (name: string) => env[name]?.trim() || null;
+  const known = new Set<string>();
+  const text = (name: string) => {
+    known.add(name);
+    return env[name]?.trim() || null;
+  };
   return {
     faults,
+    known,
     text,
     choice(name, choices, otherwise) {
       const given = text(name);
@@ -223,7 +234,22 @@ function platformKey(read: Reader, required: boolean): string | null {
   if (key !== null && key.length < 16) {
     read.faults.push("PLATFORM_KEY is too short: at least 16 characters are expected");
   }
+  if (key !== null && key.length >= 16 && new Set(key).size < 6) {
+    read.faults.push("PLATFORM_KEY is too simple: it repeats a few characters");
+  }
   return key;
+}
+
+/** The setting of which a name is a slip of the pen: one character, or two that changed places. */
+function misspelt(name: string, known: ReadonlySet<string>): string | null {
+  if (name.length < 8 || known.has(name) || LOOKS_LIKE_CHAIN.test(name)) return null;
+  return [...known].find((meant) => {
+    let from = 0;
+    while (from < meant.length && meant[from] === name[from]) from++;
+    const [a, b] = [name.slice(from), meant.slice(from)];
+    return a.slice(1) === b || a === b.slice(1) || a.slice(1) === b.slice(1) ||
+      (a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2));
+  }) ?? null;
 }
 
 function installationEpoch(read: Reader): string | null {
@@ -244,6 +270,8 @@ function masterKey(read: Reader, name: string, required: boolean): string | null
   }
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) {
     read.faults.push(`${name} is not the base64 form of 32 bytes (openssl rand -base64 32)`);
+  } else if (new Set(atob(key)).size < 10) {
+    read.faults.push(`${name} is no random key: it repeats a few bytes (openssl rand -base64 32)`);
   }
   return key;
 }

@@ -332,8 +332,9 @@ Purser is ready.
   administrator        ${admin.email}
   password             ${password}
 
-These keys of the realm "sandbox" are shown this once. The platform key is in
-${base.config.dataDir}/platform_key.
+These keys of the realm "sandbox" are shown this once. The platform key is ${
+    base.config.platformKey === null ? `in\n${base.config.dataDir}/platform_key` : "PLATFORM_KEY"
+  }.
 `);
 }
 

@@ -18,7 +18,7 @@ import { DomainError } from "./errors.ts";
 import { Password } from "./passwords.ts";
 import { assertMayGrant } from "./permissions.ts";
 import { revokeUser } from "./sessions.ts";
-import { Channel, RoleList, ScopeList, strongest, viewUser } from "./users.ts";
+import { Channel, loginEmail, RoleList, ScopeList, strongest, viewUser } from "./users.ts";
 
 /** What can be changed of a user. */
 export const UserChange = z.strictObject({
@@ -81,7 +81,7 @@ export async function changeUser(
 ): Promise<UserRow> {
   const row = await rowFor(tx, actor, USERS, id, "write");
   assertNotAbove(actor, row);
-  const changes = changesOf(actor, input);
+  const changes = changesOf(actor, row, input);
   const next = { ...row, ...changes };
   assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
   assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
@@ -142,9 +142,9 @@ export async function ownIdentity(db: Db, actor: Actor): Promise<string | null> 
   return (await selectIdentityOfUser(db, actor.user))?.id ?? null;
 }
 
-function changesOf(actor: Actor, input: PreparedChange): UserChanges {
+function changesOf(actor: Actor, row: UserRow, input: PreparedChange): UserChanges {
   const { verifier, roles, scopes, channel, ...rest } = input;
-  const email = channel?.email ?? (typeof input.data?.email === "string" ? input.data.email : null);
+  const email = loginEmail({ channel: channel ?? row.channel, data: input.data ?? row.data });
   return {
     ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
     ...(verifier === undefined
@@ -153,7 +153,7 @@ function changesOf(actor: Actor, input: PreparedChange): UserChanges {
     ...(roles === undefined ? {} : { roles: cumulativeRoles(strongest(ROLES, roles)) }),
     ...(scopes === undefined ? {} : { scopes: cumulativeScopes(strongest(SCOPES, scopes)) }),
     ...(channel === undefined ? {} : { channel }),
-    ...(email === null || actor.kind === "worker" ? {} : { email: email.toLowerCase() }),
+    ...(actor.kind === "worker" || (channel ?? input.data) === undefined ? {} : { email }),
   };
 }
 

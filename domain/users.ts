@@ -97,7 +97,7 @@ export async function createUser(tx: Tx, actor: Actor, input: PreparedUser): Pro
       insertUser(sp, {
         id,
         username: input.username,
-        email: (input.email ?? emailOf(input))?.toLowerCase() ?? null,
+        email: input.email?.toLowerCase() ?? loginEmail(input),
         verifier: input.verifier,
         password_digest: crypto.randomUUID().replaceAll("-", ""),
         identity,
@@ -138,9 +138,12 @@ async function nameIdentity(tx: Tx, actor: Actor, id: string): Promise<string> {
   return row.id;
 }
 
-function emailOf(input: PreparedUser): string | undefined {
-  if (input.channel.email !== undefined) return input.channel.email;
-  return typeof input.data.email === "string" ? input.data.email : undefined;
+/** The address that an administrator may log in with: of its channels, or else of its data. */
+export function loginEmail(
+  of: { channel: Record<string, unknown>; data: Record<string, unknown> },
+): string | null {
+  const given = z.email().max(254).safeParse(of.channel.email ?? of.data.email);
+  return given.success ? given.data.toLowerCase() : null;
 }
 
 /** The strongest of the words given. */

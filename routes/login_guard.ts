@@ -39,6 +39,7 @@ interface Queue {
   networks: Map<string, (() => void)[]>;
 }
 
+const REST_MS = 25;
 const WRONG_MAX = 30;
 const MINUTE_MS = 60_000;
 const SUBJECTS_MAX = 10_000;
@@ -55,6 +56,11 @@ export function guardOf(services: Services): LoginGuard {
   const guard = guards.get(services.platform) ?? openLoginGuard(() => services.now());
   guards.set(services.platform, guard);
   return guard;
+}
+
+/** How a login waits while others of its user are being checked. */
+export function rest(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, REST_MS));
 }
 
 /** The network that an address is counted with. */

@@ -15,12 +15,10 @@ import {
 } from "../domain/sessions.ts";
 import { findUser, UserView, viewUser } from "../domain/users.ts";
 import { command, query } from "./door.ts";
-import { guardOf, type LoginGuard, networkOf } from "./login_guard.ts";
+import { guardOf, type LoginGuard, networkOf, rest } from "./login_guard.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
-/** How long a login waits while others of its user are being checked. */
-const REST_MS = 25;
 /** Nothing is known of the caller before the body was read. */
 const LOGIN_BODY_MAX = 4096;
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
@@ -131,7 +129,7 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
     return logIn(
       realm.pool,
       { ...login, action, at, address, network, requestId: call.requestId },
-      () => new Promise((resolve) => setTimeout(resolve, REST_MS)),
+      rest,
     );
   }).catch((error) => {
     if (error instanceof LoginRefusal && error.everyName) guard.refuse(subject, error.retryAfterS);

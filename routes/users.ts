@@ -1,6 +1,8 @@
 /** HTTP face of users. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
+import { assertFreshLogin } from "../domain/api_keys.ts";
+import { changePassword, NewPassword, provePassword } from "../domain/password_changes.ts";
 import { hashPassword } from "../domain/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
@@ -12,8 +14,10 @@ import {
   UserChange,
   USERS,
 } from "../domain/user_changes.ts";
+import { DomainError } from "../domain/errors.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
+import { guardOf, networkOf, rest } from "./login_guard.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -62,7 +66,9 @@ export const userRoutes: readonly AnyRoute[] = [
     path: "/v1/users/{id}",
     tag: "Users",
     summary: "Change a user",
-    description: "A new password, role, scope or activity ends all keys that the user holds.",
+    description: "A new password, role, scope or activity ends all keys that the user holds. " +
+      "Another's password takes a login of the last 10 minutes, one's own the present one: " +
+      "`POST /v1/users/{id}/password`.",
     access: "user",
     params: ById,
     body: UserChange,
@@ -72,6 +78,8 @@ export const userRoutes: readonly AnyRoute[] = [
     handle: async (call) => {
       const { password, ...rest } = call.body;
       if (password !== undefined) { // before the slow work on it
+        assertNotOwnPassword(call.actor.user, call.params.id);
+        assertFreshLogin(call.claims, call.at);
         await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
       }
       const verifier = password === undefined ? undefined : await hashPassword(password);
@@ -80,6 +88,40 @@ export const userRoutes: readonly AnyRoute[] = [
         const change = { ...rest, verifier };
         return viewUser(await changeUser(tx, call.actor, call.params.id, change, tokenTtlS));
       });
+      call.realm!.refresh();
+      return reply;
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/users/{id}/password",
+    tag: "Users",
+    summary: "Change one's own password",
+    description: "Wrong present passwords count like wrong logins. All user keys end.",
+    access: "user",
+    params: ById,
+    body: NewPassword,
+    bodyMax: 4096,
+    status: 200,
+    answer: UserView,
+    errors: ["user.not_found", "permission.owner", "auth.credentials"],
+    handle: async (call) => {
+      const { services, actor, params, body } = call;
+      if (call.claims === null) throw new DomainError("auth.invalid", "this takes a login");
+      const given = { user: params.id, password: body.password, network: networkOf(call.address) };
+      const guard = guardOf(services);
+      const { pool } = call.realm!;
+      const { verifier } = await guard.inTurn(
+        call.realm!.id,
+        given.network,
+        () => provePassword(pool, actor, given, rest),
+      );
+      const prepared = { was: verifier, verifier: await hashPassword(body.new_password) };
+      const { tokenTtlS } = services.config;
+      const reply = await command(
+        call,
+        async (tx) => viewUser(await changePassword(tx, actor, params.id, prepared, tokenTtlS)),
+      );
       call.realm!.refresh();
       return reply;
     },
@@ -105,3 +147,12 @@ export const userRoutes: readonly AnyRoute[] = [
     },
   }),
 ];
+
+/** Its key alone, stolen for an hour, must not give somebody a user for good. */
+function assertNotOwnPassword(user: string, id: string): void {
+  if (id !== user) return;
+  const message = "one's own is changed by POST /v1/users/<id>/password, with the present one";
+  throw new DomainError("request.invalid", `password: ${message}`, {
+    errors: [{ path: "/password", message }],
+  });
+}

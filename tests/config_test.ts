@@ -161,3 +161,42 @@ Deno.test("readConfig() names every fault of what is set of assets", () => {
     'ASSETS: BAT.symbol is "two\\nlines"; 1 to 64 characters is expected',
   ]);
 });
+
+Deno.test("keys that nobody has drawn at random are refused", () => {
+  for (
+    const [name, key] of [
+      ["MASTER_KEY", btoa("\0".repeat(32))],
+      ["MASTER_KEY", btoa("ab".repeat(16))],
+      ["PLATFORM_KEY", "a".repeat(16)],
+      ["PLATFORM_KEY", "abababababababababab"],
+    ]
+  ) {
+    const [fault, ...more] = faultsOf({ ...KEYS, [name]: key });
+    equal(fault?.split(" ")[0], name);
+    deepEqual(more, []);
+    equal(fault.includes(key), false);
+  }
+});
+
+Deno.test("a setting whose name is misspelt is told, and what is none of ours is not", () => {
+  for (
+    const [given, meant] of [
+      ["PLATFROM_KEY", "PLATFORM_KEY"],
+      ["MASTER_KEYS", "MASTER_KEY"],
+      ["TRUSTED_PROXY_S", null],
+      ["TRUSTED_PROXIE", "TRUSTED_PROXIES"],
+      ["DATABASEURL", "DATABASE_URL"],
+      ["TOKEN_TTL_SECOND", "TOKEN_TTL_SECONDS"],
+      ["LOG_LEVEk", "LOG_LEVEL"],
+      ["PATH", null],
+      ["HOSTNAME", null],
+      ["KUBERNETES_PORT", null],
+    ] as const
+  ) {
+    const faults = faultsOf({ ...KEYS, [given]: "x" });
+    const expected = meant === null
+      ? []
+      : [`${given} is not a setting: ${meant} is meant, it seems`];
+    deepEqual(faults, expected);
+  }
+});
