@@ -79,30 +79,11 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     return admitUnlessRevoked(claims, realm, arrival);
   }
 
-  /** A key of a machine. Made-up ones cost their network a few looks at the database and no more. */
-  async function asMachine(key: string, realmId: string, arrival: Arrival): Promise<Caller> {
-    const guard = guardOf(services);
-    const subject = `machine ${networkOf(arrival.address)}`;
-    const wrong = (message: string) => {
-      guard.countWrong(subject);
-      return new DomainError("auth.invalid", message);
-    };
-    if (!services.realms.peek(realmId)?.knowsKey(key)) guard.check(subject);
-    const realm = await services.realms.find(realmId);
-    if (realm === null) throw wrong("the key is not one of ours");
-    const grant = await realm.grantOf(key);
-    if (grant === null) throw wrong("the key is not one of ours");
-    if (!grant.alive) guard.countWrong(subject);
-    assertGranted(grant, arrival.at, arrival.address);
-    realm.noteUse(grant, arrival.at);
-    return admitMachine(grant, realm, arrival);
-  }
-
   /** Answers without a wait where all is in memory: the case of nearly every request. */
   function asKnownUser(key: string, arrival: Arrival): Promise<Caller> | Caller {
     const claims = remembered.get(key);
     const machineRealm = claims === undefined ? realmOfApiKey(key) : null;
-    if (machineRealm !== null) return asMachine(key, machineRealm, arrival);
+    if (machineRealm !== null) return asMachine(services, key, machineRealm, arrival);
     if (claims === undefined) return asUser(key, arrival);
     const realm = services.realms.find(claims.realm);
     if (realm instanceof Promise) return asUser(key, arrival);
@@ -162,6 +143,30 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
     realm,
     applicationKey: "",
   };
+}
+
+/** A key of a machine. Made-up ones cost their network a few looks at the database and no more. */
+async function asMachine(
+  services: Services,
+  key: string,
+  realmId: string,
+  arrival: Arrival,
+): Promise<Caller> {
+  const guard = guardOf(services);
+  const subject = `machine ${networkOf(arrival.address)}`;
+  const wrong = (message: string) => {
+    guard.countWrong(subject);
+    return new DomainError("auth.invalid", message);
+  };
+  if (!services.realms.peek(realmId)?.knowsKey(key)) guard.check(subject);
+  const realm = await services.realms.find(realmId);
+  if (realm === null) throw wrong("the key is not one of ours");
+  const grant = await realm.grantOf(key);
+  if (grant === null) throw wrong("the key is not one of ours");
+  if (!grant.alive) guard.countWrong(subject);
+  assertGranted(grant, arrival.at, arrival.address);
+  realm.noteUse(grant, arrival.at);
+  return admitMachine(grant, realm, arrival);
 }
 
 function admitMachine(grant: ApiKeyGrant, realm: RealmContext, arrival: Arrival): Caller {
