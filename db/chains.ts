@@ -144,6 +144,18 @@ export async function selectBlocks(
     order by height desc limit ${limit}`;
 }
 
+/** Reads the hash of a scanned block; null where none is kept of that height. */
+export async function selectScannedBlock(
+  db: Db,
+  place: PlaceKey,
+  height: number,
+): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select hash from chain_blocks where chain = ${place.chain} and network = ${place.network}
+      and height = ${height}`;
+  return row?.hash ?? null;
+}
+
 /** Removes blocks above a height, and those too deep to matter. */
 export async function deleteBlocks(
   tx: Tx,

@@ -300,6 +300,15 @@ table coin_rounds (
 constraint coin_rounds_pkey PRIMARY KEY (chain, network)
 granted: delete, insert, select, update
 
+table coin_searches (
+  chain text not null
+  network text not null
+  address uuid
+  searched_at timestamp with time zone not null
+)
+constraint coin_searches_pkey PRIMARY KEY (chain, network)
+granted: delete, insert, select, update
+
 table coins (
   chain text not null
   network text not null

@@ -22,6 +22,7 @@ import type { Log } from "../log.ts";
 import { attestRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";
 import type { Chains } from "./chains/registry.ts";
+import { SEARCH_MS, searchCoins } from "./coin_search.ts";
 import { expireRealm } from "./expiry.ts";
 import { refreshFees } from "./fees.ts";
 import type { RatesGateway } from "./gateways/rates.ts";
@@ -98,6 +99,11 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "tell faults", everyMs: 15_000, leaseMs: 60_000, run: tellFaults },
   { name: "plant seed", everyMs: 3_600_000, leaseMs: 60_000, run: plantSeed },
 ];
+/** What may take a node many minutes, in a loop of its own. */
+const SLOW_REPEATS: readonly Repeat<Bench>[] = [
+  { name: "search coins", everyMs: SEARCH_MS, leaseMs: 2 * 3_600_000, run: searchCoins },
+];
+
 /** Tells the platform which places of the realm are in quarantine, and whether its seed is gone. */
 async function tellFaults({ realm, pool }: Bench, desk: Desk): Promise<void> {
   const places = await reading(pool, selectQuarantinedPlaces);
@@ -155,15 +161,16 @@ export function startTimetable(
     listing: Promise.resolve(),
     ratesUpTo: new Map(),
   };
-  // Two loops, because what repeats may wait for a slow node, and sealing must not wait for that.
+  // Sealing must not wait for a slow node, nor anything for one that reads all its coins.
   const looping = how.loop ?? true
-    ? Promise.all([loop(desk, glance), loop(desk, repeatAll)])
+    ? Promise.all([glance, repeatAll, repeatSlow].map((visit) => loop(desk, visit)))
     : null;
   return {
     async drain(budgetMs) {
       const until = desk.now() + budgetMs;
       const over = () => desk.signal.aborted || desk.now() >= until;
-      const all = () => Promise.all([pass(desk, glance, over), pass(desk, repeatAll, over)]);
+      const all = () =>
+        Promise.all([glance, repeatAll, repeatSlow].map((visit) => pass(desk, visit, over)));
       while (!over() && (await all()).includes(true));
     },
     async stop() {
@@ -240,8 +247,15 @@ async function glance(desk: Desk, site: Site): Promise<boolean> {
 }
 
 async function repeatAll(desk: Desk, site: Site): Promise<boolean> {
-  const where = { name: site.realm.id, at: benchOf(desk, site), pool: site.watch };
-  return await repeat(desk, where, REALM_REPEATS);
+  return await repeat(desk, whereOf(desk, site), REALM_REPEATS);
+}
+
+async function repeatSlow(desk: Desk, site: Site): Promise<boolean> {
+  return await repeat(desk, whereOf(desk, site), SLOW_REPEATS);
+}
+
+function whereOf(desk: Desk, site: Site) {
+  return { name: site.realm.id, at: benchOf(desk, site), pool: site.watch };
 }
 
 /** What is repeated in every realm is small, and done over connections that all of them share. */

@@ -23,6 +23,23 @@ export interface CoinSpender {
   readonly height: number;
 }
 
+/** A coin as a node lists it. */
+export interface ListedCoin {
+  /** `txid:vout`. */
+  readonly claim: string;
+  /** Height of the block that made it. */
+  readonly height: number;
+}
+
+/** What a node holds at some addresses, at its newest block when it began to look. */
+export interface CoinList {
+  /** Height of that block. */
+  readonly height: number;
+  /** Its hash. */
+  readonly hash: string;
+  readonly coins: readonly ListedCoin[];
+}
+
 /** `unclear` where nodes contradict each other. */
 export type CoinState = "unspent" | "gone" | "unclear";
 
@@ -46,4 +63,12 @@ export interface CoinWitness {
     claims: readonly string[],
     since: number,
   ): Promise<ReadonlyMap<string, CoinSpender> | null>;
+  /**
+   * Lists the coins of addresses by the node's own set of coins. The node reads all of it, which takes
+   * minutes on a main network; it has a time-out of its own.
+   *
+   * @param turn which node is asked first
+   * @throws {ChainError} `unavailable` where no node can
+   */
+  list(addresses: readonly Address[], turn: number): Promise<CoinList>;
 }

@@ -26,6 +26,9 @@ import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts
 import { inspectRaw, signPlan } from "./sign.ts";
 import { openSpends } from "./spends.ts";
 
+/** A node reads all its coins for one answer. */
+const LIST_TIMEOUT_MS = 1_800_000;
+
 /** Opens a chain of this family. No node is asked before the first use. */
 export async function openCoins(
   id: CoinChainId,
@@ -48,6 +51,8 @@ export async function openCoins(
     spends: openSpends((peer, place) => wholeBlock(rules, peer, place)),
     pool: new Map(),
   };
+  const limits = { ...how.limits, timeoutMs: LIST_TIMEOUT_MS };
+  const patient = openCoinNodes(id, network, urls, { ...how, limits });
   const reader: Pick<Chain, "balances" | "counts" | "search" | "spent"> = {
     search: (where, watch) =>
       "hash" in where
@@ -60,7 +65,7 @@ export async function openCoins(
   return {
     id,
     network,
-    coins: openCoinWitness(chain),
+    coins: openCoinWitness(chain, patient),
     traits: traitsOf(table.replaceable),
     quorum: chain.nodes.quorum,
     head: () => headOf(chain),
@@ -82,7 +87,10 @@ export async function openCoins(
     broadcast: (signed) => broadcastRaw(chain, signed),
     status: (query) => fateOf(chain, query),
     token: () => Promise.resolve(null),
-    close: () => chain.nodes.close(),
+    close: () => {
+      chain.nodes.close();
+      patient.close();
+    },
   };
 }
 

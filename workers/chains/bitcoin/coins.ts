@@ -4,15 +4,20 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
-import type { Peer } from "../node.ts";
+import type { CoinList, CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
+import type { Nodes, Peer } from "../node.ts";
 import type { CoinChain } from "./context.ts";
-import { hash, type Unspent, unspentOf } from "./node.ts";
+import { hash, type Unspent, unspentAt, unspentOf } from "./node.ts";
 import { readHead } from "./scan.ts";
 
-/** Opens the questions about coins of a chain. */
-export function openCoinWitness(chain: CoinChain): CoinWitness {
+/**
+ * Opens the questions about coins of a chain.
+ *
+ * @param patient the same nodes with a time-out that a look at all coins fits into
+ */
+export function openCoinWitness(chain: CoinChain, patient: Nodes): CoinWitness {
   return {
+    list: (addresses, turn) => listCoins(chain, patient.from(turn), addresses),
     confirm: (coins, block) => confirmCoins(chain, coins, block),
     spenders: (claims, since) => findSpenders(chain, claims, since),
   };
@@ -53,6 +58,15 @@ function stateOf(coin: KnownCoin, script: string, found: Unspent | null): CoinSt
   return found !== null && found.script === script && found.amount === coin.amount
     ? "unspent"
     : "gone";
+}
+
+async function listCoins(
+  chain: CoinChain,
+  nodes: Nodes,
+  addresses: readonly string[],
+): Promise<CoinList> {
+  const scripts = await Promise.all(addresses.map((one) => chain.scripts.script(one)));
+  return await nodes.ask((peer) => unspentAt(peer, scripts));
 }
 
 async function findSpenders(

@@ -13,6 +13,7 @@ import {
   type Peer,
   plainRefusals,
 } from "../node.ts";
+import type { CoinList } from "../coins.ts";
 import { plain, RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
@@ -145,6 +146,26 @@ export async function unspentOf(
     return { method: "gettxout", params: [hash, index, pool] };
   });
   return allOf(await peer.batch(calls)).map(readUnspent);
+}
+
+/** Lists the outputs that some scripts lock, as the node's own set of unspent outputs has them. */
+export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise<CoinList> {
+  const wanted = new Set(scripts);
+  const asked = ["start", [...wanted].map((hex) => ({ desc: `raw(${hex})` }))];
+  const answer = record(await peer.call("scantxoutset", asked), "a list of outputs");
+  if (answer.success !== true) throw nonsense("a whole list of outputs", answer.success);
+  const coins = list(answer.unspents).map((one) => record(one, "an output")).filter((one) =>
+    wanted.has(String(one.scriptPubKey)) && one.tokenData === undefined &&
+    satoshi(one.amount) > 0n
+  );
+  return {
+    height: count(answer.height, "a height"),
+    hash: hash(answer.bestblock),
+    coins: coins.map(({ txid, vout, height }) => ({
+      claim: `${hash(txid)}:${count(vout, "an output's number")}`,
+      height: count(height, "a height"),
+    })),
+  };
 }
 
 /**

@@ -1,0 +1,14 @@
+-- What:     coin_searches, how far the search for coins that the database does not know has come.
+-- Why:      contract, section 10: coin chains are compared with the node, not with our own table.
+-- Locks:    none, the table is new.
+-- Backfill: none, the first search begins at the first address.
+-- Undo:     forward only.
+
+create table coin_searches (
+  chain text not null,
+  network text not null,
+  address uuid,
+  searched_at timestamptz not null,
+  primary key (chain, network)
+) with (fillfactor = 50);
+comment on column coin_searches.address is 'The last address that was asked for; null: the next search begins anew.';

@@ -1,0 +1,108 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { searchCoins, searchPlace } from "../../workers/coin_search.ts";
+import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
+import { startTimetable } from "../../workers/timetable.ts";
+import { hasLitecoind } from "../support/litecoind.ts";
+import { rowsOf } from "../support/realm.ts";
+
+const ignore = !hasLitecoind();
+const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
+
+/** Passes a block over, as if the node had shown it without what it pays us. */
+async function passOver(desk: CoinDesk): Promise<void> {
+  await desk.node.mine();
+  const height = await desk.node.rpc<number>("getblockcount");
+  const hash = await desk.node.rpc<string>("getblockhash", height);
+  await desk.realm.command(async (tx) => {
+    await tx`insert into chain_blocks (chain, network, height, hash, parent_hash)
+      select chain, network, ${height}, ${hash}, hash from chain_cursors`;
+    await tx`update chain_cursors set height = ${height}, head = ${height}, hash = ${hash}`;
+  });
+}
+
+const chainOf = (desk: CoinDesk) => desk.bench.chains.open({ chain: PLACE.chain, testnet: true });
+const totalOf = async (desk: CoinDesk) => (await desk.account(desk.virtual)).balance.total;
+const queued = (desk: CoinDesk) =>
+  rowsOf<{ from: number }>(
+    desk.realm,
+    "select (payload ->> 'from')::integer as from from jobs where name = 'deposit.rescan'",
+  );
+
+Deno.test({
+  name:
+    "LTC: a deposit that a node hid from the scanner is found by the node's own coins, and credited once",
+  ignore,
+  fn: async () => {
+    await using desk = await openCoinDesk(LITECOIN);
+    await desk.deposit(2n * COIN);
+    await desk.until(async () => await totalOf(desk) !== "0");
+    await desk.deposit(5n * COIN);
+    await passOver(desk);
+    const missedAt = await desk.node.rpc<number>("getblockcount");
+    await desk.node.mine(3);
+    await desk.follow();
+    const before = await totalOf(desk);
+    const missing = await searchPlace(desk.bench, await chainOf(desk), PLACE);
+    deepEqual([missing?.length, await totalOf(desk)], [1, before]);
+    deepEqual((await queued(desk)).map(({ from }) => from), [missedAt]);
+    await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
+    deepEqual(await searchPlace(desk.bench, await chainOf(desk), PLACE), []);
+    equal((await queued(desk)).length, 1);
+    await desk.agree();
+  },
+});
+
+Deno.test({
+  name: "LTC: coins that a node lists at a block which is not scanned, or is another, say nothing",
+  ignore,
+  fn: async () => {
+    await using desk = await openCoinDesk(LITECOIN);
+    await desk.deposit(2n * COIN);
+    await desk.node.mine();
+    equal(await searchPlace(desk.bench, await chainOf(desk), PLACE), null);
+    await desk.follow();
+    deepEqual(await searchPlace(desk.bench, await chainOf(desk), PLACE), []);
+    await desk.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
+    equal(await searchPlace(desk.bench, await chainOf(desk), PLACE), null);
+    deepEqual([...await queued(desk)], []);
+  },
+});
+
+Deno.test({
+  name: "coins are searched by the timetable, in a loop of its own, once every few hours",
+  ignore,
+  fn: async () => {
+    await using desk = await openCoinDesk(LITECOIN);
+    await desk.deposit(2n * COIN);
+    await desk.node.mine();
+    await desk.follow();
+    const { database, id } = desk.realm;
+    const { chains, signer } = desk.bench;
+    const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
+    const timetable = startTimetable(of, { loop: false, only: id });
+    await timetable.drain(30_000);
+    await timetable.stop();
+    const rows = await rowsOf<{ hours: number }>(
+      desk.realm,
+      `select round(extract(epoch from next_at - now()) / 3600)::integer as hours from leases
+        where name = 'search coins'`,
+    );
+    deepEqual(rows.map(({ hours }) => hours), [6]);
+    equal((await rowsOf(desk.realm, "select 1 from coin_searches")).length, 1);
+  },
+});
+
+Deno.test("BCH: a node that cannot list its coins keeps nothing from going on", async () => {
+  const play = PLAYS.find(({ id }) => id === "BITCOIN_CASH")!;
+  await using desk = await openCoinDesk(play);
+  await desk.deposit(2n * COIN);
+  await desk.until(async () => await totalOf(desk) !== "0");
+  const at = { chain: play.id, testnet: true };
+  const chain = await desk.bench.chains.open(at);
+  await rejects(searchPlace(desk.bench, chain, { chain: play.id, network: "regtest" }), {
+    fault: "unavailable",
+  });
+  await searchCoins({ ...desk.bench, log: () => {} });
+  // The nodes' other answers are not doubted for it.
+  equal((await chain.head()).height, await desk.node.rpc<number>("getblockcount"));
+});

@@ -1,0 +1,87 @@
+/**
+ * Searches coins at our addresses that the database does not know: a node that showed a block without
+ * a payment leaves no trace in what was scanned. Every few hours a node's own set of coins is compared
+ * with ours at the block at which it looked; blocks with coins that are missing are read again.
+ * @module
+ */
+import { selectCursor, selectScannedBlock } from "../db/chains.ts";
+import { selectNextAddresses, selectUnknownCoins, upsertSearched } from "../db/coin_searches.ts";
+import { selectPlaces } from "../db/ramps.ts";
+import { reading } from "../db/transaction.ts";
+import type { ChainId } from "../domain/assets.ts";
+import { enqueue } from "../domain/jobs.ts";
+import type { ChainPlace } from "../domain/places.ts";
+import type { Bench } from "./bench.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
+
+/** How often the coins of a realm are searched. */
+export const SEARCH_MS = 6 * 3_600_000;
+/** Addresses that one search asks for; further ones are asked for in the next. */
+const ADDRESSES_AT_ONCE = 5_000;
+/** Blocks that one search has read again. */
+const BLOCKS_MAX = 100;
+
+/** Searches the coins of every place of a realm that has coins. */
+export async function searchCoins(bench: Bench): Promise<void> {
+  for (const { chain: id, network } of await reading(bench.pool, selectPlaces)) {
+    const place = { chain: id as ChainId, network } as ChainPlace;
+    try {
+      const chain = await bench.chains.open({ chain: place.chain, testnet: network !== "main" });
+      await searchPlace(bench, chain, place);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      bench.log("warn", "coins were not searched", { ...place, error });
+    }
+  }
+}
+
+/**
+ * Searches the next addresses of a place.
+ *
+ * @returns the coins that were missing; null where nothing could be compared
+ */
+export async function searchPlace(
+  bench: Bench,
+  chain: Chain,
+  place: ChainPlace,
+): Promise<readonly string[] | null> {
+  if (chain.coins === null) return null;
+  const addresses = await reading(
+    bench.pool,
+    (db) => selectNextAddresses(db, place, ADDRESSES_AT_ONCE),
+  );
+  if (addresses.length === 0) return [];
+  const turn = Math.floor(bench.actor.at / SEARCH_MS);
+  const listed = await chain.coins.list(addresses.map(({ address }) => address), turn);
+  const { height, hash } = listed;
+  const missing = await reading(bench.pool, async (db) => {
+    const cursor = await selectCursor(db, place);
+    const scanned = cursor?.height === height
+      ? cursor.hash
+      : await selectScannedBlock(db, place, height);
+    if (cursor === null || cursor.height < height || scanned !== hash) return null;
+    const known = new Set(
+      await selectUnknownCoins(db, place, listed.coins.map((one) => one.claim)),
+    );
+    return listed.coins.filter(({ claim }) => known.has(claim));
+  });
+  if (missing === null) {
+    bench.log("info", "coins were listed at a block that is not scanned", { ...place, height });
+    return null;
+  }
+  const last = addresses.length < ADDRESSES_AT_ONCE ? null : addresses[addresses.length - 1].id;
+  const blocks = [...new Set(missing.map((one) => one.height))].slice(0, BLOCKS_MAX);
+  await bench.step(async (tx) => {
+    await upsertSearched(tx, place, last);
+    for (const at of blocks) {
+      const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
+      const dedupe = `${place.chain} ${place.network} ${at}`;
+      await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+    }
+  });
+  if (missing.length > 0) {
+    const what = { ...place, height, coins: missing.length, blocks };
+    bench.log("error", "coins of ours were missed, and their blocks are read again", what);
+  }
+  return missing.map(({ claim }) => claim);
+}
