@@ -4,8 +4,10 @@ import { checkLedger } from "../../domain/checks.ts";
 import { verifyRound } from "../../workers/coins.ts";
 import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
-import { hasLitecoind } from "../support/litecoind.ts";
+import { lies, throughNode } from "../support/coin_liars.ts";
+import { hasLitecoind, startLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { type Rogue, RogueError } from "../support/rogue_node.ts";
 import { newParty } from "./chains/bitcoin/stage.ts";
 
 const ignore = !hasLitecoind();
@@ -178,3 +180,33 @@ async function coinsAgree(desk: CoinDesk, chain: CoinChainId = "LITECOIN"): Prom
   }
   deepEqual(known.map(({ claim }) => claim), there.toSorted());
 }
+
+Deno.test({
+  name: "a node that denies our coins takes none away while the others do not answer",
+  ignore,
+  async fn() {
+    const env: Record<string, string> = {};
+    const nodes: Rogue[] = [];
+    const start = async () => {
+      const node = await startLitecoind();
+      nodes.push(throughNode(node), throughNode(node));
+      env.LITECOIN_TESTNET_RPC_URL = nodes.map(({ url }) => url).join(",");
+      return node;
+    };
+    await using desk = await openCoinDesk({ ...LITECOIN, start, env });
+    const [liar, other] = nodes;
+    await using _liar = liar;
+    await using _other = other;
+    await paidOnce(desk, "1");
+    const before = await coinsOf(desk);
+    lies(liar, ({ method }) => method === "gettxout" ? null : undefined);
+    const away = new RogueError(-28, "loading block index");
+    lies(other, () => Promise.reject(away));
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    deepEqual(await coinsOf(desk), before);
+    other.trick = liar.trick;
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    const gone = await coinsOf(desk);
+    equal(gone.filter((coin) => coin.spent_by === "unknown").length > 0, true);
+  },
+});

@@ -48,7 +48,8 @@ export interface CoinWitness {
   /**
    * Asks every node whether coins are unspent at a block, each with its amount and its script.
    *
-   * @returns the states in the order asked; null while no node has that block as its newest
+   * @returns the states in the order asked; null while fewer nodes than the quorum have that block as
+   *   their newest
    */
   confirm(
     coins: readonly KnownCoin[],

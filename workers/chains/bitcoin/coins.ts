@@ -35,7 +35,8 @@ async function confirmCoins(
   const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
   if (told.length === 0) throw failureOf(asked);
   const answers = told.filter((one) => one !== null);
-  if (answers.length === 0) return null;
+  // While fewer nodes answer than must agree, none takes a coin away.
+  if (answers.length < chain.nodes.quorum) return null;
   return coins.map((coin, at) => {
     const states = new Set(answers.map((one) => stateOf(coin, scripts[at], one[at])));
     return states.size === 1 ? [...states][0] : "unclear";
