@@ -69,3 +69,14 @@ export async function noteEvent(
   await tx`select note_events(${event.kind}, array[${event.subject}],
     array[${tx.json(event.facts as never)}::jsonb])`;
 }
+
+/** Notes an event unless the last one of its kind and subject tells the same facts. */
+export async function noteWhereChanged(
+  tx: Tx,
+  event: { kind: string; subject: string; facts: Record<string, unknown> },
+): Promise<void> {
+  const facts = tx.json(event.facts as never);
+  await tx`select note_events(${event.kind}, array[${event.subject}], array[${facts}::jsonb])
+    where ${facts}::jsonb is distinct from (select e.facts from ledger_events e
+      where e.kind = ${event.kind} and e.subject = ${event.subject} order by e.id desc limit 1)`;
+}

@@ -17,6 +17,7 @@ import { locking, reading, serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import { migrateRealms } from "../domain/migrations.ts";
 import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
+import { noteSettings } from "../domain/realm_events.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import { attestRealm } from "./attestation.ts";
@@ -89,6 +90,12 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
+  {
+    name: "note settings",
+    everyMs: 60_000,
+    leaseMs: 60_000,
+    run: ({ realm, pool }, { database }) => noteSettings(database.platform, { id: realm.id, pool }),
+  },
   { name: "tidy", everyMs: 3_600_000, leaseMs: 600_000, run: tidyRealm },
   {
     name: "attest",

@@ -3,6 +3,7 @@ import type { Tx } from "../../db/database.ts";
 import { selectSealed } from "../../db/seals.ts";
 import { checkLedger, checkRealms, checkWithin, readWish, sayAudit } from "../../domain/checks.ts";
 import { createLinker, GENESIS, sealedForm } from "../../domain/links.ts";
+import { noteSettings } from "../../domain/realm_events.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -107,6 +108,29 @@ Deno.test("an owner is not changed while the rules are on, and an alias led else
   deepEqual(told.map((link: { facts: { account: string } }) => link.facts.account).slice(1), [
     loot,
   ]);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("settings of a realm that move money are noted when they change, and only then", async () => {
+  await using realm = await busyRealm();
+  const note = () => noteSettings(realm.database.platform, { id: realm.id, pool: realm.pool });
+  const told = () =>
+    rowsOf<{ facts: { withdrawals: unknown } }>(
+      realm,
+      "select facts from ledger_events where kind = 'realm' order by id",
+    );
+  await note();
+  await note();
+  equal((await told()).length, 1);
+  const withdrawals = { BTC: { least: "0.5" } };
+  const changed = await realm.operator("PATCH", `/v1/realms/${realm.id}`, { withdrawals });
+  equal(changed.status, 200, changed.text);
+  await note();
+  await note();
+  const events = await told();
+  equal(events.length, 2);
+  deepEqual(JSON.parse(JSON.stringify(events[1].facts.withdrawals)), withdrawals);
+  await headOf(realm);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
