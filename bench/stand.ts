@@ -172,7 +172,7 @@ export async function keepStand(folder: string, realm: BenchRealm): Promise<void
 export async function removeRealm(stand: Stand, { id, schema }: BenchRealm): Promise<void> {
   await stand.sql.begin(async (tx) => {
     await tx.unsafe(`drop schema ${schema} cascade`);
-    for (const table of ["application_keys", "usage"]) {
+    for (const table of ["realm_steps", "application_keys", "usage"]) {
       await tx.unsafe(`delete from platform.${table} where realm = $1`, [id]);
     }
     await tx`delete from platform.realms where id = ${id}`;

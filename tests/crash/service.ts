@@ -43,11 +43,12 @@ const PERMISSIONS = ["net", "read", "write", "env", "run", "sys=uid"].map((one) 
 /** Starts the service on a database. */
 export async function startService(databaseUrl: string): Promise<Service> {
   const port = freePort();
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-service-" });
   const url = `http://127.0.0.1:${port}`;
   let ending = false;
   let serving = Promise.resolve();
   const start = async () => {
-    const started = spawn(port, databaseUrl);
+    const started = spawn(port, databaseUrl, dataDir);
     await untilServing(started);
     started.status.then(({ code }) => {
       if (ending) return;
@@ -80,16 +81,18 @@ export async function startService(databaseUrl: string): Promise<Service> {
       ending = true;
       child.kill("SIGTERM");
       await child.status;
+      await Deno.remove(dataDir, { recursive: true });
     },
   };
 }
 
-function spawn(port: number, databaseUrl: string): Deno.ChildProcess {
+function spawn(port: number, databaseUrl: string, dataDir: string): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: ["run", "--cached-only", ...PERMISSIONS, MAIN.href, "start"],
     env: {
       PORT: String(port),
       DATABASE_URL: databaseUrl,
+      DATA_DIR: dataDir,
       BASE_URL: "http://purser.example", // one installation, whatever the port
       PLATFORM_KEY,
       MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
