@@ -30,7 +30,7 @@ export async function provePassword(
   rest: () => Promise<void>,
 ): Promise<UserRow> {
   const user = await reading(pool, (db) => findUser(db, actor, given.user));
-  assertSelf(actor, user.id);
+  assertPersonal(actor, user.id);
   const attempt = await beginAttempt(pool, { ...given, name: user.username }, rest);
   const right = await checkPassword(given.password, user.verifier);
   await endAttempt(pool, attempt, !right);
@@ -51,15 +51,16 @@ export async function changePassword(
   { was, verifier }: { was: string; verifier: string },
   ttlS: number,
 ): Promise<UserRow> {
-  assertSelf(actor, id);
+  assertPersonal(actor, id);
   const now = await lockVerifier(tx, id);
   if (now?.verifier !== was) throw wrongPassword();
   return await changeUser(tx, actor, id, { verifier }, ttlS);
 }
 
-function assertSelf(actor: Actor, id: string): void {
+/** Refuses whoever is not the user itself. */
+export function assertPersonal(actor: Actor, id: string): void {
   if (actor.kind === "user" && id === actor.user) return;
-  throw new DomainError("permission.owner", "a password is changed so by its own user");
+  throw new DomainError("permission.owner", "this is for the user itself");
 }
 
 function wrongPassword(): DomainError {

@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 /** What a sealed text is: it opens for its own purpose and subject alone. */
-export type SecretPurpose = "database_url" | "answer";
+export type SecretPurpose = "database_url" | "answer" | "totp";
 
 /** Seals and opens texts. */
 export interface Secrets {

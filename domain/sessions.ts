@@ -11,13 +11,19 @@ import { DomainError } from "./errors.ts";
 import { idTime, newId, randomId } from "./ids.ts";
 import { checkPassword } from "./passwords.ts";
 import { beginAttempt, endAttempt } from "./login_limits.ts";
+import { passesSecondFactor, wrongCode } from "./second_factors.ts";
 import type { Claims } from "./tokens.ts";
+
+const Code = z.string().min(1).max(40).optional().meta({
+  description: "Of the authenticator, or a recovery code; for users with one-time passwords.",
+});
 
 /** What a user logs in with. */
 export const UserLogin = z.strictObject({
   realm_key: text(100),
   username: text(200),
   password: z.string().min(1).max(200),
+  code: Code,
 }).meta({ id: "UserLogin" });
 
 /** What an administrator of a realm logs in with. */
@@ -26,6 +32,7 @@ export const AdminLogin = z.strictObject({
   email: text(254).optional(),
   username: text(200).optional(),
   password: z.string().min(1).max(200),
+  code: Code,
 }).refine(
   (login) => login.email !== undefined || login.username !== undefined,
   "email or username is expected",
@@ -42,6 +49,10 @@ export interface Login {
   email?: string;
   username?: string;
   password: string;
+  /** Of the user's second factor. */
+  code?: string;
+  /** Opens what is sealed of a user's second factor. */
+  openFactor: (user: string, sealed: Uint8Array) => string | null;
   /** Only realm administrators are let in. */
   admin: boolean;
   /** What the audit trail calls it. */
@@ -87,21 +98,28 @@ export async function logIn(
       : selectUserByName(db, name));
   const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
   const right = await checkPassword(login.password, user?.verifier ?? null);
-  const at = await serializable(pool, (tx) => admit(tx, login, user, right));
-  await endAttempt(pool, attempt, at === null);
-  if (at === null) throw new DomainError("auth.credentials", "the login is not right");
-  return { user: user!, at };
+  const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
+  const welcome = typeof outcome === "number";
+  await endAttempt(pool, attempt, !welcome);
+  if (welcome) return { user: user!, at: outcome };
+  if (outcome === "code") throw wrongCode();
+  throw new DomainError("auth.credentials", "the login is not right");
 }
 
-/** Writes the login down, and gives its time if the user may still come in. */
+/** Writes the login down, and gives its time if the user may still come in; else what is wrong. */
 async function admit(
   tx: Tx,
   login: Login,
   user: UserRow | null,
   right: boolean,
-): Promise<number | null> {
+): Promise<number | "password" | "code"> {
   const now = await lockVerifier(tx, user?.id ?? NOBODY);
-  const welcome = right && user !== null && now?.verifier === user.verifier;
+  const known = right && user !== null && now?.verifier === user.verifier;
+  const welcome = known && await passesSecondFactor(tx, user.id, {
+    code: login.code,
+    at: now.at,
+    open: (sealed) => login.openFactor(user.id, sealed),
+  });
   const id = newId(login.at);
   await insertAudit(tx, {
     id,
@@ -113,7 +131,7 @@ async function admit(
     address: login.address,
     created_at: idTime(id),
   });
-  return welcome ? now.at : null;
+  return welcome ? now.at : known ? "code" : "password";
 }
 
 /** What a user's new key says. */

@@ -1011,6 +1011,19 @@ constraint seals_transaction_key UNIQUE (transaction)
 CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
+table second_factors (
+  user_id uuid not null
+  secret bytea not null
+  confirmed_at timestamp with time zone
+  last_step bigint not null default 0
+  recovery bytea[] not null default '{}'::bytea[]
+  created_at timestamp with time zone not null
+)
+constraint second_factors_pkey PRIMARY KEY (user_id)
+constraint second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+CREATE TRIGGER second_factors_forward BEFORE UPDATE ON second_factors FOR EACH ROW EXECUTE FUNCTION second_factors_forward()
+granted: delete, insert, select, update
+
 table secrets (
   id uuid not null
   kind text not null
@@ -2362,6 +2375,19 @@ begin
   if places > 0 then unit := ('0.' || repeat('0', places - 1) || '1')::numeric; end if;
   if abs(r - x) * 2 = unit and mod(abs(r) / unit, 2) = 1 then return r - sign(x) * unit; end if;
   return r;
+end $function$;
+
+CREATE OR REPLACE FUNCTION second_factors_forward()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.secret = old.secret and (new.last_step < old.last_step
+      or not new.recovery <@ old.recovery and old.confirmed_at is not null) then
+    raise exception 'a code that was used stays so'
+      using errcode = 'check_violation', constraint = 'second_factors_forward';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION shows_demand(o orders, p_demand text, p_carrier uuid)

@@ -22,6 +22,7 @@ import { postingRoutes } from "./postings.ts";
 import { rateRoutes } from "./rates.ts";
 import { realmRoutes } from "./realms.ts";
 import type { AnyRoute } from "./route.ts";
+import { secondFactorRoutes } from "./second_factors.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { solvencyRoutes } from "./solvency.ts";
 import { stopRoutes } from "./stops.ts";
@@ -36,6 +37,7 @@ export function allRoutes(): AnyRoute[] {
     ...realmRoutes,
     ...auditRoutes,
     ...userRoutes,
+    ...secondFactorRoutes,
     ...apiKeyRoutes,
     ...identityRoutes,
     ...addressRoutes,

@@ -110,6 +110,7 @@ export const sessionRoutes: readonly AnyRoute[] = [
 interface Given {
   realm_key: string;
   password: string;
+  code?: string;
   email?: string;
   username?: string;
   admin: boolean;
@@ -128,7 +129,15 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
     guard.check(subject); // others may have used up its tries meanwhile
     return logIn(
       realm.pool,
-      { ...login, action, at, address, network, requestId: call.requestId },
+      {
+        ...login,
+        action,
+        at,
+        address,
+        network,
+        requestId: call.requestId,
+        openFactor: (user, sealed) => services.secrets.open("totp", `${realm.id} ${user}`, sealed),
+      },
       rest,
     );
   }).catch((error) => {

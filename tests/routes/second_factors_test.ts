@@ -1,0 +1,125 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { claimsOf } from "../../domain/sessions.ts";
+import { totpCode } from "../../domain/totp.ts";
+import {
+  type Answer,
+  PASSWORD,
+  rowsOf,
+  type TestRealm,
+  testRealm,
+  type TestUser,
+} from "../support/realm.ts";
+
+const codeOf = ({ status, body }: Answer) => [status, body.code];
+const stepNow = () => Math.floor(Date.now() / 30_000);
+
+async function logIn(realm: TestRealm, username: string, code?: string, password = PASSWORD) {
+  const body = { realm_key: realm.made.realm.realm_key, username, password, code };
+  const headers = { "x-api-key": realm.made.applicationKey };
+  return await realm.nobody("POST", "/v1/auth/login", body, headers);
+}
+
+/** A user whose logins take codes; that of the present step is used. */
+async function guarded(user: TestUser) {
+  const path = `/v1/users/${user.id}/totp`;
+  const begun = await user.send("POST", path);
+  equal(begun.status, 201, begun.text);
+  const { secret } = begun.body;
+  const confirmed = await user.send("POST", `${path}/confirm`, {
+    code: totpCode(secret, stepNow()),
+  });
+  equal(confirmed.status, 200, confirmed.text);
+  const { username } = (await user.send("GET", "/v1/auth/me")).body;
+  return { secret, codes: confirmed.body.recovery_codes as string[], username, path };
+}
+
+Deno.test("logins ask for a code once a first one has confirmed it, and take each code once", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const path = `/v1/users/${user.id}/totp`;
+  const { username } = (await user.send("GET", "/v1/auth/me")).body;
+  const begun = await user.send("POST", path);
+  match(begun.body.uri, /^otpauth:\/\/totp\/Purser:/);
+  equal((await logIn(realm, username)).status, 200, "not confirmed yet");
+  const wrong = await user.send("POST", `${path}/confirm`, { code: "000000" });
+  if (totpCode(begun.body.secret, stepNow()) !== "000000") {
+    deepEqual(codeOf(wrong), [401, "auth.credentials"]);
+  }
+  deepEqual((await user.send("GET", path)).body, { confirmed: false, recovery_codes_left: 0 });
+  const { secret } = await guarded(user);
+  deepEqual((await user.send("GET", path)).body, { confirmed: true, recovery_codes_left: 10 });
+  deepEqual(codeOf(await user.send("POST", path)), [409, "version.conflict"], "ended first");
+  const without = await logIn(realm, username);
+  deepEqual(codeOf(without), [401, "auth.credentials"]);
+  equal(without.body.errors[0].path, "/code");
+  const blind = await logIn(realm, username, totpCode(secret, stepNow() + 1), "wrong");
+  equal(blind.body.errors, undefined, "a wrong password is told nothing of codes");
+  const code = totpCode(secret, stepNow() + 1);
+  const both = await Promise.all([logIn(realm, username, code), logIn(realm, username, code)]);
+  deepEqual(both.map(({ status }) => status).sort(), [200, 401], "at once");
+  equal((await logIn(realm, username, code)).status, 401, "again");
+});
+
+Deno.test("a recovery code stands in for a code once, however it is written", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const { codes, username, path, secret } = await guarded(user);
+  equal(new Set(codes).size, 10);
+  match(codes[0], /^[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/);
+  equal((await logIn(realm, username, codes[0])).status, 200);
+  equal((await logIn(realm, username, codes[0])).status, 401);
+  const written = codes[1].toLowerCase().replaceAll("-", " ");
+  equal((await logIn(realm, username, written)).status, 200);
+  equal((await user.send("GET", path)).body.recovery_codes_left, 8);
+  const kept = await rowsOf<{ kept: string }>(
+    realm,
+    "select row_to_json(f)::text as kept from second_factors f union all select body from idempotency",
+  );
+  for (const { kept: text } of kept) {
+    ok(![secret, ...codes].some((known) => `${text}`.includes(known)));
+  }
+  const back = realm.command((tx) => tx`update second_factors set last_step = 0`.then(() => {}));
+  await rejects(back, /stays so/);
+});
+
+Deno.test("codes are guessed no more often than passwords", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const { username } = await guarded(user);
+  const statuses = [];
+  for (let i = 0; i < 7; i++) {
+    statuses.push((await logIn(realm, username, "AAAA-AAAA-AAAA-AAAA")).status);
+  }
+  deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
+});
+
+Deno.test("a second factor is begun and ended with a login of late, and by nobody beneath its user", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const stranger = await realm.user({ role: "admin", scope: "own" });
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const { path, username } = await guarded(user);
+  const ttlS = realm.services.config.tokenTtlS;
+  const [row] = await rowsOf<TestRealm["made"]["admin"]>(
+    realm,
+    "select * from users where id = $1",
+    [user.id],
+  );
+  const old = await realm.services.keyring.sign(
+    claimsOf(row, realm.id, Date.now() - 11 * 60_000, ttlS),
+  );
+  const made = await user.send("POST", "/v1/keys", { name: "machine" });
+  for (const [key, code] of [[old, "auth.expired"], [made.body.key, "auth.invalid"]]) {
+    for (const method of ["POST", "DELETE"]) {
+      const answer = await realm.nobody(method, path, undefined, { "x-api-key": key });
+      deepEqual(codeOf(answer), [401, code]);
+    }
+  }
+  deepEqual(codeOf(await stranger.send("DELETE", path)), [404, "user.not_found"]);
+  deepEqual(codeOf(await realm.admin.send("POST", path)), [403, "permission.owner"]);
+  const admins = await guarded(realm.admin);
+  deepEqual(codeOf(await manager.send("DELETE", admins.path)), [403, "permission.role"]);
+  equal((await logIn(realm, username)).status, 401);
+  equal((await realm.admin.send("DELETE", path)).status, 200, "the telephone is lost");
+  equal((await logIn(realm, username)).status, 200);
+});
