@@ -70,6 +70,7 @@ export interface Config {
   realmRoles: boolean;
   /** Null only with the embedded database, where it is generated. */
   platformKey: string | null;
+  previousPlatformKey: string | null;
   /** 32 bytes, base64. Null with the embedded database, or in a process that runs no workers. */
   masterKey: string | null;
   /** The master key that `rotate-master-key` puts in its place. */
@@ -158,6 +159,7 @@ export function readConfig(
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, databaseUrl !== null),
+    previousPlatformKey: read.text("PLATFORM_KEY_PREVIOUS"),
     masterKey: masterKey(read, "MASTER_KEY", databaseUrl !== null && workers),
     newMasterKey: masterKey(read, "NEW_MASTER_KEY", false),
     installationEpoch: installationEpoch(read),

@@ -19,6 +19,7 @@ import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
 import { migrateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
+import { resealAll } from "./domain/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { openSecrets } from "./domain/serving_secrets.ts";
@@ -62,6 +63,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   migrate: async () => {}, // every command does it first
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
+  "rotate-platform-key": async ({ database, site }) =>
+    console.log(`${await resealAll(database, site.secrets)} texts are under PLATFORM_KEY.`),
   reconcile: (base, _ending, args) => reconcile(base, args),
   audit,
 };
@@ -227,7 +230,7 @@ async function begin(): Promise<Base> {
     platformKey ??= await localSecret(config.dataDir, "platform_key");
     masterKey ??= await localSecret(config.dataDir, "master_key");
   }
-  const secrets = openSecrets(platformKey!);
+  const secrets = openSecrets(platformKey!, config.previousPlatformKey);
   const ladders = await readLadders();
   const database = openDatabase({
     url,

@@ -10,6 +10,8 @@ export interface RealmRow {
   accounting_currency: string;
   tier: string;
   realm_key: string;
+  /** Holds beside it until it is ended. */
+  previous_realm_key: string | null;
   schema_name: string;
   role_name: string | null;
   placement: Uint8Array | null;
@@ -33,6 +35,7 @@ const COLUMNS = [
   "accounting_currency",
   "tier",
   "realm_key",
+  "previous_realm_key",
   "schema_name",
   "role_name",
   "placement",
@@ -54,7 +57,12 @@ function columns(db: Db) {
 /** What a new realm consists of. */
 export type NewRealmRow = Omit<
   RealmRow,
-  "error" | "updated_at" | "settings" | "requests_per_second" | "credits_per_month"
+  | "error"
+  | "updated_at"
+  | "settings"
+  | "requests_per_second"
+  | "credits_per_month"
+  | "previous_realm_key"
 >;
 
 /** Adds a realm to the directory. */
@@ -164,6 +172,17 @@ export async function updateRealm(
   return row ?? null;
 }
 
+/** Changes the keys that name a realm at logins. */
+export async function updateRealmKey(
+  tx: Tx,
+  id: string,
+  keys: { realm_key: string; previous_realm_key: string | null },
+): Promise<RealmRow> {
+  const [row] = await tx<RealmRow[]>`
+    update realms set ${tx(keys)}, updated_at = now() where id = ${id} returning ${columns(tx)}`;
+  return row;
+}
+
 /** Locks a realm's row and reads it. */
 export async function lockRealm(tx: Tx, id: string): Promise<RealmRow | null> {
   const [row] = await tx<RealmRow[]>`
@@ -236,7 +255,9 @@ export async function selectRealmByKeys(
   realmKey: string,
 ): Promise<RealmRow | null> {
   const [row] = await db<RealmRow[]>`
-    select ${columns(db)} from realms where realm_key = ${realmKey} and id = (
+    select ${
+    columns(db)
+  } from realms where ${realmKey} in (realm_key, previous_realm_key) and id = (
       select realm from application_keys where digest = ${digest} and revoked_at is null)`;
   return row ?? null;
 }

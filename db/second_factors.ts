@@ -77,3 +77,20 @@ export async function deleteSecondFactor(tx: Tx, user: string): Promise<boolean>
   return (await tx`delete from second_factors where user_id = ${user} returning user_id`).length >
     0;
 }
+
+/** Reads sealed secrets in the order of their users, after one of them, and keeps them from change. */
+export async function lockSecondFactors(
+  tx: Tx,
+  after: string | null,
+  limit: number,
+): Promise<{ user_id: string; secret: Uint8Array }[]> {
+  return await tx<{ user_id: string; secret: Uint8Array }[]>`
+    select user_id, secret from second_factors
+    where ${after === null ? tx`true` : tx`user_id > ${after}`}
+    order by user_id limit ${limit} for update`;
+}
+
+/** Puts another seal on the same secret. */
+export async function updateSealedFactor(tx: Tx, user: string, secret: Uint8Array): Promise<void> {
+  await tx`update second_factors set secret = ${secret} where user_id = ${user}`;
+}

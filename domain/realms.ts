@@ -87,8 +87,12 @@ const realmFields = {
   error: z.unknown(),
 };
 
-/** A realm as shown. */
-export const RealmView = z.object(realmFields).meta({ id: "Realm" });
+/** A realm as shown; with its keys of logins to the operator. */
+export const RealmView = z.object({
+  ...realmFields,
+  realm_key: z.uuid().optional(),
+  previous_realm_key: z.uuid().optional(),
+}).meta({ id: "Realm" });
 
 /** A realm as shown once, when it is made: with its keys. */
 export const NewRealmView = z.object({

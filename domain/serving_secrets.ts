@@ -21,8 +21,22 @@ const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Derives the keys (HKDF-SHA-256) with which texts are sealed (AES-256-GCM). */
-export function openSecrets(platformKey: string): Secrets {
+/**
+ * Derives the keys (HKDF-SHA-256) with which texts are sealed (AES-256-GCM).
+ *
+ * @param previous the platform key before, with which texts are opened that it has sealed
+ */
+export function openSecrets(platformKey: string, previous: string | null = null): Secrets {
+  const present = secretsUnder(platformKey);
+  const before = previous === null ? null : secretsUnder(previous);
+  return {
+    seal: present.seal,
+    open: (purpose, subject, sealed) =>
+      present.open(purpose, subject, sealed) ?? before?.open(purpose, subject, sealed) ?? null,
+  };
+}
+
+function secretsUnder(platformKey: string): Secrets {
   const keys = new Map<SecretPurpose, Uint8Array>();
   function keyOf(purpose: SecretPurpose): Uint8Array {
     let key = keys.get(purpose);

@@ -49,10 +49,14 @@ const OPERATOR: typeof NOBODY = {
 /** Prepares the door. Verified keys are remembered, so that a repeated one costs no signature check. */
 export function openAuthenticator(services: Services, platformKey: string): Authenticator {
   const remembered = new Map<string, Claims>();
-  const platformDigest = digestKey(platformKey);
+  const previous = services.config.previousPlatformKey;
+  const platformDigests = Promise.all(
+    [platformKey, previous].filter((key) => key !== null).map(digestKey),
+  );
 
   async function isPlatformKey(key: string): Promise<boolean> {
-    return equalBytes(await digestKey(key), await platformDigest);
+    const given = await digestKey(key);
+    return (await platformDigests).filter((digest) => equalBytes(given, digest)).length > 0;
   }
 
   async function verify(key: string): Promise<Claims> {

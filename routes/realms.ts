@@ -18,6 +18,7 @@ import {
   viewMadeRealm,
   viewRealm,
 } from "../domain/realms.ts";
+import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realm_keys.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
 import { isKept, runQuery } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
@@ -107,7 +108,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     handle: async ({ services, actor, params }) => ({
       status: 200,
       body: JSON.stringify(
-        viewRealm(
+        (actor.kind === "operator" ? viewRealmWithKeys : viewRealm)(
           await runQuery(services.platform, (db) => findRealm(db, actor, params.id)),
         ),
       ),
@@ -137,6 +138,43 @@ export const realmRoutes: readonly AnyRoute[] = [
       (await services.realms.find(params.id))?.refresh();
       return reply;
     },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/realms/{id}/realm-key",
+    tag: "Realms",
+    summary: "Replace the realm key",
+    description: "The one before holds beside it until it is ended or replaced again.",
+    access: "platform",
+    admin: true,
+    params: ById,
+    status: 201,
+    answer: RealmView,
+    errors: ["realm.not_found"],
+    handle: ({ params, ...call }) =>
+      command(
+        { ...call, params },
+        async (tx) => viewRealmWithKeys(await replaceRealmKey(tx, params.id)),
+        { secret: true, realm: params.id },
+      ),
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/realms/{id}/realm-key/previous",
+    tag: "Realms",
+    summary: "End the realm key before the present one",
+    access: "platform",
+    admin: true,
+    params: ById,
+    status: 200,
+    answer: RealmView,
+    errors: ["realm.not_found", "key.not_found"],
+    handle: ({ params, ...call }) =>
+      command(
+        { ...call, params },
+        async (tx) => viewRealmWithKeys(await endPreviousRealmKey(tx, params.id)),
+        { realm: params.id },
+      ),
   }),
   route({
     method: "POST",

@@ -22,6 +22,7 @@ create table realms (
   accounting_currency text not null,
   tier text not null references tiers (name),
   realm_key uuid not null unique,
+  previous_realm_key uuid unique check (previous_realm_key <> realm_key),
   schema_name text not null unique check (schema_name ~ '^realm_[0-9a-f]{32}$'),
   role_name text check (role_name = schema_name),
   placement bytea,
@@ -32,6 +33,7 @@ create table realms (
   updated_at timestamptz,
   created_at timestamptz not null
 );
+comment on column realms.previous_realm_key is 'Holds at logins beside realm_key, until it is ended.';
 comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';
 comment on column realms.rung is 'Number of the last migration applied to the realm.';
 comment on column realms.ladder is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';

@@ -1,0 +1,73 @@
+/**
+ * Changes the platform key: what the serving half has sealed is opened with the key before and sealed
+ * with the present one. It may be ended at any moment and begun again.
+ * @module
+ */
+import type { Database, Pool, Tx } from "../db/database.ts";
+import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../db/realms.ts";
+import { lockSecondFactors, updateSealedFactor } from "../db/second_factors.ts";
+import { locking, reading } from "../db/transaction.ts";
+import { DomainError } from "./errors.ts";
+import { placeOf } from "./realms.ts";
+import type { SecretPurpose, Secrets } from "./serving_secrets.ts";
+
+const PAGE = 200;
+
+/**
+ * Seals all addresses of databases and all secrets of one-time passwords with the present key. Kept
+ * answers that show a key are left: they are forgotten after seven days.
+ *
+ * @returns how many were sealed anew
+ * @throws {DomainError} internal where one opens with neither key; those before it have been done
+ */
+export async function resealAll(database: Database, secrets: Secrets): Promise<number> {
+  let count = 0;
+  let realms: RealmRow[];
+  for (let after: string | null = null;; after = realms.at(-1)!.id) {
+    realms = await reading(database.platform, (db) => selectRealms(db, after, PAGE));
+    if (realms.length === 0) return count;
+    for (const realm of realms) {
+      count += await locking(database.platform, (tx) => resealPlacement(tx, realm.id, secrets));
+      count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
+    }
+  }
+}
+
+async function resealPlacement(tx: Tx, id: string, secrets: Secrets): Promise<number> {
+  const placement = (await lockRealm(tx, id))?.placement ?? null;
+  if (placement === null) return 0;
+  await updateRealm(tx, id, { placement: reseal(secrets, "database_url", id, placement) });
+  return 1;
+}
+
+async function resealFactors(pool: Pool, realm: string, secrets: Secrets): Promise<number> {
+  let count = 0;
+  let after: string | null = null;
+  for (;;) {
+    const done: string[] = await locking(pool, async (tx) => {
+      const rows = await lockSecondFactors(tx, after, PAGE);
+      for (const { user_id, secret } of rows) {
+        const sealed = reseal(secrets, "totp", `${realm} ${user_id}`, secret);
+        await updateSealedFactor(tx, user_id, sealed);
+      }
+      return rows.map((row) => row.user_id);
+    });
+    if (done.length === 0) return count;
+    count += done.length;
+    after = done.at(-1)!;
+  }
+}
+
+function reseal(
+  secrets: Secrets,
+  purpose: SecretPurpose,
+  subject: string,
+  sealed: Uint8Array,
+): Uint8Array {
+  const text = secrets.open(purpose, subject, sealed);
+  if (text !== null) return secrets.seal(purpose, subject, text);
+  throw new DomainError(
+    "internal",
+    `a ${purpose} of ${subject} opens neither with PLATFORM_KEY nor with PLATFORM_KEY_PREVIOUS`,
+  );
+}

@@ -1,0 +1,107 @@
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { reading } from "../../db/transaction.ts";
+import { resealAll } from "../../domain/platform_key_rotation.ts";
+import { openSecrets } from "../../domain/serving_secrets.ts";
+import { totpCode } from "../../domain/totp.ts";
+import { createApp } from "../../routes/app.ts";
+import { testDatabase } from "../support/database.ts";
+import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+const NEW_KEY = "the-next-key-of-the-platform";
+
+/** The app of a process with these platform keys; gives the status of its answers. */
+function processWith(realm: TestRealm, key: string, previous: string | null) {
+  const config = { ...realm.services.config, previousPlatformKey: previous };
+  const secrets = openSecrets(key, previous);
+  const app = createApp({ ...realm.services, config, secrets }, key);
+  return async (method: string, path: string, sent: string, body?: unknown) => {
+    const headers = { "x-api-key": sent, "content-type": "application/json" };
+    const request = new Request(`http://purser.test${path}`, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const answer = await app(request, "127.0.0.1");
+    await answer.body?.cancel();
+    return answer.status;
+  };
+}
+
+Deno.test("the platform key is changed without a gap, and what it had sealed opens with the new one alone", async () => {
+  await using own = await testDatabase();
+  await using elsewhere = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const placed = await realm.operator("POST", "/v1/realms", {
+    name: "elsewhere",
+    database_url: elsewhere.url,
+    admin: { email: "a@b.example", password: PASSWORD },
+  });
+  equal(placed.status, 201, placed.text);
+  const path = `/v1/users/${realm.admin.id}/totp`;
+  const { secret } = (await realm.admin.send("POST", path)).body;
+  const step = Math.floor(Date.now() / 30_000);
+  const code = totpCode(secret, step);
+  equal((await realm.admin.send("POST", `${path}/confirm`, { code })).status, 200);
+
+  const between = processWith(realm, NEW_KEY, PLATFORM_KEY);
+  for (const key of [PLATFORM_KEY, NEW_KEY]) equal(await between("GET", "/v1/realms", key), 200);
+  const both = openSecrets(NEW_KEY, PLATFORM_KEY);
+  equal(await resealAll(realm.database, both), 2);
+  equal(await resealAll(realm.database, both), 2, "again");
+
+  const after = processWith(realm, NEW_KEY, null);
+  equal(await after("GET", "/v1/realms", NEW_KEY), 200);
+  equal(await after("GET", "/v1/realms", PLATFORM_KEY), 401);
+  const login = {
+    realm_key: realm.made.realm.realm_key,
+    username: "admin@test.example",
+    password: PASSWORD,
+    code: totpCode(secret, step + 1),
+  };
+  equal(await after("POST", "/v1/auth/login", realm.made.applicationKey, login), 200);
+  const [{ placement }] = await reading(
+    realm.services.platform,
+    (db) =>
+      db<{ placement: Uint8Array }[]>`select placement from realms where id = ${placed.body.id}`,
+  );
+  const [{ secret: factor }] = await rowsOf<{ secret: Uint8Array }>(
+    realm,
+    "select secret from second_factors",
+  );
+  for (
+    const [purpose, subject, sealed, expected] of [
+      ["database_url", placed.body.id, placement, elsewhere.url],
+      ["totp", `${realm.id} ${realm.admin.id}`, factor, secret],
+    ] as const
+  ) {
+    equal(openSecrets(NEW_KEY).open(purpose, subject, sealed), expected);
+    equal(openSecrets(PLATFORM_KEY).open(purpose, subject, sealed), null);
+  }
+});
+
+Deno.test("a realm key that was lost is read by the operator, one that leaked is replaced without a gap", async () => {
+  await using realm = await testRealm();
+  const path = `/v1/realms/${realm.id}`;
+  const first = realm.made.realm.realm_key;
+  equal((await realm.operator("GET", path)).body.realm_key, first);
+  ok(!(await realm.admin.send("GET", path)).text.includes(first), "not to its administrators");
+  const enters = async (realm_key: string) =>
+    (await realm.nobody("POST", "/v1/auth/login", {
+      realm_key,
+      username: "admin@test.example",
+      password: PASSWORD,
+    }, { "x-api-key": realm.made.applicationKey })).status;
+  const replaced = await realm.operator("POST", `${path}/realm-key`);
+  equal(replaced.status, 201);
+  const { realm_key: second, previous_realm_key } = replaced.body;
+  notEqual(second, first);
+  equal(previous_realm_key, first);
+  deepEqual([await enters(first), await enters(second)], [200, 200]);
+  equal((await realm.admin.send("POST", `${path}/realm-key`)).status, 401);
+  const ended = await realm.operator("DELETE", `${path}/realm-key/previous`);
+  equal(ended.status, 200);
+  equal(ended.body.previous_realm_key, undefined);
+  deepEqual([await enters(first), await enters(second)], [401, 200]);
+  const again = await realm.operator("DELETE", `${path}/realm-key/previous`);
+  deepEqual([again.status, again.body.code], [404, "key.not_found"]);
+});
