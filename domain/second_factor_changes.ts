@@ -54,7 +54,7 @@ export async function beginTotp(
   const { username } = await findUser(tx, actor, user);
   assertPersonal(actor, user);
   const before = await lockSecondFactor(tx, user);
-  if (before?.confirmed_at != null) {
+  if ((before?.confirmed_at ?? null) !== null) {
     throw new DomainError("version.conflict", "there is one: end it before another is begun");
   }
   const secret = newTotpSecret();
@@ -101,7 +101,7 @@ export async function readTotp(
   const { id } = await findUser(db, actor, user);
   const factor = await selectSecondFactor(db, id);
   return {
-    confirmed: factor?.confirmed_at != null,
+    confirmed: (factor?.confirmed_at ?? null) !== null,
     recovery_codes_left: factor?.recovery_left ?? 0,
   };
 }

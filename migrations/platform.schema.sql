@@ -127,6 +127,7 @@ table realms (
   accounting_currency text not null
   tier text not null
   realm_key uuid not null
+  previous_realm_key uuid
   schema_name text not null
   role_name text
   placement bytea
@@ -137,10 +138,12 @@ table realms (
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
-constraint realms_check CHECK ((role_name = schema_name))
+constraint realms_check CHECK ((previous_realm_key <> realm_key))
+constraint realms_check1 CHECK ((role_name = schema_name))
 constraint realms_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
 constraint realms_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 constraint realms_pkey PRIMARY KEY (id)
+constraint realms_previous_realm_key_key UNIQUE (previous_realm_key)
 constraint realms_realm_key_key UNIQUE (realm_key)
 constraint realms_schema_name_check CHECK ((schema_name ~ '^realm_[0-9a-f]{32}$'::text))
 constraint realms_schema_name_key UNIQUE (schema_name)
