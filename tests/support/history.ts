@@ -109,7 +109,7 @@ function candidates(events: readonly Event[], done: readonly boolean[]): number[
 /** What of a state can differ between orders of the same calls. */
 function fingerprint(ledger: Ledger): string {
   const accounts = [...ledger.accounts.values()].map((one) =>
-    `${one.total}/${one.blocked}/${one.frozen}/${one.active}`
+    `${one.total}/${one.blocked}/${one.frozen}/${one.frozenByRealm}/${one.active}`
   );
   const open = [...ledger.blocks].flatMap(([id, one]) => one.open ? [id] : []).sort();
   const reverted = [...ledger.moves].flatMap(([id, one]) => one.reverted ? [id] : []).sort();

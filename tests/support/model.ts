@@ -180,7 +180,13 @@ function block(ledger: Ledger, by: Person, act: Of<"block">, seen: Seen): Ledger
       [seen.body.expires_at, act.expires_at ?? null],
     ]);
     if (!right) return null;
-    const opened = { account: act.account, amount: amount!, open: true, due: act.due };
+    const opened = {
+      account: act.account,
+      amount: amount!,
+      open: true,
+      by: by.id,
+      due: act.due,
+    };
     const next = withAccount(ledger, act.account, { blocked: account!.blocked + amount! });
     return { ...next, blocks: new Map(next.blocks).set(id, opened) };
   }, ledger);
@@ -197,7 +203,8 @@ function whyNotClose(
   if (reasons.length > 0) return reasons;
   const opened = ledger.blocks.get(act.block);
   if (opened === undefined || opened.account !== act.account) return ["block.not_found"];
-  return opened.open && !over ? [] : ["block.closed"];
+  if (!opened.open || over) return ["block.closed"];
+  return by.writes || opened.by === by.id ? [] : ["permission.owner"];
 }
 
 /**
@@ -287,9 +294,15 @@ function switchState(
   if (reasons.length === 0 && kind === "deactivate") {
     if (account!.total !== 0n || account!.blocked !== 0n) reasons.push("account.not_empty");
   }
+  if (reasons.length === 0 && kind === "unfreeze" && account!.frozenByRealm && !by.writes) {
+    reasons.push("permission.owner");
+  }
   return judge(seen, reasons, () => {
     const change: Partial<ModelAccount> = kind === "freeze" || kind === "unfreeze"
-      ? { frozen: kind === "freeze" }
+      ? {
+        frozen: kind === "freeze",
+        frozenByRealm: kind === "freeze" && (by.writes || account!.frozenByRealm === true),
+      }
       : { active: kind === "activate" };
     const next = withAccount(ledger, id, change);
     return seen.status < 300 && showsAccount(next, id, seen) ? next : null;

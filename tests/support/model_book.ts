@@ -85,6 +85,8 @@ export interface ModelAccount {
   total: bigint;
   blocked: bigint;
   frozen: boolean;
+  /** Frozen by the realm, which alone unfreezes it then. */
+  frozenByRealm?: boolean;
   active: boolean;
 }
 
@@ -93,6 +95,8 @@ export interface ModelBlock {
   account: string;
   amount: bigint;
   open: boolean;
+  /** Who opened it. */
+  by: string;
   /** The age from which on it is over. */
   due?: number;
 }
