@@ -2486,7 +2486,8 @@ begin
     new.created_at := ledger_now();
     return new;
   end if;
-  new.closed_at := ledger_now();
+  -- A capture closes it at the moment of its move, whose id was drawn just before.
+  new.closed_at := least(ledger_now(), ms_time(id_ms(new.transaction)));
   if new.status = 'CAPTURED' and old.expires_at <= new.closed_at then return null; end if;
   if new.status = 'EXPIRED' and (old.expires_at <= new.closed_at) is not true then return null; end if;
   return new;

@@ -105,7 +105,10 @@ Deno.test("GET …/balance?at= tells every balance that ever was, blocked and fr
   const capture = { destination: { account: from }, amount: "3" };
   const moved = await realm.admin.send("POST", `${blocks}/${block.id}/capture`, capture);
   known.push([moved.body.created_at, "6.9", "6.9"]);
-  for (const [ms, total, available] of known) deepEqual(await at(ms), [total, available], `${ms}`);
+  for (const [i, [ms, total, available]] of known.entries()) {
+    const [t, a] = await at(ms);
+    deepEqual([i, t, a], [i, total, available]);
+  }
   deepEqual(await at(0), ["0", "0"]);
   deepEqual(await at(Date.now() + 1e9), ["6.9", "6.9"]);
   const now = (await realm.admin.send("GET", path)).body;
