@@ -313,6 +313,8 @@ export const CHECKS = {
           as free
       from coins c where c.chain = h.chain and c.network = h.network and c.address = h.address) q
     where h.contract = '' and h.amount not in (q.there, q.free)
+      and not exists (select from orders o where o.chain = h.chain and o.network = h.network
+        and o.sender = h.address and o.updated_at >= h.seen_at)
       and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
   ...PROOF_CHECKS,
 } as const;

@@ -228,6 +228,7 @@ async function mined(
   depth: number,
 ): Promise<number | null> {
   const { bench } = work;
+  if (fate.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
   const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
   const succeeded = fate.success && !canceled;
   const change = {

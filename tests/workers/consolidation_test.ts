@@ -136,6 +136,8 @@ Deno.test({
     await bulkOfDust(stage);
     const { body } = await stage.consolidate();
     deepEqual([body.coins, body.amount], [2, "3"]);
+    // The chain has no such dust, and a ramp of which coins are gone signs nothing.
+    await stage.realm.command((tx) => tx`delete from coins where amount < 100`);
     const done = await stage.finish(body.id);
     deepEqual([done.status, done.coins, done.amount], ["DONE", 2, "3"]);
     const coins = await stage.node.coins(stage.script);

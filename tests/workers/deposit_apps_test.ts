@@ -64,6 +64,8 @@ Deno.test("a further deposit takes a FAILED application up again, with what it h
   const { stage } = broken;
   await broken.mend();
   await broken.token.pay(broken.address, 5n * USDC);
+  await stage.mine();
+  await later(stage);
   await mineUntil(stage, async () => (await broken.read()).status === "DONE");
   equal((await stage.account(broken.target)).balance.total, "15");
   equal((await broken.read()).deposits.length, 2);
@@ -119,6 +121,7 @@ async function openBroken(fault: "Liar" | "Refuser"): Promise<Broken> {
 /** As if the time had passed after which what failed is tried again. */
 async function later(stage: RampStage): Promise<void> {
   await stage.realm.command((tx) => tx`update deposits set updated_at = now() - interval '1 hour'`);
+  await stage.realm.command((tx) => tx`update sweeps set updated_at = now() - interval '8 hours'`);
 }
 
 /** The states that the application has told of. */

@@ -87,7 +87,7 @@ Deno.test("a slow withdrawal that the price has left behind is hastened when oth
   await desk.look();
   const base = await baseFee(desk);
   const dear = async () => {
-    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 3n).toString(16)}`);
+    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
     await desk.anvil.mine();
   };
   await dear();
@@ -173,7 +173,7 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
   await desk.look();
   const base = await baseFee(desk);
   const dear = async () => {
-    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 3n).toString(16)}`);
+    await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
     await desk.anvil.mine();
   };
   await dear();
