@@ -52,15 +52,17 @@ $$;
 -- When a block is opened and closed is told by the ledger's clock and no other. From its expiry on it is
 -- captured no more, and before that it does not expire: such a change finds no row.
 create function time_block() returns trigger language plpgsql as $$
+declare
+  v_now timestamptz := ledger_now();
 begin
   if tg_op = 'INSERT' then
-    new.created_at := ledger_now();
+    new.created_at := v_now;
     return new;
   end if;
+  if new.status = 'CAPTURED' and old.expires_at <= v_now then return null; end if;
+  if new.status = 'EXPIRED' and (old.expires_at <= v_now) is not true then return null; end if;
   -- A capture closes it at the moment of its move, whose id was drawn just before.
-  new.closed_at := least(ledger_now(), ms_time(id_ms(new.transaction)));
-  if new.status = 'CAPTURED' and old.expires_at <= new.closed_at then return null; end if;
-  if new.status = 'EXPIRED' and (old.expires_at <= new.closed_at) is not true then return null; end if;
+  new.closed_at := least(v_now, ms_time(id_ms(new.transaction)));
   return new;
 end $$;
 create trigger blocks_open before insert on blocks for each row execute function time_block();
