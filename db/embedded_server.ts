@@ -127,7 +127,8 @@ async function launch(cluster: Cluster, port: number): Promise<Deno.ChildProcess
     const stderr = child.stderr.getReader();
     const complaint = readAll(stderr);
     let ended = false;
-    child.status.then(() => ended = true);
+    const end = () => ended = true;
+    child.status.then(end, end);
     while (!ended) {
       const { pid, status } = await readPidFile(cluster.pgdata);
       if (pid === child.pid && status === "ready") {

@@ -103,7 +103,8 @@ export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
     armed = true;
     queueMicrotask(() => { // what is posted in one go rides along; the rest while this one flies
       armed = false;
-      void depart();
+      // Nothing in it throws; if it did, the next move would still depart.
+      depart().catch(() => flying = false);
     });
   }
 

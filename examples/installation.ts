@@ -113,9 +113,10 @@ export async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp)
     text += value;
     const found = wanted.exec(text);
     if (found === null) continue;
-    (async () => {
+    const rest = async () => {
       while (!(await reader.read()).done);
-    })();
+    };
+    rest().catch(() => {}); // the process was ended
     return found[1];
   }
 }

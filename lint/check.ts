@@ -1,9 +1,11 @@
 /**
- * `deno task check`: format, lint, types, docstrings and the lock file, side by side, with every
- * fault of all five reported in one run.
+ * `deno task check`: format, lint, types, dropped promises, docstrings and the lock file, side by
+ * side, with every fault of all six reported in one run.
  *
  * @module
  */
+
+import { droppedPromises } from "./promises.ts";
 
 /** What one check found; `output` is shown when it failed. */
 interface Finding {
@@ -18,20 +20,26 @@ const DOCUMENTED = ["routes/", "domain/", "db/", "workers/", "main.ts", "config.
 // Named, because `deno check .` would also read what .gitignore leaves out.
 const TYPED = [...DOCUMENTED, "tests/", "bench/", "lint/", "examples/"];
 
-/** Runs the checks, prints what failed, and gives the exit code. */
-export async function check(): Promise<number> {
-  const findings = await Promise.all([
-    measured("format", () => deno("fmt", "--check")),
-    measured("lint", () => deno("lint")),
-    measured("types", typeCheck),
-    measured("docs", docLint),
-    measured("lock", lockFaults),
-  ]);
+const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
+  format: () => deno("fmt", "--check"),
+  lint: () => deno("lint"),
+  types: typeCheck,
+  promises: async () => await droppedPromises(ROOT, await sources(TYPED)),
+  docs: docLint,
+  lock: lockFaults,
+};
+
+/** Runs the checks of these names, or all; prints what failed, and gives the exit code. */
+export async function check(names: readonly string[]): Promise<number> {
+  const asked = Object.entries(CHECKS).filter(([name]) =>
+    names.length === 0 || names.includes(name)
+  );
+  const findings = await Promise.all(asked.map(([name, run]) => measured(name, run)));
   for (const { name, ok, output } of findings) {
     if (!ok) console.error(`── ${name} ──\n${output.trim()}\n`);
   }
   for (const { name, ok, durationMs } of findings) {
-    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(6)}  ${durationMs} ms`);
+    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(8)}  ${durationMs} ms`);
   }
   return findings.every(({ ok }) => ok) ? 0 : 1;
 }
@@ -115,4 +123,4 @@ async function sourcesUnder(path: string): Promise<string[]> {
   return found.sort();
 }
 
-if (import.meta.main) Deno.exitCode = await check();
+if (import.meta.main) Deno.exitCode = await check(Deno.args);

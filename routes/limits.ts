@@ -55,7 +55,7 @@ export function openLimits(
       timer = null;
       flush().then(() => {
         if (meter.dirty()) schedule(); // what arrived meanwhile, or could not be added up
-      });
+      }).catch((error) => options.log("warn", "could not add up usage", { error }));
     }, FLUSH_MS);
   }
 

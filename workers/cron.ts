@@ -3,12 +3,18 @@
 /** Less than the minute until the next tick, which does not wait for this one. */
 const BUDGET_MS = 50_000;
 
-/** Has `drain` called every minute, where the platform has a cron; tells whether it has. */
-export function scheduleTicks(drain: (budgetMs: number) => Promise<unknown>): boolean {
+/**
+ * Has `drain` called every minute, where the platform has a cron; tells whether it has. `fail` hears of
+ * a platform that takes the schedule no more.
+ */
+export function scheduleTicks(
+  drain: (budgetMs: number) => Promise<unknown>,
+  fail: (error: unknown) => void,
+): boolean {
   if (typeof Deno.cron !== "function") return false;
   // A missed tick is not repeated: the next one drains what it left.
-  void Deno.cron("purser", "* * * * *", { backoffSchedule: [] }, async () => {
+  Deno.cron("purser", "* * * * *", { backoffSchedule: [] }, async () => {
     await drain(BUDGET_MS);
-  });
+  }).catch(fail);
   return true;
 }

@@ -103,10 +103,11 @@ async function pass(work: Work, until: number): Promise<void> {
   for await (const realms of realmPages(work.database, work.only)) {
     for (let i = 0; i < realms.length && !work.signal.aborted;) {
       const some = realms.slice(i, i += REALMS_AT_ONCE);
-      const visits = some.map((realm) =>
-        fly(work, realm.id, () => visit(work, realm, until), { realm: realm.id })
-      );
-      await patiently(Promise.all(visits), PATIENCE_MS);
+      const visits = some.map(({ id }) => id);
+      for (const realm of some) {
+        fly(work, realm.id, () => visit(work, realm, until), { realm: realm.id });
+      }
+      await patiently(Promise.all(visits.map((id) => work.flying.get(id))), PATIENCE_MS);
     }
   }
 }
@@ -128,22 +129,20 @@ async function visit(work: Work, realm: RealmRow, until: number): Promise<void> 
   }
 }
 
-/** Begins something unless it is under way; gives what is. */
+/** Begins something unless it is under way; `work.flying` tells when it has ended, and never rejects. */
 function fly(
   work: Work,
   name: string,
   run: () => Promise<void>,
   what: Record<string, string>,
-): Promise<void> {
-  const under = work.flying.get(name);
-  if (under !== undefined) return under;
+): void {
+  if (work.flying.has(name)) return;
   const flight = run().catch((error) => {
     if (!work.signal.aborted) {
       work.log("error", "a chain could not be followed", { ...what, error });
     }
   }).finally(() => work.flying.delete(name));
   work.flying.set(name, flight);
-  return flight;
 }
 
 function lineOf(work: Work, name: string): Line {

@@ -55,7 +55,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
     wake: (realm) => runner.wake(realm),
   }, { loop: !edge });
   const workers = [timetable, follower, runner];
-  if (edge) scheduleTicks((ms) => Promise.all(workers.map((one) => one.drain(ms))));
+  if (edge) {
+    scheduleTicks(
+      (ms) => Promise.all(workers.map((one) => one.drain(ms))),
+      (error) => options.log("error", "the platform's cron failed", { error }),
+    );
+  }
   const stop = async () => {
     chains.close();
     await Promise.all(workers.map((one) => one.stop()));

@@ -50,11 +50,12 @@ export async function startService(databaseUrl: string): Promise<Service> {
   const start = async () => {
     const started = spawn(port, databaseUrl, dataDir);
     await untilServing(started);
-    started.status.then(({ code }) => {
+    const ended = (cause: unknown) => {
       if (ending) return;
-      serving = Promise.reject(new Error(`the service ended by itself with ${code}`));
+      serving = Promise.reject(new Error("the service ended by itself", { cause }));
       serving.catch(() => {}); // told to whoever asks whether it is up
-    });
+    };
+    started.status.then(ended, ended);
     return started;
   };
   let child = await start();

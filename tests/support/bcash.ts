@@ -24,7 +24,8 @@ export async function startBcash(): Promise<CoinNode> {
   const errors = new Response(child.stderr).text();
   const output = child.stdout.getReader();
   let running = true;
-  child.status.then(() => running = false);
+  const ended = () => running = false;
+  child.status.then(ended, ended);
   async function stop(): Promise<void> {
     if (running) child.kill("SIGKILL");
     await child.status;

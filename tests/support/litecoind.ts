@@ -82,7 +82,8 @@ export async function startLitecoind(...args: string[]): Promise<CoinNode> {
   const errors = new Response(child.stderr).text();
   const rpc = caller(`http://127.0.0.1:${port}`);
   let running = true;
-  child.status.then(() => running = false);
+  const ended = () => running = false;
+  child.status.then(ended, ended);
   async function stop(): Promise<void> {
     // Asked politely it would wait half a minute for connections that are kept alive.
     if (running) child.kill("SIGKILL");

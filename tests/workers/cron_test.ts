@@ -7,6 +7,9 @@ import { openSigner } from "../../workers/signer.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
+const raise = (error: unknown) => {
+  throw error;
+};
 const CRON = new URL("../../workers/cron.ts", import.meta.url);
 
 Deno.test("scheduleTicks() has the platform's cron drain, every minute, within its budget", async () => {
@@ -21,12 +24,12 @@ Deno.test("scheduleTicks() has the platform's cron drain, every minute, within i
         await run();
       },
     });
-    equal(scheduleTicks((budgetMs) => Promise.resolve(budgets.push(budgetMs))), true);
+    equal(scheduleTicks((budgetMs) => Promise.resolve(budgets.push(budgetMs)), raise), true);
     await Promise.resolve();
     deepEqual(asked, [["purser", "* * * * *", { backoffSchedule: [] }]]);
     deepEqual(budgets.map((budgetMs) => budgetMs < 60_000), [true]);
     Object.defineProperty(Deno, "cron", { configurable: true, value: undefined });
-    equal(scheduleTicks(() => Promise.resolve()), false);
+    equal(scheduleTicks(() => Promise.resolve(), raise), false);
   } finally {
     if (cron === undefined) Reflect.deleteProperty(Deno, "cron");
     else Object.defineProperty(Deno, "cron", cron);
@@ -35,7 +38,7 @@ Deno.test("scheduleTicks() has the platform's cron drain, every minute, within i
 
 Deno.test("the runtime's own cron takes the tick as it is asked for", async () => {
   const code = `import { scheduleTicks } from ${JSON.stringify(CRON.href)};
-    console.log(scheduleTicks(() => Promise.resolve()));
+    console.log(scheduleTicks(() => Promise.resolve(), console.error));
     setTimeout(() => Deno.exit(0), 200);`;
   for (const [flags, answer] of [[["--unstable-cron"], "true"], [[], "false"]] as const) {
     const { code: exit, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
