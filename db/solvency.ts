@@ -297,3 +297,21 @@ export async function sumLiabilities(
       and (type = 'ramp' or ramp is not null)
     group by 1`;
 }
+
+/** What the house has lost of an asset, in whole units; 0 or below where it has lost nothing. */
+export async function selectLoss(tx: Tx, of: AssetName): Promise<string> {
+  const [row] = await tx<{ loss: string }[]>`
+    select coalesce(-sum(total), 0)::text as loss from accounts
+    where asset = ${of.asset} and testnet = ${of.testnet} and system = 'fees'`;
+  return row.loss;
+}
+
+/** Whether owner and holder of an account are users who write the whole realm. */
+export async function isHouseAccount(db: Db, account: string): Promise<boolean> {
+  const rows = await db`
+    select a.id from accounts a join users o on o.id = a.owner join users h on h.identity = a.holder
+    where a.id = ${account} and a.type in ('ramp', 'virtual')
+      and 'manage' = any (o.roles) and 'realm' = any (o.scopes)
+      and 'manage' = any (h.roles) and 'realm' = any (h.scopes)`;
+  return rows.length > 0;
+}

@@ -16,8 +16,8 @@
  *   never counts as cover.
  *
  * Withdrawals stop while something is missing, and when the house's losses have taken more than the
- * leeway out of the cover: a hundredth of what is owed, or what a hundred payments cost, whichever is
- * more. Fees of the network that the house bears are no reason to stop; they are told at once.
+ * leeway out of the cover: what the realm has set (`loss_max`), or else a hundredth of what is owed or
+ * what a hundred payments cost, whichever is more. Fees of the network that the house bears are no reason to stop; they are told at once.
  * @module
  */
 import { z } from "zod";
@@ -94,9 +94,11 @@ export interface Found {
   held: ReadonlyMap<string, bigint>;
   /** Whole units owed through each ramp. */
   owed: ReadonlyMap<string, string>;
+  /** Whole units that the house may lose before withdrawals stop, where the realm has set that. */
+  lossMax: string | null;
 }
 
-/** The house may lose this part of what is owed before withdrawals stop. */
+/** The house may lose this part of what is owed before withdrawals stop, unless the realm has set more or less. */
 const LEEWAY_PART = 100n;
 
 /**
@@ -141,8 +143,6 @@ export function compareSides(actor: Pick<Actor, "at">, found: Found): SolvencyRo
   const cover = subtract(there, liabilities);
   const drift = subtract(cover, fees);
   const missing = compare(drift, "0") < 0;
-  const percent = toUnits(liabilities, decimals) / LEEWAY_PART;
-  const leeway = percent > BigInt(figures.leeway) ? percent : BigInt(figures.leeway);
   return {
     asset,
     testnet,
@@ -155,7 +155,7 @@ export function compareSides(actor: Pick<Actor, "at">, found: Found): SolvencyRo
     sending,
     drift,
     solvent: !missing && compare(cover, "0") >= 0,
-    stopped: missing || compare(add(cover, whole(leeway)), "0") < 0,
+    stopped: missing || compare(add(cover, leewayOf(found, liabilities)), "0") < 0,
     ramps: [...new Set([...held.keys(), ...owed.keys()])].map((ramp) => ({
       ramp,
       assets: whole(held.get(ramp) ?? 0n),
@@ -163,6 +163,14 @@ export function compareSides(actor: Pick<Actor, "at">, found: Found): SolvencyRo
     })),
     checked_at: actor.at,
   };
+}
+
+/** What the house may lose before withdrawals stop, in whole units. */
+function leewayOf({ lossMax, decimals, figures }: Found, liabilities: string): string {
+  if (lossMax !== null) return lossMax;
+  const part = toUnits(liabilities, decimals) / LEEWAY_PART;
+  const least = BigInt(figures.leeway);
+  return fromUnits(part > least ? part : least, decimals);
 }
 
 /** What an order on its way changes of the figures, in base units. */

@@ -1,11 +1,11 @@
 /**
  * What a realm sets for its withdrawals and sweeps, by the code of the asset: what counts where no
- * rate is known, and what the network may cost a ramp in a day.
+ * rate is known, what the network may cost a ramp in a day, and what the house may lose.
  * @module
  */
 import { z } from "zod";
 import { findAsset } from "./assets.ts";
-import { Amount, scaleOf } from "./money.ts";
+import { Amount, AmountOrZero, scaleOf } from "./money.ts";
 
 /** What may be set of an asset; amounts in whole units of it. */
 const AssetSettings = z.strictObject({
@@ -21,6 +21,10 @@ const AssetSettings = z.strictObject({
   }),
   daily_cost: Amount.optional().meta({
     description: "Of what pays fees: the most that the network may cost a ramp in a day (UTC).",
+  }),
+  loss_max: AmountOrZero.optional().meta({
+    description: "What the house may have lost in fees before withdrawals stop. Unless set, a " +
+      "hundredth of what is owed, or what a hundred payments cost, whichever is more.",
   }),
 });
 

@@ -1,7 +1,10 @@
-/** HTTP face of the proof of solvency. @module */
+/** HTTP face of the proof of solvency, and of covering what the house has lost. @module */
 import { z } from "zod";
+import { DryRun } from "../domain/entity.ts";
 import { findSolvency, SolvencyView } from "../domain/solvency.ts";
-import { query } from "./door.ts";
+import { Cover, coverLoss, CoverView } from "../domain/solvency_cover.ts";
+import { command, query } from "./door.ts";
+import { namedRealm } from "./named_realm.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 /** The routes of the proof of solvency. */
@@ -19,5 +22,42 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     answer: z.array(SolvencyView),
     errors: ["permission.role", "permission.scope"],
     handle: (call) => query(call, (db) => findSolvency(db, call.actor, call.query.asset)),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/solvency/cover",
+    tag: "Solvency",
+    summary: "Cover what the house has lost, out of an account of the house",
+    description: "Moves value of a ramp or virtual account to the account `fees`, at most what " +
+      "that is below zero. For administrators of the realm, and for the operator, who names the " +
+      "realm. Owner and holder of the account are users with role manage or admin and scope " +
+      "realm: what is owed to customers covers nothing. It is not reverted.",
+    access: "platform or user",
+    query: DryRun,
+    body: Cover,
+    status: 201,
+    answer: CoverView,
+    errors: [
+      "permission.role",
+      "permission.scope",
+      "permission.owner",
+      "realm.not_found",
+      "account.not_found",
+      "account.not_enabled",
+      "account.inactive",
+      "account.frozen",
+      "balance.insufficient",
+      "condition.failed",
+      "stop.active",
+    ],
+    handle: async (call) => {
+      const { realm: named, ...input } = call.body;
+      const whose = await namedRealm(call, named);
+      return await command(
+        { ...call, ...whose },
+        (tx) => coverLoss(tx, whose.actor, input),
+        { gate: true, dryRun: call.query.dry_run },
+      );
+    },
   }),
 ];

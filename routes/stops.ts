@@ -1,9 +1,5 @@
 /** HTTP face of stops: set, read, lifted. @module */
 import { z } from "zod";
-import type { Actor } from "../domain/actor.ts";
-import { DomainError } from "../domain/errors.ts";
-import { notFound } from "../domain/permissions.ts";
-import type { RealmContext } from "../domain/realm_context.ts";
 import {
   liftStop,
   NewStop,
@@ -15,7 +11,8 @@ import {
 } from "../domain/stops.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
-import { type AnyRoute, type Call, route } from "./route.ts";
+import { namedRealm } from "./named_realm.ts";
+import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const OfRealm = z.strictObject({
@@ -48,7 +45,7 @@ export const stopRoutes: readonly AnyRoute[] = [
       "address.invalid",
     ],
     handle: async (call) => {
-      const whose = await within(call, call.body.realm);
+      const whose = await namedRealm(call, call.body.realm);
       const target = await readDestination(call.body);
       return await command({ ...call, ...whose }, async (tx) => {
         const { actor } = whose;
@@ -70,7 +67,7 @@ export const stopRoutes: readonly AnyRoute[] = [
     answer: StopView,
     errors: ["permission.role", "permission.scope", "realm.not_found", "stop.not_found"],
     handle: async (call) => {
-      const whose = await within(call, call.query.realm);
+      const whose = await namedRealm(call, call.query.realm);
       return await command({ ...call, ...whose }, async (tx) => {
         const { actor } = whose;
         return viewStop(actor, await liftStop(tx, actor, call.params.id));
@@ -78,22 +75,3 @@ export const stopRoutes: readonly AnyRoute[] = [
     },
   }),
 ];
-
-/** Finds the realm that is meant: a user's own, or the one that the operator names. */
-async function within<P, Q, B>(
-  call: Call<P, Q, B>,
-  named: string | undefined,
-): Promise<{ realm: RealmContext; actor: Actor }> {
-  const { services, actor, realm: own } = call;
-  if (own !== null) {
-    if (named !== undefined && named !== own.id) throw notFound("realm.not_found");
-    return { realm: own, actor };
-  }
-  if (named === undefined) {
-    const message = "the platform key needs the realm to be named";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/realm", message }] });
-  }
-  const realm = await services.realms.find(named);
-  if (realm === null) throw notFound("realm.not_found");
-  return { realm, actor: { ...actor, realm: realm.defaults() } };
-}

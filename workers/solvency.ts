@@ -116,6 +116,7 @@ async function foundBy(
       kept: { pending: 0n, swept: 0n },
       held: balances ?? new Map(coins.map(({ ramp, units }) => [ramp, BigInt(units)])),
       owed: new Map(owed.map(({ ramp, total }) => [ramp, total])),
+      lossMax: bench.actor.realm.withdrawals?.[of.asset]?.loss_max ?? null,
     };
   });
 }

@@ -1,0 +1,29 @@
+/** Which realm a request is about that users send with their key, and the operator with the platform's. @module */
+import type { Actor } from "../domain/actor.ts";
+import { DomainError } from "../domain/errors.ts";
+import { notFound } from "../domain/permissions.ts";
+import type { RealmContext } from "../domain/realm_context.ts";
+import type { Call } from "./route.ts";
+
+/**
+ * Finds the realm that is meant: a user's own, or the one that the operator names.
+ *
+ * @throws {DomainError} realm.not_found, request.invalid
+ */
+export async function namedRealm<P, Q, B>(
+  call: Call<P, Q, B>,
+  named: string | undefined,
+): Promise<{ realm: RealmContext; actor: Actor }> {
+  const { services, actor, realm: own } = call;
+  if (own !== null) {
+    if (named !== undefined && named !== own.id) throw notFound("realm.not_found");
+    return { realm: own, actor };
+  }
+  if (named === undefined) {
+    const message = "the platform key needs the realm to be named";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/realm", message }] });
+  }
+  const realm = await services.realms.find(named);
+  if (realm === null) throw notFound("realm.not_found");
+  return { realm, actor: { ...actor, realm: realm.defaults() } };
+}
