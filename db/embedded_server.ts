@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import postgres from "postgres";
+import { fileURLToPath } from "node:url";
 import { type Cluster, readCredentials, runProgram, tryProgram } from "./embedded_cluster.ts";
 import { exists, readIfThere } from "./embedded_files.ts";
 
@@ -95,28 +95,29 @@ export async function retireOrphan(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Asks who listens on a port; only a server that knows our password and our folder is ours. */
+/**
+ * Asks who listens on a port; only a server that knows our password and our folder is ours. The
+ * driver is loaded by a process that may reach this port and nothing else.
+ */
 async function askServer(cluster: Cluster, port: number): Promise<"ours" | "busy" | "stranger"> {
   const { superuser } = await readCredentials(cluster.home);
-  const sql = postgres({
-    host: "127.0.0.1",
-    port,
-    user: "postgres",
-    password: superuser,
-    database: "postgres",
-    max: 1,
-    connect_timeout: 5,
-  });
-  try {
-    const [{ folder }] = await sql`select current_setting('data_directory') as folder`;
-    return folder === cluster.pgdata ? "ours" : "stranger";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) throw error;
-    // cannot_connect_now: a server that starts, recovers or shuts down. All else is no proof.
-    return (error as { code?: string }).code === "57P03" ? "busy" : "stranger";
-  } finally {
-    await sql.end({ timeout: 0 });
-  }
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--quiet", "--no-prompt", "--cached-only", `--allow-net=127.0.0.1:${port}`],
+      ...["--allow-env=PG*", fileURLToPath(new URL("embedded_question.ts", import.meta.url))],
+    ],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify({ port, password: superuser })));
+  await writer.close();
+  const { success, stdout } = await child.output();
+  if (!success) throw new Error("PostgreSQL could not be asked who it is");
+  const answer = new TextDecoder().decode(stdout).trim();
+  if (answer === "busy") return "busy";
+  return answer === `folder ${cluster.pgdata}` ? "ours" : "stranger";
 }
 
 /** Starts the server and waits for it to accept connections, however long its recovery takes. */

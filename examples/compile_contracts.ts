@@ -1,7 +1,7 @@
 /**
  * Compiles Solidity sources to the artefacts beside them. Run after a change of a source:
  *
- *     deno run -A examples/compile_contracts.ts workers/chains/evm/token/Token.sol
+ *     deno run -A --config tests/deno.json examples/compile_contracts.ts workers/chains/evm/token/Token.sol
  *
  * The artefact names compiler, library and settings, and holds the SHA-256 of its source. The same
  * inputs give the same bytes, so a rebuild shows no difference.
@@ -62,7 +62,7 @@ export async function compile(path: string): Promise<Artefact> {
   const contracts = Object.entries(output.contracts[name]);
   return {
     built: {
-      command: `deno run -A examples/compile_contracts.ts ${path}`,
+      command: `deno run -A --config tests/deno.json examples/compile_contracts.ts ${path}`,
       compiler: solc.version(),
       library: `${LIBRARY.slice(0, -1)}@${ozPackage.version}`,
       settings: SETTINGS,

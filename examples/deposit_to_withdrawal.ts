@@ -2,7 +2,7 @@
  * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
  * again, on a local Ethereum node:
  *
- *     deno run -A examples/deposit_to_withdrawal.ts
+ *     deno run -A --config tests/deno.json examples/deposit_to_withdrawal.ts
  *
  * It starts everything it needs in a temporary folder and removes it at the end. What it prints is
  * checked in beside it as deposit_to_withdrawal.txt; ids, addresses and hashes differ each time.

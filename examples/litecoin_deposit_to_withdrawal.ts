@@ -2,7 +2,7 @@
  * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
  * again, on a local Litecoin node:
  *
- *     deno run -A examples/litecoin_deposit_to_withdrawal.ts
+ *     deno run -A --config tests/deno.json examples/litecoin_deposit_to_withdrawal.ts
  *
  * It starts everything it needs in a temporary folder and removes it at the end; the node itself,
  * litecoind, must be installed. Blocks are mined by hand, so that every run prints the same; what it

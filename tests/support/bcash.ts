@@ -11,10 +11,11 @@ const PERMISSIONS = ["--allow-net=127.0.0.1", "--allow-read", "--allow-env", "--
 export async function startBcash(): Promise<CoinNode> {
   const url = `http://127.0.0.1:${freePort()}`;
   const script = new URL("bcash_node.ts", import.meta.url);
+  const config = new URL("../deno.json", import.meta.url);
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--no-check", "--frozen", "--unstable-unsafe-proto", ...PERMISSIONS],
-      ...[script.pathname, new URL(url).port],
+      ...["--config", config.pathname, script.pathname, new URL(url).port],
     ],
     env: { NODE_BACKEND: "js" },
     stdin: "null",

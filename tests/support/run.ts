@@ -5,8 +5,15 @@
  * @module
  */
 import { startEmbedded } from "../../db/embedded.ts";
+import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 
 const ROOT = new URL("../../", import.meta.url);
+/** What the tests need beyond the service: nodes, a compiler, a validator. */
+const PACKAGES: PackageSet = {
+  title: "what the tests need",
+  config: new URL("tests/deno.json", ROOT),
+  lock: new URL("tests/deno.lock", ROOT),
+};
 const PERMISSIONS = [
   "--allow-net=127.0.0.1,localhost,[::1]",
   "--allow-read",
@@ -16,8 +23,11 @@ const PERMISSIONS = [
   "--allow-sys",
 ];
 
+const CONFIG = ["--config", "tests/deno.json"];
+
 /** Runs the suite and gives its exit code. */
 export async function run(args: readonly string[]): Promise<number> {
+  await fetchPackages(PACKAGES);
   const dataDir = await Deno.makeTempDir({ prefix: "purser-test-" });
   const given = Deno.env.get("TEST_DATABASE_URL");
   const server = given ? null : await startEmbedded({
@@ -34,7 +44,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const paths = args.some((arg) => !arg.startsWith("-")) ? [] : ["tests/"];
     const command = new Deno.Command(Deno.execPath(), {
-      args: ["test", "--parallel", "--frozen", ...PERMISSIONS, ...args, ...paths],
+      args: ["test", ...CONFIG, "--parallel", "--frozen", ...PERMISSIONS, ...args, ...paths],
       cwd: ROOT,
       env: {
         NO_COLOR: "1",

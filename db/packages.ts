@@ -1,0 +1,163 @@
+/**
+ * Fetches the npm packages that a lock file names before anything runs that needs them, and says how
+ * far that is. What is here already costs a look at the disk. No package is loaded by this module.
+ *
+ * @module
+ */
+import { fileURLToPath } from "node:url";
+
+/** Packages that are fetched together: those of a lock file, by the configuration beside it. */
+export interface PackageSet {
+  /** What they are, for people: `PostgreSQL 18.4`. */
+  readonly title: string;
+  /** The configuration that imports them. */
+  readonly config: URL;
+  /** The lock file with their digests. */
+  readonly lock: URL;
+}
+
+/** Where the progress is shown. */
+export interface Display {
+  /** Whether a line can be written over. */
+  readonly terminal: boolean;
+  /** Takes text as it is, line ends included. */
+  write(text: string): void;
+}
+
+/** One package of a lock file. */
+export interface Package {
+  readonly name: string;
+  readonly version: string;
+}
+
+interface LockEntry {
+  os?: string[];
+  cpu?: string[];
+}
+
+const EVERY_MS = 500;
+/** Without a terminal a line is written each time so many packages have come. */
+const LINE_EVERY = 10;
+const OS: Readonly<Record<string, string>> = { windows: "win32" };
+const CPU: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
+
+/**
+ * Fetches what is missing of a set.
+ *
+ * @throws {Error} with what Deno said, where that does not succeed
+ */
+export async function fetchPackages(set: PackageSet, display = standardError()): Promise<void> {
+  const missing = await missingOf(await packagesOf(set));
+  if (missing.length === 0) return;
+  const begun = performance.now();
+  const shown = { count: 0, bytes: 0 };
+  const waiting = new Set(missing);
+  const look = async () => {
+    for (const one of waiting) {
+      if (!await isHere(one)) continue;
+      waiting.delete(one);
+      shown.count++;
+      shown.bytes += await sizeOf(folderOf(one)!);
+      if (!display.terminal && shown.count % LINE_EVERY === 0) display.write(`${line()}\n`);
+    }
+    if (display.terminal) display.write(`\r\x1b[K${line()}`);
+  };
+  const line = () =>
+    `Fetching ${set.title}: ${shown.count} of ${missing.length} packages, ${
+      megabytes(shown.bytes)
+    }`;
+  if (!display.terminal) display.write(`${line()}\n`);
+  const installing = install(set);
+  installing.catch(() => {}); // it may fail during a look, and is awaited after it
+  for (let done = false; !done;) {
+    const timer = Promise.withResolvers<boolean>();
+    const id = setTimeout(timer.resolve, EVERY_MS, false);
+    done = await Promise.race([installing.then(() => true), timer.promise]).finally(() =>
+      clearTimeout(id)
+    );
+    await look();
+  }
+  const took = Math.round((performance.now() - begun) / 1000);
+  display.write(
+    `${display.terminal ? "\r\x1b[K" : ""}Fetched ${set.title}: ${missing.length} packages, ` +
+      `${megabytes(shown.bytes)} in ${took} s\n`,
+  );
+}
+
+/** Lists the packages of a set that this platform needs. */
+export async function packagesOf(set: PackageSet): Promise<Package[]> {
+  const lock: { npm?: Record<string, LockEntry> } = JSON.parse(await Deno.readTextFile(set.lock));
+  return Object.entries(lock.npm ?? {}).filter(([, entry]) => fits(entry)).map(([key]) => {
+    // What follows an underscore names the peers that a package was resolved with.
+    const [, name, version] = /^(@?[^@]+)@([^_]+)/.exec(key)!;
+    return { name, version };
+  });
+}
+
+/** Gives the folder of a package in Deno's cache, whether it is there or not yet. */
+export function folderOf({ name, version }: Package): string | null {
+  const driver = import.meta.resolve("postgres");
+  const cache = /^(file:.*\/)postgres\/\d+\.\d+\.\d+\//.exec(driver)?.[1];
+  return cache === undefined ? null : fileURLToPath(`${cache}${name}/${version}`);
+}
+
+function fits({ os, cpu }: LockEntry): boolean {
+  const { os: system, arch } = Deno.build;
+  return (os === undefined || os.includes(OS[system] ?? system)) &&
+    (cpu === undefined || cpu.includes(CPU[arch] ?? arch));
+}
+
+async function missingOf(packages: readonly Package[]): Promise<Package[]> {
+  const here = await Promise.all(packages.map(isHere));
+  return packages.filter((_, at) => !here[at]);
+}
+
+async function isHere(one: Package): Promise<boolean> {
+  const folder = folderOf(one);
+  if (folder === null) return false;
+  try {
+    return (await Deno.stat(folder)).isDirectory;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** Lets Deno fetch a set: it checks every digest of the lock file, and runs no script of a package. */
+async function install({ config, lock }: PackageSet): Promise<void> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["install", "--frozen", "--config", fileURLToPath(config), "--lock", fileURLToPath(lock)],
+    env: { NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).output();
+  if (success) return;
+  const said = new TextDecoder().decode(stderr).split("\n")
+    .filter((text) => !text.startsWith("Download ")).join("\n").trim();
+  throw new Error(`The packages could not be fetched: ${said}`);
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  let bytes = 0;
+  for await (const { name, isDirectory, isFile } of Deno.readDir(folder)) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) bytes += await sizeOf(path);
+    else if (isFile) bytes += (await Deno.stat(path)).size;
+  }
+  return bytes;
+}
+
+function megabytes(bytes: number): string {
+  const tenths = Math.round(bytes / 100_000);
+  return `${Math.floor(tenths / 10)}.${tenths % 10} MB`;
+}
+
+function standardError(): Display {
+  return {
+    terminal: Deno.stderr.isTerminal(),
+    write: (text) => {
+      Deno.stderr.writeSync(new TextEncoder().encode(text));
+    },
+  };
+}
