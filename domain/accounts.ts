@@ -14,7 +14,17 @@ import { selectUser } from "../db/users.ts";
 import type { Actor } from "./actor.ts";
 import { type Asset, findAsset } from "./assets.ts";
 import { minorUnits } from "./codes.ts";
-import { EntityFields, type EntityView, Flag, FreeForm, Id, text, viewEntity } from "./entity.ts";
+import {
+  AliasCode,
+  EntityFields,
+  type EntityView,
+  Flag,
+  FreeForm,
+  Id,
+  idOf,
+  text,
+  viewEntity,
+} from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { AccountingCurrency } from "./identities.ts";
@@ -38,7 +48,7 @@ export const NewAccount = z.strictObject({
   owner: Id.optional(),
   testnet: Flag.default(false),
   reference: text(200).optional(),
-  alias: text(200).regex(/^\S+$/).optional(),
+  alias: AliasCode.optional(),
   ramp: Id.optional().meta({ description: "The ramp account of a virtual or deposit account." }),
 }).meta({ id: "NewAccount" });
 /** What is asked for when an account is made. */
@@ -47,15 +57,17 @@ export type NewAccount = z.infer<typeof NewAccount>;
 /** An account as shown. */
 export const AccountView = z.object({
   id: z.string(),
-  type: z.string(),
+  type: z.enum(["virtual", "ramp", "deposit", "system"]),
   asset: z.string(),
   currency: z.string(),
   country: z.string(),
-  holder: z.string().nullable(),
+  holder: idOf("Identity").nullable(),
   testnet: z.boolean(),
   default: z.boolean(),
   reference: z.string().nullable(),
-  ramp: z.union([z.string(), z.object({ address: z.string().nullable() })]).nullable(),
+  ramp: z.union([idOf("Account"), z.object({ address: z.string().nullable() })]).nullable().meta({
+    description: "Of a virtual or deposit account, its ramp; of a ramp, its address.",
+  }),
   balance: z.object({
     total: DecimalText,
     available: DecimalText,
@@ -68,7 +80,14 @@ export const AccountView = z.object({
   active: z.boolean(),
   frozen: z.boolean(),
   enabled: z.boolean(),
+  alias: z.string().nullable().optional(),
+  chain: z.string().optional().meta({ description: "With `populate=address`." }),
+  address: z.null().optional().meta({
+    populated: "Address",
+    description: "With `populate=address`; null where it has none yet.",
+  }),
   ...EntityFields,
+  owner: idOf("User").nullable(),
 }).meta({ id: "Account" });
 
 /** An asset as the ledger knows it: one of the registry's, or a virtual currency. */

@@ -13,18 +13,18 @@ import { brokenConstraint } from "../db/errors.ts";
 import { selectIdentity } from "../db/identities.ts";
 import type { Actor } from "./actor.ts";
 import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
-import { EntityFields, type EntityView, FreeForm, Id, text, viewEntity } from "./entity.ts";
+import {
+  AliasCode,
+  EntityFields,
+  type EntityView,
+  FreeForm,
+  Id,
+  idOf,
+  viewEntity,
+} from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
-
-/** A code by which an account or an identity is found. */
-export const AliasCode: z.ZodString = text(200).regex(/^[^\s\p{Cc}]+$/u, "blanks are not allowed")
-  .meta({
-    id: "AliasCode",
-    description: "Unique in the realm, for accounts and identities together.",
-    example: "alice",
-  });
 
 /** What is asked for when an alias is made. */
 export const NewAlias = z.strictObject({
@@ -38,7 +38,13 @@ export const NewAlias = z.strictObject({
     (given.type === "account") === (given.account !== undefined) &&
     (given.type === "identity") === (given.identity !== undefined),
   "exactly the target that type names is expected: account or identity",
-).meta({ id: "NewAlias" });
+).meta({
+  id: "NewAlias",
+  oneOf: [
+    { properties: { type: { const: "account" }, identity: false }, required: ["account"] },
+    { properties: { type: { const: "identity" }, account: false }, required: ["identity"] },
+  ],
+});
 /** What is asked for when an alias is made. */
 export type NewAlias = z.infer<typeof NewAlias>;
 
@@ -52,8 +58,8 @@ export const AliasView = z.object({
   id: z.string(),
   alias: z.string(),
   type: z.enum(["account", "identity"]),
-  account: z.unknown().optional(),
-  identity: z.unknown().optional(),
+  account: idOf("Account").optional(),
+  identity: idOf("Identity").optional(),
   ...EntityFields,
 }).meta({ id: "Alias" });
 

@@ -38,9 +38,12 @@ export const NewBatch = z.strictObject({
 /** What is asked for when many transfers come in one request. */
 export type NewBatch = z.infer<typeof NewBatch>;
 
+/** A problem, as the routes print it. */
+const Refusal = z.object({ code: z.string() }).meta({ id: "Problem" });
+
 /** The answer to a batch: for each transfer, in order, its transaction or why it was refused. */
 export const BatchView = z.object({
-  results: z.array(z.union([TransactionView, z.record(z.string(), z.unknown())])),
+  results: z.array(z.union([TransactionView, Refusal])),
 }).meta({ id: "Batch" });
 
 /** The request that a batch came in. */

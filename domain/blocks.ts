@@ -19,7 +19,8 @@ import type { Db, Tx } from "../db/database.ts";
 import type { Posted } from "../db/moves.ts";
 import { assertAccount, availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
-import { FreeForm, text, Timestamp } from "./entity.ts";
+import { PageFields } from "./collection_parameters.ts";
+import { Failure, FreeForm, text, Timestamp } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
 import { postMove } from "./ledger.ts";
@@ -63,14 +64,13 @@ export const BlockView = z.object({
   created_at: z.number().int(),
   updated_at: z.number().int().optional(),
   data: z.record(z.string(), z.unknown()),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Block" });
 
 /** Which blocks of an account are listed. */
 export const BlockList = z.strictObject({
   status: z.enum(["OPEN", "CAPTURED", "RELEASED", "EXPIRED"]).optional(),
-  page: z.string().optional(),
-  pageSize: z.string().optional(),
+  ...PageFields,
 });
 /** Which blocks of an account are listed. */
 export type BlockList = z.infer<typeof BlockList>;

@@ -3,7 +3,6 @@
  * rows are read and shown and what deleting means; everything else is here, once.
  * @module
  */
-import { z } from "zod";
 import {
   countMatching,
   isVisible,
@@ -55,37 +54,6 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
 // Lists of collections do not look at their rows.
 // deno-lint-ignore no-explicit-any
 export type AnyCollection = Collection<any>;
-
-const param = z.union([z.string(), z.array(z.string())]).optional();
-
-/** Parameters of a get. */
-export const GetQuery = z.strictObject({ fields: param, scope: param, populate: param });
-/** Parameters of a count. */
-export const CountQuery = z.strictObject({
-  query: z.string().optional(),
-  search: z.string().optional(),
-  searchFields: param,
-  scope: param,
-});
-/** Parameters of a find. */
-export const FindQuery = z.strictObject({
-  ...CountQuery.shape,
-  limit: z.string().optional(),
-  offset: z.string().optional(),
-  after: z.string().optional(),
-  fields: param,
-  sort: param,
-  populate: param,
-});
-/** Parameters of a list. */
-export const ListQuery = z.strictObject({
-  ...CountQuery.shape,
-  page: z.string().optional(),
-  pageSize: z.string().optional(),
-  fields: param,
-  sort: param,
-  populate: param,
-});
 
 /** The parameters of a request, as its query string gives them. */
 export type Given = Partial<Record<string, string | string[]>>;

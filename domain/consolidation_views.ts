@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { ConsolidationRow } from "../db/consolidations.ts";
 import { type ChainId, explorerUrl } from "./assets.ts";
-import { FreeForm } from "./entity.ts";
+import { PageFields } from "./collection_parameters.ts";
+import { Failure, FreeForm } from "./entity.ts";
 import { Speed } from "./fees.ts";
 import { Amount, DecimalText, trim } from "./money.ts";
 
@@ -37,8 +38,7 @@ const Status = z.enum(["PROCESSING", "DONE", "FAILED"]);
 /** Which consolidations of a ramp are listed. */
 export const ConsolidationList = z.strictObject({
   status: Status.optional(),
-  page: z.string().optional(),
-  pageSize: z.string().optional(),
+  ...PageFields,
 });
 /** Which consolidations of a ramp are listed. */
 export type ConsolidationList = z.infer<typeof ConsolidationList>;
@@ -67,7 +67,7 @@ export const ConsolidationView = z.object({
   created_at: z.number().int(),
   updated_at: z.number().int().optional(),
   data: z.record(z.string(), z.unknown()),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Consolidation" });
 
 /** Shows a consolidation. */

@@ -8,7 +8,7 @@ import { openAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { allAssets } from "./assets.ts";
 import { CURRENCIES } from "./codes.ts";
-import { EntityFields, type EntityView, FreeForm, text, viewEntity } from "./entity.ts";
+import { EntityFields, type EntityView, FreeForm, idOf, text, viewEntity } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { AccountingCurrency } from "./identities.ts";
 import { newId } from "./ids.ts";
@@ -81,7 +81,7 @@ export const CurrencyView = z.object({
   symbol: z.string().nullable(),
   symbol_url: z.string().nullable(),
   sub_unit: z.array(z.string()).nullable(),
-  account: z.string(),
+  account: idOf("Account"),
   issuing: z.array(z.object({
     operation: z.enum(["issue", "destroy"]),
     amount: DecimalText,

@@ -23,7 +23,7 @@ import type { Actor } from "./actor.ts";
 import type { Network } from "./addresses.ts";
 import { type ChainId, findAsset } from "./assets.ts";
 import { deriveAddress } from "./derivation.ts";
-import { FreeForm } from "./entity.ts";
+import { Failure, FreeForm } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { isId, newId } from "./ids.ts";
@@ -53,7 +53,7 @@ export const AddressView = z.object({
   owner: z.string().nullable(),
   data: z.record(z.string(), z.unknown()),
   created_at: z.number().int(),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Address" });
 
 /** What a deposit account is made of. */

@@ -15,7 +15,7 @@ import {
   updateDepositApp,
 } from "../db/deposit_apps.ts";
 import type { Actor } from "./actor.ts";
-import { EntityFields, viewEntity } from "./entity.ts";
+import { EntityFields, idOf, viewEntity } from "./entity.ts";
 import { emit } from "./events.ts";
 import { isId } from "./ids.ts";
 import { assertMay, notFound } from "./permissions.ts";
@@ -24,11 +24,11 @@ import { assertMay, notFound } from "./permissions.ts";
 export const DepositAppView = z.object({
   id: z.string(),
   source: z.object({
-    account: z.string(),
+    account: idOf("Account"),
     deposit_address: z.string().nullable(),
     owner: z.string().nullable(),
   }),
-  destination: z.object({ account: z.string(), owner: z.string().nullable() }),
+  destination: z.object({ account: idOf("Account"), owner: z.string().nullable() }),
   asset: z.string(),
   seal: z.record(z.string(), z.unknown()).nullable(),
   status: z.enum(["PENDING", "PROCESSING", "DONE", "FAILED"]),

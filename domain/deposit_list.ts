@@ -64,7 +64,7 @@ export const Rescan = z.strictObject({
       ? from !== undefined && to !== undefined && from <= to && to - from < RANGE_MAX
       : from === undefined && to === undefined,
   `either hash, or from and to at most ${RANGE_MAX} blocks apart, are expected`,
-).meta({ id: "Rescan" });
+).meta({ id: "Rescan", oneOf: [{ required: ["hash"] }, { required: ["from", "to"] }] });
 
 /** What is answered when a search was queued. */
 export const RescanView = z.object({ queued: z.literal(true), ...Rescan.shape })

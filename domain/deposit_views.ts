@@ -5,6 +5,7 @@ import type { DepositRow } from "../db/deposits.ts";
 import type { SweepRow } from "../db/sweeps.ts";
 import type { Actor } from "./actor.ts";
 import { emit } from "./events.ts";
+import { Failure } from "./entity.ts";
 import { DecimalText, trim } from "./money.ts";
 
 /** A deposit as shown. */
@@ -29,7 +30,7 @@ export const DepositView = z.object({
   owner: z.string().nullable(),
   created_at: z.number().int(),
   updated_at: z.number().int().optional(),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Deposit" });
 
 /** Words for the states of a sweep, as a deposit's `forward` shows them. */

@@ -36,6 +36,16 @@ export const Timestamp = z.union([
 ]).pipe(z.number().int().min(0).max(253_402_300_799_999))
   .meta({ description: "Milliseconds since the epoch.", type: "integer" });
 
+/** A code by which an account or an identity is found. */
+export const AliasCode: z.ZodString = text(200)
+  // deno-lint-ignore no-control-regex -- control characters are what it is about
+  .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, "blanks are not allowed")
+  .meta({
+    id: "AliasCode",
+    description: "Unique in the realm, for accounts and identities together.",
+    example: "alice",
+  });
+
 /** Text that says something: not empty, not endless. */
 export function text(max: number): z.ZodString {
   return z.string().min(1).max(max);
@@ -75,12 +85,23 @@ export function viewEntity(row: EntityRow): EntityView {
   };
 }
 
+/** Why a thing failed after it was made; null where it did not. */
+export const Failure: z.ZodType<unknown> = z.looseObject({
+  code: z.string(),
+  detail: z.string().optional(),
+}).nullable().meta({ id: "Failure", description: "Why it failed later; null where it did not." });
+
+/** The schema of an id in whose place `populate` puts the entity itself. */
+export function idOf(entity: "Account" | "Identity" | "User"): z.ZodString {
+  return z.string().meta({ populated: entity });
+}
+
 /** The schema of the common fields, for documentation. */
 export const EntityFields = {
   owner: z.string().nullable(),
   created_at: z.number().int(),
   data: z.record(z.string(), z.unknown()),
-  error: z.unknown(),
+  error: Failure,
   updated_at: z.number().int().optional(),
   deleted: z.boolean().optional(),
   deleted_at: z.number().int().optional(),

@@ -15,6 +15,7 @@ import {
 } from "../db/entries.ts";
 import { availableOf, findAccount, viewLinked } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
+import { PageFields } from "./collection_parameters.ts";
 import { Timestamp } from "./entity.ts";
 import { invalidQuery } from "./filter.ts";
 import { idBound } from "./ids.ts";
@@ -43,8 +44,7 @@ export const EntryList = z.strictObject({
       "The number of an entry: those that follow it in the order asked for, instead of a page.",
   }),
   sort: z.enum(["created_at", "-created_at", "seq", "-seq"]).default("created_at"),
-  page: z.string().optional(),
-  pageSize: z.string().optional(),
+  ...PageFields,
 });
 /** Which entries are listed. */
 export type EntryList = z.infer<typeof EntryList>;

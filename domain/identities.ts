@@ -9,12 +9,22 @@ import { newId } from "./ids.ts";
 
 /** A two-letter country code of the specification's list. */
 export const Country = z.string().refine((code) => COUNTRIES.has(code), "not a known country code")
-  .meta({ id: "Country", description: "ISO 3166-1 alpha-2.", example: "US" });
+  .meta({
+    id: "Country",
+    description: "ISO 3166-1 alpha-2.",
+    enum: [...COUNTRIES],
+    example: "US",
+  });
 
 /** An accounting currency of the specification's list. */
 export const AccountingCurrency = z.string()
   .refine((code) => CURRENCIES.has(code), "not a known accounting currency")
-  .meta({ id: "AccountingCurrency", description: "An accounting currency.", example: "EUR" });
+  .meta({
+    id: "AccountingCurrency",
+    description: "An accounting currency.",
+    enum: [...CURRENCIES],
+    example: "EUR",
+  });
 
 /** What is asked for when an identity is made. */
 export const NewIdentity = z.strictObject({
@@ -29,11 +39,12 @@ export type NewIdentity = z.infer<typeof NewIdentity>;
 /** An identity as shown. */
 export const IdentityView = z.object({
   id: z.string(),
-  type: z.string(),
+  type: z.enum(["neutral", "person", "company"]),
+  alias: z.string().nullable().optional(),
   country: z.string(),
   currency: z.string(),
-  person: z.unknown(),
-  company: z.unknown(),
+  person: z.string().nullable(),
+  company: z.number().int().nullable(),
   ...EntityFields,
 }).meta({ id: "Identity" });
 

@@ -3,9 +3,9 @@ import { z } from "zod";
 import type { Tx } from "../db/database.ts";
 import { type IdentityRow, selectIdentities, updateIdentity } from "../db/identities.ts";
 import type { Actor } from "./actor.ts";
-import { addAlias, AliasCode, aliasesOf } from "./aliases.ts";
+import { addAlias, aliasesOf } from "./aliases.ts";
 import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
-import { FreeForm } from "./entity.ts";
+import { AliasCode, FreeForm } from "./entity.ts";
 import {
   AccountingCurrency,
   Country,

@@ -11,6 +11,7 @@ import type { Move, Outcome, Posted } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { minorUnits } from "./codes.ts";
 import { DomainError } from "./errors.ts";
+import { Failure, idOf } from "./entity.ts";
 import { newId } from "./ids.ts";
 import { DecimalText, subtract, trim } from "./money.ts";
 import { notFound } from "./permissions.ts";
@@ -44,17 +45,30 @@ export interface InternalMove {
 
 const BalanceView = z.object({ total: DecimalText, available: DecimalText }).nullable();
 const PartyView = z.object({
-  account: z.string(),
+  account: idOf("Account"),
   owner: z.string().nullable(),
   holder: z.string().nullable(),
 });
+
+const TypeView = z.enum([
+  "transfer",
+  "deposit",
+  "forward",
+  "withdrawal",
+  "return",
+  "fee",
+  "issue",
+  "destroy",
+  "capture",
+  "revert",
+]);
 
 /** A transaction as shown. */
 export const TransactionView = z.object({
   id: z.string(),
   seq: z.number().int().nullable(),
   hash: z.string().nullable(),
-  type: z.string(),
+  type: TypeView,
   status: z.literal("DONE"),
   source: PartyView,
   destination: PartyView,
@@ -70,7 +84,7 @@ export const TransactionView = z.object({
   owner: z.string().nullable(),
   created_at: z.number().int(),
   updated_at: z.number().int().optional(),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Transaction" });
 
 /** Why nothing of a deposit account is available. */

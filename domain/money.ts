@@ -15,6 +15,10 @@ export const CURRENCY_DECIMALS = 18;
 
 const DECIMAL = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 const FRACTION_MAX = 77;
+/** The same for those who read the schema, with the bounds. */
+const AT_LEAST_0 = `(?:0|[1-9][0-9]{0,${WHOLE_DIGITS_MAX - 1}})(?:[.][0-9]{1,${FRACTION_MAX}})?`;
+const ABOVE_0 = `[1-9][0-9]{0,${WHOLE_DIGITS_MAX - 1}}(?:[.][0-9]{1,${FRACTION_MAX}})?|` +
+  "0[.][0-9]*[1-9][0-9]*";
 
 /** An amount as a caller may give it: a decimal string or a JSON number, whose digits count. */
 export const Amount = amountSchema(false, "Amount", "0.5");
@@ -25,6 +29,7 @@ export const AmountOrZero = amountSchema(true, "AmountOrZero", "1000");
 export const DecimalText = z.string().meta({
   id: "Decimal",
   description: "An exact decimal without trailing zeros.",
+  pattern: "^-?(?:0|[1-9][0-9]*)(?:[.][0-9]*[1-9])?$",
   example: "99.5",
 });
 
@@ -42,7 +47,10 @@ function amountSchema(zero: boolean, id: string, example: string) {
   }).meta({
     id,
     description: `An exact decimal ${zero ? "of at least" : "above"} 0, as a string or a number.`,
-    oneOf: [{ type: "string", pattern: "^(0|[1-9][0-9]*)([.][0-9]+)?$" }, { type: "number" }],
+    oneOf: [
+      { type: "string", pattern: zero ? `^${AT_LEAST_0}$` : `^(?:${ABOVE_0})$` },
+      zero ? { type: "number", minimum: 0 } : { type: "number", exclusiveMinimum: 0 },
+    ],
     example,
   });
 }

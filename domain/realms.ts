@@ -22,7 +22,7 @@ import {
 import { reading } from "../db/transaction.ts";
 import type { UserRow } from "../db/users.ts";
 import type { Actor } from "./actor.ts";
-import { FreeForm, text } from "./entity.ts";
+import { Failure, FreeForm, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { AccountingCurrency, Country } from "./identities.ts";
 import { idTime, isId, newId } from "./ids.ts";
@@ -68,7 +68,7 @@ export const RealmChange = z.strictObject({
   chains: FreeForm.optional(),
   withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
-  .meta({ id: "RealmChange" });
+  .meta({ id: "RealmChange", minProperties: 1 });
 /** What can be changed of a realm. */
 export type RealmChange = z.infer<typeof RealmChange>;
 
@@ -84,7 +84,7 @@ const realmFields = {
   withdrawals: z.record(z.string(), z.unknown()),
   updated_at: z.number().int().optional(),
   created_at: z.number().int(),
-  error: z.unknown(),
+  error: Failure,
 };
 
 /** A realm as shown; with its keys of logins to the operator. */

@@ -36,7 +36,7 @@ export const AdminLogin = z.strictObject({
 }).refine(
   (login) => login.email !== undefined || login.username !== undefined,
   "email or username is expected",
-).meta({ id: "AdminLogin" });
+).meta({ id: "AdminLogin", anyOf: [{ required: ["email"] }, { required: ["username"] }] });
 
 /** The answer to a login. */
 export const SessionView = z.object({

@@ -18,6 +18,10 @@ import { DomainError } from "./errors.ts";
 import { isId } from "./ids.ts";
 import { notFound } from "./permissions.ts";
 
+function oneOf(...names: string[]): { required: string[] }[] {
+  return names.map((name) => ({ required: [name] }));
+}
+
 /** Where value comes from. */
 export const SourceParty = z.strictObject({
   account: Id.optional(),
@@ -25,7 +29,7 @@ export const SourceParty = z.strictObject({
 }).refine(
   (party) => (party.account === undefined) !== (party.alias === undefined),
   "exactly one of account and alias is expected",
-).meta({ id: "SourceParty" });
+).meta({ id: "SourceParty", oneOf: oneOf("account", "alias") });
 
 /** Where value goes to. */
 export const DestinationParty = z.strictObject({
@@ -35,7 +39,7 @@ export const DestinationParty = z.strictObject({
 }).refine(
   (party) => Object.values(party).filter((name) => name !== undefined).length === 1,
   "exactly one of account, alias and address is expected",
-).meta({ id: "DestinationParty" });
+).meta({ id: "DestinationParty", oneOf: oneOf("account", "alias", "address") });
 
 /** The unchanging facts of accounts, remembered per realm. */
 export interface FactsMemory {

@@ -22,7 +22,7 @@ import { type Actor, reachesRealm, roleOf } from "./actor.ts";
 import { type Network, parseAddress } from "./addresses.ts";
 import { allAssets, type ChainId, CHAINS, findAsset } from "./assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "./collection.ts";
-import { Id, text } from "./entity.ts";
+import { Failure, Id, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { idTime, isId, newId } from "./ids.ts";
@@ -58,7 +58,7 @@ export const StopView = z.object({
   lifted_by: z.string().nullable().meta({ description: "Who lifted it; null for the operator." }),
   lifted_at: z.number().int().nullable(),
   data: z.record(z.string(), z.unknown()),
-  error: z.unknown(),
+  error: Failure,
 }).meta({ id: "Stop" });
 
 /** The collection of stops: records, which every user of the realm sees. */

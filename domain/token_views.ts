@@ -1,6 +1,7 @@
 /** How fungible tokens are shown: whole, and as the answers of deploy and register. @module */
 import { z } from "zod";
 import type { TokenRow } from "../db/fungible_tokens.ts";
+import { Failure } from "./entity.ts";
 import { DecimalText, trim } from "./money.ts";
 
 /** A token as shown. */
@@ -20,7 +21,7 @@ export const TokenView = z.object({
   testnet: z.boolean(),
   owner: z.string(),
   data: z.record(z.string(), z.unknown()),
-  error: z.unknown(),
+  error: Failure,
   createdAt: z.number().int(),
   updatedAt: z.number().int().nullable(),
   deleted: z.boolean().optional(),

@@ -31,7 +31,11 @@ function wordList<const T extends readonly [string, ...string[]]>(words: T, exam
       message: `a comma-separated list of ${words.join(", ")} is expected`,
     });
     return z.NEVER;
-  }).meta({ description: `Comma-separated: ${words.join(", ")}.`, example });
+  }).meta({
+    description: `Comma-separated: ${words.join(", ")}.`,
+    pattern: `^[ ,]*(?:${words.join("|")})(?:[ ]*,[ ]*(?:${words.join("|")})?)*[ ]*$`,
+    example,
+  });
 }
 
 /** A list of roles. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { WithdrawalRow } from "../db/withdrawals.ts";
 import { type ChainId, explorerUrl } from "./assets.ts";
-import { EntityFields, viewEntity } from "./entity.ts";
+import { EntityFields, idOf, viewEntity } from "./entity.ts";
 import { Speed } from "./fees.ts";
 import { jsonNumber, subtract, trim } from "./money.ts";
 
@@ -13,7 +13,7 @@ const Figure = z.number();
 export const WithdrawalView = z.object({
   id: z.string(),
   source: z.object({
-    account: z.unknown().meta({ description: "Its id, or the account itself if asked for." }),
+    account: idOf("Account"),
     ramp: z.string(),
     address: z.string(),
   }),

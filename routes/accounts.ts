@@ -30,6 +30,7 @@ export const accountRoutes: readonly AnyRoute[] = [
       "`Prefer: wait=N` waits for that.",
     access: "user",
     body: NewAccount,
+    waits: true,
     status: 201,
     answer: AccountView,
     errors: [

@@ -32,6 +32,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     access: "user",
     params: ById,
     body: NewAddress,
+    waits: true,
     status: 201,
     answer: AccountView,
     errors: [

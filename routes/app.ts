@@ -226,6 +226,7 @@ function callOf(
         body: text,
       })
       : null,
+    accept: headers.get("accept"),
     preferWaitS: preferWait(headers.get("prefer")),
     params: route.params === undefined ? {} : check(route.params, params, "query.invalid"),
     query: checkQuery(route, request.url),

@@ -15,18 +15,12 @@ import {
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { pageOf } from "../domain/listing.ts";
+import { pageView } from "./collection.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const OfAccount = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), block: z.string() });
-const Page = z.object({
-  rows: z.array(BlockView),
-  total: z.number().int(),
-  page: z.number().int(),
-  pageSize: z.number().int(),
-  totalPages: z.number().int(),
-});
 const TAG = "Blocks";
 
 /** The routes of blocks. */
@@ -67,7 +61,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     params: OfAccount,
     query: BlockList,
     status: 200,
-    answer: Page,
+    answer: pageView(BlockView),
     errors: ["account.not_found"],
     handle: (call) =>
       query(call, async (db) => {
@@ -92,6 +86,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     method: "DELETE",
     path: "/v1/accounts/{id}/blocks/{block}",
     tag: TAG,
+    operation: "releaseBlock",
     summary: "Release a block",
     access: "user",
     params: ById,

@@ -3,14 +3,11 @@ import { z } from "zod";
 import {
   type AnyCollection,
   countEntities,
-  CountQuery,
   findEntities,
-  FindQuery,
   getEntity,
-  GetQuery,
   listEntities,
-  ListQuery,
 } from "../domain/collection.ts";
+import { queriesOf } from "../domain/collection_parameters.ts";
 import type { Tx } from "../domain/command.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { ErrorCode } from "../domain/errors.ts";
@@ -43,6 +40,17 @@ export interface CollectionRoutes {
   changed?: (call: Call<unknown, unknown, unknown>) => void;
 }
 
+/** The schema of a page of entities. */
+export function pageView(view: z.ZodType): z.ZodType {
+  return z.object({
+    rows: z.array(view),
+    total: z.number().int(),
+    page: z.number().int(),
+    pageSize: z.number().int(),
+    totalPages: z.number().int(),
+  }).meta({ id: `${view.meta()?.id}Page` });
+}
+
 /** Makes find, list, count, get, and delete and undelete where the collection has them. */
 export function collectionRoutes(of: CollectionRoutes): AnyRoute[] {
   return [...readingRoutes(of), ...changingRoutes(of)];
@@ -52,12 +60,13 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
   const path = `/v1/${collection.name}`;
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
+  const queries = queriesOf(collection);
   return [
     route({
       ...shared,
       path: `${path}/all`,
       summary: `Find: each answer is ${one}`,
-      query: FindQuery,
+      query: queries.find,
       answer: z.array(view),
       errors,
       handle: (call) => search(call, (db) => findEntities(db, call.actor, collection, call.query)),
@@ -66,14 +75,8 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       ...shared,
       path,
       summary: `List page by page: each row is ${one}`,
-      query: ListQuery,
-      answer: z.object({
-        rows: z.array(view),
-        total: z.number().int(),
-        page: z.number().int(),
-        pageSize: z.number().int(),
-        totalPages: z.number().int(),
-      }),
+      query: queries.list,
+      answer: pageView(view),
       errors,
       handle: (call) => search(call, (db) => listEntities(db, call.actor, collection, call.query)),
     }),
@@ -81,7 +84,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       ...shared,
       path: `${path}/count`,
       summary: "Count",
-      query: CountQuery,
+      query: queries.count,
       answer: z.number().int(),
       errors,
       handle: (call) => search(call, (db) => countEntities(db, call.actor, collection, call.query)),
@@ -91,7 +94,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       path: `${path}/{id}`,
       summary: `Read ${one}`,
       params: ById,
-      query: GetQuery,
+      query: queries.get,
       answer: view,
       errors: [...errors, collection.notFound],
       handle: (call) =>

@@ -16,18 +16,12 @@ import {
 import { DryRun } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { pageOf } from "../domain/listing.ts";
+import { pageView } from "./collection.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const OfRamp = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), consolidation: z.string() });
-const Page = z.object({
-  rows: z.array(ConsolidationView),
-  total: z.number().int(),
-  page: z.number().int(),
-  pageSize: z.number().int(),
-  totalPages: z.number().int(),
-});
 const TAG = "Consolidations";
 /** What is refused of whatever spends a ramp's coins. */
 const REFUSALS: readonly ErrorCode[] = [
@@ -89,7 +83,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     params: OfRamp,
     query: ConsolidationList,
     status: 200,
-    answer: Page,
+    answer: pageView(ConsolidationView),
     errors: ["account.not_found"],
     handle: (call) =>
       query(call, async (db) => {

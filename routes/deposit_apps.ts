@@ -1,6 +1,7 @@
 /** HTTP face of deposit applications. @module */
 import { z } from "zod";
-import { findEntities, FindQuery, listEntities } from "../domain/collection.ts";
+import { findEntities, listEntities } from "../domain/collection.ts";
+import { PageFields, queriesOf } from "../domain/collection_parameters.ts";
 import {
   changeDepositApp,
   createDepositApp,
@@ -10,12 +11,12 @@ import {
   removeDepositApp,
 } from "../domain/deposit_app_list.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposit_apps.ts";
-import { collectionRoutes } from "./collection.ts";
+import { collectionRoutes, pageView } from "./collection.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
-const Paged = FindQuery.extend({ page: z.string().optional(), pageSize: z.string().optional() });
+const Paged = queriesOf(DEPOSIT_APPS).find.extend(PageFields);
 const LIST = "/v1/apps/deposit";
 
 /** The routes of deposit applications. */
@@ -49,11 +50,12 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: LIST,
     tag: "Deposit application",
+    operation: "listDepositApplications",
     summary: "Find deposit applications; with page or pageSize, page by page",
     access: "user",
     query: Paged,
     status: 200,
-    answer: z.array(DepositAppView),
+    answer: z.union([z.array(DepositAppView), pageView(DepositAppView)]),
     errors: ["permission.scope"],
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;

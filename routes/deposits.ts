@@ -13,6 +13,7 @@ export const depositRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/deposits/rescan",
     tag: "Deposits",
+    operation: "rescanDeposits",
     summary: "Search a transaction or a range of blocks again",
     description: "For operators: finds what the scanner could not see, such as coins that a " +
       "contract paid inside a call. What is known already changes nothing. A chain that waits " +

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PROBLEMS } from "./errors.ts";
+import { basePathOf } from "./openapi.ts";
 import { type AnyRoute, type Reply, route } from "./route.ts";
 
 /** An asset of the reference: its type, and how its text is loaded when first asked for. */
@@ -31,23 +32,26 @@ const ASSETS: Readonly<Record<string, Asset>> = {
 const PAGE_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "frame-ancestors 'none'";
 
-const PAGE = `<!doctype html>
+/** The page, for a service that is reached under a path of its own, or under none. */
+function pageAt(base: string): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Purser API</title>
-<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+<link rel="stylesheet" href="${base}/docs/assets/swagger-ui.css">
 </head>
 <body>
-<div id="reference"></div>
-<script src="/docs/assets/swagger-ui-bundle.js"></script>
-<script src="/docs/assets/start.js"></script>
+<div id="reference" data-document="${base}/v1/openapi.json"></div>
+<script src="${base}/docs/assets/swagger-ui-bundle.js"></script>
+<script src="${base}/docs/assets/start.js"></script>
 </body>
 </html>
 `;
+}
 const START = `SwaggerUIBundle({
-  url: "/v1/openapi.json",
+  url: document.getElementById("reference").dataset.document,
   dom_id: "#reference",
   deepLinking: true,
   persistAuthorization: true,
@@ -69,15 +73,28 @@ const page = {
 export const docsRoutes: readonly AnyRoute[] = [
   route({
     ...page,
+    path: "/",
+    operation: "openReference",
+    summary: "Lead a browser to the interactive reference",
+    alternatives: ["text/html"],
+    status: 302,
+    errors: ["route.not_found"],
+    handle: ({ accept, services }) => Promise.resolve(lead(accept, services.config.baseUrl)),
+  }),
+  route({
+    ...page,
     path: "/docs",
+    operation: "getReference",
     summary: "The interactive reference",
     errors: [],
-    handle: () => Promise.resolve(html(PAGE)),
+    handle: ({ services }) => Promise.resolve(html(pageAt(basePathOf(services.config.baseUrl)))),
   }),
   route({
     ...page,
     path: "/docs/assets/{name}",
+    operation: "getReferenceAsset",
     summary: "An asset of the reference",
+    alternatives: ["text/javascript", "text/css"],
     params: z.strictObject({ name: z.string() }),
     errors: ["route.not_found"],
     handle: ({ params }) => readAsset(params.name),
@@ -85,12 +102,23 @@ export const docsRoutes: readonly AnyRoute[] = [
   route({
     ...page,
     path: "/problems/{code}",
+    operation: "getProblem",
     summary: "What a problem means",
     params: z.strictObject({ code: z.string() }),
     errors: ["problem.not_found"],
     handle: ({ params }) => Promise.resolve(problemPage(params.code)),
   }),
 ];
+
+/** Others than browsers are told that nothing is there, as ever. */
+function lead(accept: string | null, baseUrl: string): Reply {
+  if (!/\btext\/html\b/i.test(accept ?? "")) {
+    throw new DomainError("route.not_found", "no route has this path");
+  }
+  const location = `${basePathOf(baseUrl)}/docs`;
+  const { body, headers } = html(`<!doctype html><a href="${location}">The API reference</a>`);
+  return { status: 302, body, headers: { ...headers, location } };
+}
 
 async function readAsset(name: string): Promise<Reply> {
   const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;

@@ -14,17 +14,11 @@ import {
   StatementOf,
   StatementView,
 } from "../domain/entries.ts";
+import { pageView } from "./collection.ts";
 import { query } from "./door.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
-const Page = z.object({
-  rows: z.array(EntryView),
-  total: z.number().int(),
-  page: z.number().int(),
-  pageSize: z.number().int(),
-  totalPages: z.number().int(),
-});
 const TAG = "Accounts";
 
 /** The routes of an account's history. */
@@ -40,7 +34,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     params: ById,
     query: EntryList,
     status: 200,
-    answer: Page,
+    answer: pageView(EntryView),
     errors: ["account.not_found"],
     handle: (call) =>
       query(call, (db) => listEntries(db, call.actor, { ...call.query, account: call.params.id })),

@@ -36,6 +36,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/accounts/{id}/assign/{external_address}",
     tag: "Accounts",
+    operation: "assignExternalAddress",
     summary:
       "Assign an external address: deposits that arrive there from now on show in the account",
     description:
@@ -58,6 +59,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     method: "DELETE",
     path: "/v1/accounts/{id}/assign/{external_address}",
     tag: "Accounts",
+    operation: "unassignExternalAddress",
     summary: "Take an external address from an account; its balance stays as it is",
     access: "user",
     params: ByAddress,

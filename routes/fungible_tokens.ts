@@ -48,6 +48,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     access: "user",
     cost: "chain",
     body: NewToken,
+    waits: true,
     status: 201,
     answer: DeployedView,
     errors: [
@@ -75,6 +76,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       "named by its contract, and looked at first.",
     access: "user",
     body: TokenRegistration,
+    waits: true,
     status: 201,
     answer: RegisteredView,
     errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],

@@ -25,6 +25,7 @@ export const healthRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/health/live",
     tag: "Operations",
+    operation: "checkLiveness",
     summary: "Tell that the process lives",
     access: "open",
     status: 200,
@@ -36,10 +37,12 @@ export const healthRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/health/ready",
     tag: "Operations",
+    operation: "checkReadiness",
     summary: "Tell whether the process can serve",
     access: "open",
     status: 200,
     answer: HealthView,
+    others: { 503: { description: "It cannot; `checks` tells why.", answer: HealthView } },
     errors: [],
     handle: async ({ services, at }) => {
       const found = await soon(look(services, at));
@@ -60,6 +63,7 @@ export const healthRoutes: readonly AnyRoute[] = [
           status: ok ? "ok" : "unavailable",
           checks: { database, installation, chains },
         }),
+        headers: { "content-type": "application/json" },
       };
     },
   }),

@@ -1,227 +1,301 @@
 /**
- * The OpenAPI 3.1 document, made from the routes' own declarations the first time it is asked for:
- * what validates is what is documented.
+ * The OpenAPI 3.1 document, made from the routes' own declarations: what validates is what is
+ * documented. It is made when it is first asked for, in steps between which other requests are served.
  * @module
  */
 import { z } from "zod";
-import type { ErrorCode } from "../domain/errors.ts";
-import { PROBLEMS } from "./errors.ts";
+import { operationId } from "./openapi_names.ts";
+import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
+import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
+import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
+import type { Services } from "./services.ts";
 
-/** A JSON object. */
-export type Json = Record<string, unknown>;
+export type { Json };
 
-/** Codes that any route can answer. */
-const COMMON: readonly ErrorCode[] = [
-  "query.invalid",
-  "request.not_acceptable",
-  "rate.limited",
-  "internal",
-  "service.overloaded",
-];
-const KEYED: readonly ErrorCode[] = [
-  "auth.missing",
-  "auth.invalid",
-  "auth.expired",
-  "auth.revoked",
-  "credits.exhausted",
-];
-const WITH_BODY: readonly ErrorCode[] = [
-  "request.malformed",
-  "request.invalid",
-  "request.too_large",
-  "request.media_type",
-];
+/** Time that other requests wait for the document at most, but for one step. */
+const SLICE_MS = 3;
 
 /** The route of the document. */
 export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
-  let text: string | null = null;
+  const texts = new WeakMap<Services, Promise<string>>();
+  function textFor(services: Services): Promise<string> {
+    let text = texts.get(services);
+    if (text === undefined) {
+      text = inSlices(printing(routes(), basePathOf(services.config.baseUrl)));
+      texts.set(services, text);
+      text.catch(() => texts.delete(services));
+    }
+    return text;
+  }
   return [
     route({
       method: "GET",
       path: "/v1/openapi.json",
       tag: "Operations",
+      operation: "getOpenapi",
       summary: "Read this description of the API",
       access: "open",
       status: 200,
       answer: z.object({ openapi: z.string() }),
       errors: [],
-      handle: ({ services }) => {
-        text ??= JSON.stringify(describe(routes(), services.config.baseUrl));
-        return Promise.resolve({ status: 200, body: text });
-      },
+      handle: async ({ services }) => ({ status: 200, body: await textFor(services) }),
     }),
   ];
 }
 
+/** The path under which a public address reaches the service: empty, or a proxy's prefix. */
+export function basePathOf(baseUrl: string): string {
+  return new URL(baseUrl).pathname.replace(/\/+$/, "");
+}
+
 /** Describes routes as an OpenAPI 3.1 document. */
-export function describe(routes: readonly AnyRoute[], baseUrl: string): Json {
-  const schemas: Json = {};
+export function describe(routes: readonly AnyRoute[], basePath = ""): Json {
+  const steps = describing(routes, basePath);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** Takes steps to their end and lets others have their turn between them. */
+async function inSlices<T>(steps: Generator<void, T>): Promise<T> {
+  for (let start = performance.now();;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    if (performance.now() - start < SLICE_MS) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    start = performance.now();
+  }
+}
+
+/** Prints a description as {@link describe} gives it. */
+function* printing(routes: readonly AnyRoute[], basePath: string): Generator<void, string> {
+  return yield* print(yield* describing(routes, basePath), 3);
+}
+
+/** Prints an object, its members in steps down to a depth. */
+function* print(value: unknown, depth: number): Generator<void, string> {
+  if (depth === 0 || typeof value !== "object" || value === null || Array.isArray(value)) {
+    return JSON.stringify(value);
+  }
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    members.push(`${JSON.stringify(name)}:${yield* print(member, depth - 1)}`);
+    yield;
+  }
+  return `{${members.join()}}`;
+}
+
+/** Describes one route in each step. */
+function* describing(routes: readonly AnyRoute[], basePath: string): Generator<void, Json> {
+  const schemas = createSchemaWriter();
+  const problems = createProblemWriter(headersOf);
   const paths: Record<string, Json> = {};
   for (const each of routes) {
-    paths[each.path] ??= {};
-    paths[each.path][each.method.toLowerCase()] = operation(each, schemas);
+    const { [each.path]: before } = paths;
+    paths[each.path] = {
+      ...before,
+      [each.method.toLowerCase()]: {
+        ...operation(each, schemas),
+        responses: { ...successes(each, schemas), ...problems.write(each) },
+      },
+    };
+    yield;
   }
+  const parameters = yield* shareParameters(paths);
+  const responses = yield* shareResponses(paths);
   return {
     openapi: "3.1.0",
-    info: {
-      title: "Purser",
-      version: "1.0.0",
-      description: "Digital-asset accounting: a double-entry ledger with wallets on blockchains.",
-      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-    },
-    servers: [{ url: baseUrl }],
-    tags: [...new Set(routes.map((each) => each.tag))].map((name) => ({ name })),
+    info: SERVICE,
+    servers: [{ url: basePath === "" ? "/" : basePath }],
+    tags: [...new Set(routes.map((each) => each.tag))]
+      .map((name) => ({ name, description: TAGS[name] })),
     paths,
     components: {
-      schemas: { ...schemas, Problem: problemSchema() },
-      securitySchemes: {
-        key: { type: "apiKey", in: "header", name: "x-api-key" },
-        bearer: { type: "http", scheme: "bearer" },
-      },
+      schemas: { ...schemas.components, Problem: problemSchema() },
+      responses: { ...responses, ...problems.components },
+      parameters,
+      headers: HEADERS,
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
 
-function operation(each: AnyRoute, schemas: Json): Json {
+function operation(each: AnyRoute, schemas: SchemaWriter): Json {
   return {
     operationId: operationId(each),
     tags: [each.tag],
     summary: each.summary,
     ...(each.description === undefined ? {} : { description: each.description }),
-    security: each.access === "open" ? [] : [{ key: [] }, { bearer: [] }],
+    security: SECURITY[each.access],
     parameters: [
-      ...parameters(each.params, "path", schemas),
-      ...parameters(each.query, "query", schemas),
+      ...parametersOf(each.params, "path", schemas),
+      ...parametersOf(each.query, "query", schemas),
       ...headerParameters(each),
     ],
     ...(each.body === undefined ? {} : {
       requestBody: {
-        required: each.method !== "GET",
-        content: { "application/json": { schema: schemaOf(each.body, "input", schemas) } },
+        required: each.method !== "GET" && !each.body.safeParse({}).success,
+        content: { "application/json": { schema: schemas.write(each.body, "input") } },
       },
     }),
-    responses: {
-      [each.status]: {
-        description: "Success",
-        content: {
-          [each.type ?? "application/json"]: {
-            schema: schemaOf(each.answer, "output", schemas),
-          },
-          ...Object.fromEntries(
-            (each.alternatives ?? []).map((type) => [type, { schema: { type: "string" } }]),
-          ),
-        },
-      },
-      ...problemResponses(each),
-    },
   };
 }
 
-function operationId(each: AnyRoute): string {
-  const words = each.path.replace(/^\/v1\//, "").split(/[^A-Za-z0-9]+/).filter((word) => word);
-  return [each.method.toLowerCase(), ...words].map((word, i) =>
-    i === 0 ? word : word[0].toUpperCase() + word.slice(1)
-  ).join("");
+/** The answers that are no refusals. */
+function successes(each: AnyRoute, schemas: SchemaWriter): Json {
+  const reduced = each.query !== undefined && "fields" in schemas.members(each.query).properties;
+  const schema = reduced ? schemas.writeReduced(each.answer) : schemas.write(each.answer, "output");
+  const content = {
+    [each.type ?? "application/json"]: { schema },
+    ...Object.fromEntries(
+      (each.alternatives ?? []).map((type) => [type, { schema: { type: "string" } }]),
+    ),
+  };
+  const headers = headersOf(successHeaders(each));
+  const found: Json = { [each.status]: { description: "Success", headers, content } };
+  for (const [status, { description, answer }] of Object.entries(each.others ?? {})) {
+    found[status] = {
+      description,
+      headers,
+      ...(answer === undefined ? {} : {
+        content: { "application/json": { schema: schemas.write(answer, "output") } },
+      }),
+    };
+  }
+  return found;
 }
 
-function parameters(schema: z.ZodType | undefined, where: string, schemas: Json): Json[] {
+function successHeaders(each: AnyRoute): string[] {
+  const names = ["x-request-id"];
+  if (each.access === "user" && each.cost !== "none") {
+    names.push("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-credits-remaining");
+  }
+  if (isKeyed(each)) names.push("idempotency-replayed");
+  if (each.waits) names.push("preference-applied");
+  return names;
+}
+
+function headersOf(names: readonly string[]): Json {
+  return Object.fromEntries(
+    names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+function parametersOf(
+  schema: z.ZodType | undefined,
+  where: "path" | "query",
+  schemas: SchemaWriter,
+): Json[] {
   if (schema === undefined) return [];
-  const object = jsonSchema(schema, "input", schemas) as {
-    properties?: Record<string, Json>;
-    required?: string[];
-  };
-  return Object.entries(object.properties ?? {}).map(([name, { description, ...rest }]) => ({
+  const { properties, required } = schemas.members(schema);
+  return Object.entries(properties).map(([name, { description, explode, ...rest }]) => ({
     name,
     in: where,
-    required: where === "path" || (object.required ?? []).includes(name),
+    required: where === "path" || (required.includes(name) && rest.default === undefined),
     ...(description === undefined ? {} : { description }),
+    ...(explode === undefined ? {} : { style: "form", explode }),
     schema: rest,
   }));
 }
 
+function isKeyed({ method, access }: AnyRoute): boolean {
+  return (method === "POST" || method === "PATCH") && access !== "application";
+}
+
 function headerParameters(each: AnyRoute): Json[] {
-  if (each.method !== "POST" && each.method !== "PATCH") return [];
-  return [{
-    name: "idempotency-key",
-    in: "header",
-    required: false,
-    description: "A repeat with the same key gets the same answer and changes nothing.",
-    schema: { type: "string", minLength: 1, maxLength: 255 },
-  }];
-}
-
-function problemResponses(each: AnyRoute): Json {
-  const codes = new Set<ErrorCode>([...COMMON, ...each.errors]);
-  if (each.access !== "open") { for (const code of KEYED) codes.add(code); }
-  if (each.body !== undefined) { for (const code of WITH_BODY) codes.add(code); }
-  if (each.method === "POST" || each.method === "PATCH") codes.add("idempotency.key_reused");
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) {
-    const { status } = PROBLEMS[code];
-    byStatus.set(status, [...byStatus.get(status) ?? [], code]);
+  const found: Json[] = [];
+  if (isKeyed(each)) {
+    found.push({
+      name: "idempotency-key",
+      in: "header",
+      required: false,
+      description: "A repeat with the same key gets the same answer and changes nothing; also a " +
+        "refusal is kept. Kept for 7 days.",
+      schema: { type: "string", pattern: "^[!-~]{1,255}$" },
+    });
   }
-  return Object.fromEntries(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, list]) => [status, {
-      description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].help}`).join("\n\n"),
-      content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-    }]),
-  );
-}
-
-/** A schema as JSON Schema; one with an id of its own becomes a component and a reference. */
-function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
-  const { id, ...plain } = jsonSchema(schema, io, schemas);
-  if (typeof id !== "string") return plain;
-  schemas[id] = plain;
-  return { $ref: `#/components/schemas/${id}` };
-}
-
-/** A schema as JSON Schema, its parts with an id of their own as components. */
-function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
-  const { $schema: _, $defs, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: "any",
-    reused: "inline",
-    override: ({ jsonSchema: made }) => {
-      // Answers may grow fields, and a bound that every integer has says nothing.
-      if (io === "output" && made.additionalProperties === false) delete made.additionalProperties;
-      if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
-      if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
-    },
-  }) as Json & { $defs?: Record<string, Json> };
-  for (const [name, definition] of Object.entries($defs ?? {})) {
-    const { id: _id, ...plain } = definition;
-    schemas[name] = rewrite(plain);
+  if (each.waits) {
+    found.push({
+      name: "prefer",
+      in: "header",
+      required: false,
+      description: "`wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then.",
+      schema: { type: "string", pattern: "^wait=[0-9]{1,2}$" },
+    });
   }
-  return rewrite(rest);
+  return found;
 }
 
-/** Points references at the document's components. */
-function rewrite(value: Json): Json {
-  return JSON.parse(JSON.stringify(value).replaceAll("#/$defs/", "#/components/schemas/")) as Json;
+/** Puts parameters that several operations have into components. */
+function* shareParameters(paths: Record<string, Json>): Generator<void, Record<string, Json>> {
+  const slots: Slot[] = [];
+  for (const path of Object.values(paths)) {
+    for (const each of Object.values(path) as { parameters: Json[] }[]) {
+      each.parameters.forEach((one, at) => slots.push({ of: each.parameters, at, one }));
+    }
+  }
+  return yield* share(slots, "parameters", ({ name }) => `${name}`);
 }
 
-function problemSchema(): Json {
-  return {
-    type: "object",
-    description: "What went wrong (RFC 9457). Clients switch on `code`.",
-    required: ["type", "title", "status", "detail", "code", "instance"],
-    properties: {
-      type: { type: "string", format: "uri" },
-      title: { type: "string" },
-      status: { type: "integer" },
-      detail: { type: "string" },
-      code: { type: "string", enum: Object.keys(PROBLEMS) },
-      instance: { type: "string", description: "The request id." },
-      errors: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: { path: { type: "string" }, message: { type: "string" } },
-        },
-      },
-      index: { type: "integer", description: "Position of the refused item in a batch." },
-    },
-  };
+/** Puts answers that several operations have into components. */
+function* shareResponses(paths: Record<string, Json>): Generator<void, Record<string, Json>> {
+  const slots: Slot[] = [];
+  for (const path of Object.values(paths)) {
+    for (const { responses } of Object.values(path) as { responses: Record<string, Json> }[]) {
+      for (const [at, one] of Object.entries(responses)) {
+        if (one.$ref === undefined) slots.push({ of: responses, at, one });
+      }
+    }
+  }
+  return yield* share(slots, "responses", answerName);
+}
+
+/** A place where something stands that may be shared. */
+interface Slot {
+  of: Json[] | Record<string, Json>;
+  at: number | string;
+  one: Json;
+}
+
+/** Puts what stands more than once into components of their own. */
+function* share(
+  slots: readonly Slot[],
+  kind: string,
+  nameOf: (one: Json) => string,
+): Generator<void, Record<string, Json>> {
+  const uses = new Map<string, Slot[]>();
+  for (const slot of slots) {
+    const key = JSON.stringify(slot.one);
+    uses.set(key, [...uses.get(key) ?? [], slot]);
+    yield;
+  }
+  const shared: Record<string, Json> = {};
+  for (const used of uses.values()) {
+    if (used.length < 2) continue;
+    const [{ one }] = used;
+    const plain = nameOf(one);
+    let name = plain;
+    for (let n = 2; shared[name] !== undefined; n++) name = `${plain}${n}`;
+    shared[name] = one;
+    for (const { of, at } of used) {
+      (of as Record<string, Json>)[at] = { $ref: `#/components/${kind}/${name}` };
+    }
+  }
+  return shared;
+}
+
+/** Names an answer by what it shows. */
+function answerName({ content }: Json): string {
+  const [media] = Object.values((content ?? {}) as Record<string, { schema: Json }>);
+  return nameOfSchema(media?.schema ?? {});
+}
+
+function nameOfSchema(schema: Json): string {
+  if (typeof schema.$ref === "string") return schema.$ref.split("/").at(-1)!;
+  if (schema.type === "array") return `${nameOfSchema(schema.items as Json)}List`;
+  const [form] = (schema.anyOf ?? []) as Json[];
+  if (form !== undefined) return `${nameOfSchema(form)}Reduced`;
+  return schema.type === "integer" ? "Count" : "Answer";
 }

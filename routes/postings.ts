@@ -46,6 +46,7 @@ export const postingRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/transactions/verify",
     tag: TAG,
+    operation: "verifyChain",
     summary: "Recompute the chain of hashes",
     description: "`from` and `to` are numbers in the chain, both included. At most 100 000 are " +
       "recomputed at once; `next` tells where to go on.",

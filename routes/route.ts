@@ -35,6 +35,8 @@ export interface Call<P, Q, B> {
   /** Null on routes of the platform. */
   realm: RealmContext | null;
   idempotency: IdempotencyClaim | null;
+  /** What the caller accepts. */
+  accept: string | null;
   preferWaitS: number;
   params: P;
   query: Q;
@@ -58,6 +60,8 @@ export interface Route<P, Q, B> {
   tag: string;
   summary: string;
   description?: string;
+  /** Its name in the OpenAPI document, where method and path give no good one. */
+  operation?: string;
   access: Access;
   /** Answers only at the host of the administrators' address, where that is another one. */
   admin?: true;
@@ -71,6 +75,10 @@ export interface Route<P, Q, B> {
   /** Status and schema of the success. */
   status: number;
   answer: z.ZodType;
+  /** Further answers that are no refusals, by status. */
+  others?: Readonly<Record<number, { description: string; answer?: z.ZodType }>>;
+  /** Whether `Prefer: wait=N` is honoured. */
+  waits?: true;
   /** Media type of the success; application/json unless given. */
   type?: string;
   /** Other media types that the success can be asked for in. */

@@ -26,6 +26,7 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
   route({
     ...shared,
     method: "POST",
+    operation: "beginTotp",
     summary: "Begin one-time passwords for one's own logins",
     description: "`secret` and `uri` are shown this once. Logins ask for a `code` once a first " +
       "one has confirmed them. This takes a login of the last 10 minutes.",

@@ -13,6 +13,7 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/solvency",
     tag: "Solvency",
+    operation: "getSolvency",
     summary: "Compare what is on the chains with what the ledger owes",
     description: "As workers last saw it, for administrators. While something is missing, the " +
       "asset's withdrawals are stopped.",

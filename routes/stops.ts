@@ -58,6 +58,7 @@ export const stopRoutes: readonly AnyRoute[] = [
     method: "DELETE",
     path: "/v1/stops/{id}",
     tag: "Stops",
+    operation: "liftStop",
     summary: "Lift a stop",
     description: "For administrators of the realm, and for the operator. The record stays.",
     access: "platform or user",

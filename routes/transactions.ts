@@ -43,6 +43,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/transactions/batch",
     tag: "Transactions",
+    operation: "createTransactionBatch",
     summary: "Move value many times in one request",
     description: "With atomic, all or none (201, or a problem that names the index of the first " +
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
@@ -53,6 +54,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     bodyMax: BATCH_BODY_MAX,
     status: 201,
     answer: BatchView,
+    others: { 200: { description: "Without atomic: what became of each.", answer: BatchView } },
     errors: REFUSALS,
     handle: moveMany,
   }),

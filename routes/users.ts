@@ -96,6 +96,7 @@ export const userRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/users/{id}/password",
     tag: "Users",
+    operation: "changePassword",
     summary: "Change one's own password",
     description: "Wrong present passwords count like wrong logins. All user keys end.",
     access: "user",

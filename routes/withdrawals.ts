@@ -43,8 +43,10 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/withdrawals/estimate",
     tag: "Withdrawals",
+    operation: "getWithdrawalEstimate",
     summary: "Estimate the fee of a withdrawal",
-    description: "The values are taken from the query, from a JSON body, or from both.",
+    description: "The values are taken from the query, from a JSON body, or from both. Clients " +
+      "that cannot send a body with GET use the query, or POST.",
     access: "user",
     query: EstimatePart,
     body: EstimatePart,

@@ -2,8 +2,16 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ERROR_CODES } from "../../domain/errors.ts";
 import { PROBLEMS } from "../../routes/errors.ts";
+import { createApp } from "../../routes/app.ts";
+import { operationId } from "../../routes/openapi_names.ts";
 import { allRoutes } from "../../routes/routes.ts";
-import { testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+
+const VERB_AND_NOUN = new RegExp(
+  "^(activate|assign|begin|cancel|capture|change|check|confirm|consolidate|count|create|deactivate|" +
+    "delete|deploy|destroy|end|estimate|find|freeze|get|issue|lift|list|log|open|register|release|" +
+    "replace|rescan|revert|set|speedUp|test|unassign|undelete|unfreeze|update|verify)[A-Z][A-Za-z]+$",
+);
 
 Deno.test("GET /v1/openapi.json is a valid OpenAPI 3.1 document of every route", async () => {
   await using realm = await testRealm();
@@ -16,22 +24,121 @@ Deno.test("GET /v1/openapi.json is a valid OpenAPI 3.1 document of every route",
   for (const route of allRoutes()) {
     const operation = body.paths[route.path]?.[route.method.toLowerCase()];
     ok(operation, `${route.method} ${route.path}`);
-    const said = JSON.stringify(operation.responses);
-    for (const code of route.errors) ok(said.includes(`\`${code}\``), `${route.path} ${code}`);
+    const said = codesOf(body, operation);
+    for (const code of route.errors) ok(said.includes(code), `${route.path} ${code}`);
   }
-  const ids = Object.values(body.paths).flatMap((path) =>
-    Object.values(path as Record<string, { operationId: string }>).map((each) => each.operationId)
-  );
-  equal(new Set(ids).size, ids.length);
 });
+
+// Documents are looked into freely.
+// deno-lint-ignore no-explicit-any
+function codesOf(document: any, operation: any): string[] {
+  // deno-lint-ignore no-explicit-any
+  return Object.values<any>(operation.responses).flatMap((response) => {
+    const whole = response.$ref === undefined
+      ? response
+      : document.components.responses[response.$ref.split("/").at(-1)];
+    return whole.content?.["application/problem+json"]?.schema.properties.code.enum ?? [];
+  });
+}
+
+Deno.test("operations are named by a verb and a noun, each by a name of its own", () => {
+  const ids = allRoutes().map(operationId);
+  for (const id of ids) match(id, VERB_AND_NOUN, id);
+  deepEqual(ids.filter((id, at) => ids.indexOf(id) !== at), []);
+  for (const id of ["captureBlock", "listAccounts", "createAlias", "speedUpWithdrawal"]) {
+    ok(ids.includes(id), id);
+  }
+});
+
+Deno.test("other requests are served while the OpenAPI document is made", async () => {
+  await using realm = await testRealm();
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  const document = realm.nobody("GET", "/v1/openapi.json");
+  // All that ask meanwhile get the same one.
+  const others = await Promise.all([1, 2].map(() => realm.nobody("GET", "/v1/openapi.json")));
+  clearInterval(timer);
+  const { text } = await document;
+  ok(others.every((answer) => answer.text === text));
+  ok(turns > 5, `${turns} turns`);
+});
+
+Deno.test("patterns of the OpenAPI document are read without any flag", async () => {
+  await using realm = await testRealm();
+  const { text } = await realm.nobody("GET", "/v1/openapi.json");
+  for (const [, literal] of text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)) {
+    const pattern = JSON.parse(literal) as string;
+    ok(!/\\[pP]\{|\(\?[=!<]/.test(pattern), pattern);
+    new RegExp(pattern);
+  }
+});
+
+Deno.test("GET / leads a browser to the reference, and others nowhere", async () => {
+  await using realm = await testRealm();
+  const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
+  for (const accept of [browser.accept, "text/html"]) {
+    const { status, headers } = await realm.nobody("GET", "/", undefined, { accept });
+    equal(status, 302);
+    equal(headers.get("location"), "/docs");
+  }
+  equal((await realm.nobody("GET", "/")).body.code, "route.not_found");
+  equal((await realm.nobody("GET", "/", undefined, { accept: "*/*" })).status, 404);
+});
+
+for (
+  const [where, base, prefix] of [
+    ["at an address that is not BASE_URL", "http://0.0.0.0:8080", ""],
+    ["behind a proxy with a path of its own", "http://127.0.0.1:8080/purser", "/purser"],
+  ]
+) {
+  Deno.test(`the reference and what it tries out work ${where}`, async () => {
+    await using realm = await testRealm({ env: { BASE_URL: base } });
+    const app = createApp(realm.services, PLATFORM_KEY);
+    await using proxy = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+      (request) => {
+        const url = new URL(request.url);
+        if (!url.pathname.startsWith(`${prefix}/`)) return new Response(null, { status: 404 });
+        url.pathname = url.pathname.slice(prefix.length);
+        return app(new Request(url, request), "127.0.0.1");
+      },
+    );
+    const origin = `http://127.0.0.1:${(proxy.addr as Deno.NetAddr).port}`;
+    const lead = await fetch(`${origin}${prefix}/`, {
+      headers: { accept: "text/html" },
+      redirect: "manual",
+    });
+    await lead.body?.cancel();
+    const page = await fetch(new URL(lead.headers.get("location")!, `${origin}${prefix}/`));
+    equal(page.status, 200);
+    match(page.headers.get("content-security-policy")!, /default-src 'self'/);
+    const html = await page.text();
+    for (const [, path] of html.matchAll(/(?:src|href|data-document)="([^"]+)"/g)) {
+      const at = new URL(path, page.url);
+      equal(at.origin, origin, "the page's own policy permits nothing else");
+      const asset = await fetch(at);
+      equal(asset.status, 200, path);
+      if (!path.endsWith("openapi.json")) {
+        await asset.body?.cancel();
+        continue;
+      }
+      // What is tried out goes to the page's own origin.
+      const server = new URL((await asset.json()).servers[0].url, asset.url);
+      equal(server.origin, origin);
+      const tried = await fetch(`${server.href.replace(/\/$/, "")}/health/live`);
+      deepEqual(await tried.json(), { status: "ok" });
+    }
+    match(html, /data-document="/);
+  });
+}
 
 Deno.test("every reference in the OpenAPI document leads somewhere", async () => {
   await using realm = await testRealm();
   const { body, text } = await realm.nobody("GET", "/v1/openapi.json");
-  for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
-    ok(body.components.schemas[name], name);
+  for (const [, kind, name] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)) {
+    ok(body.components[kind]?.[name], `${kind} ${name}`);
   }
-  ok(!/"\$ref":"(?!#\/components\/schemas\/)/.test(text));
+  ok(!/"\$ref":"(?!#\/components\/\w+\/)/.test(text));
 });
 
 Deno.test("GET /docs and all that it loads come from this process", async () => {
