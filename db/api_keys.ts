@@ -22,6 +22,7 @@ export interface ApiKeyRow {
 /** A key with what its user is now. */
 export interface ApiKeyGrantRow {
   id: string;
+  name: string;
   owner: string;
   roles: string[];
   scopes: string[];
@@ -79,7 +80,7 @@ export async function selectApiKeys(db: Db, ids: string[]): Promise<ApiKeyRow[]>
 /** Keys with the rights that both they and their users have now. */
 function grants(db: Db) {
   return db`
-    select k.id, k.owner, k.addresses, k.expires_at,
+    select k.id, k.name, k.owner, k.addresses, k.expires_at,
       array(select unnest(k.roles) intersect select unnest(u.roles)) as roles,
       array(select unnest(k.scopes) intersect select unnest(u.scopes)) as scopes,
       k.deleted_at is null and u.deleted_at is null and u.active as alive

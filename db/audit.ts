@@ -10,6 +10,9 @@ export interface AuditRow {
   fields: string[] | null;
   request_id: string | null;
   address: string | null;
+  /** The key of a machine that acted as the user. */
+  api_key: string | null;
+  api_key_name: string | null;
   created_at: number;
 }
 
@@ -18,6 +21,7 @@ export interface AuditFilter {
   actor: string | null;
   action: string | null;
   entity: string | null;
+  apiKey: string | null;
   /** Lines after this id, and up to that one. */
   above: string | null;
   below: string | null;
@@ -32,18 +36,21 @@ export interface AuditFilter {
 export async function selectTrail(db: Db, filter: AuditFilter): Promise<AuditRow[]> {
   const order = orderOf(db, filter);
   return await db<AuditRow[]>`
-    select id, actor, action, entity, fields, request_id, address, created_at from (
-      (select id, actor, action, entity, fields, request_id, address, created_at from audit
+    select trail.id, actor, action, entity, fields, request_id, address, api_key,
+      coalesce(api_key_name, k.name) as api_key_name, trail.created_at from (
+      (select id, actor, action, entity, fields, request_id, address, api_key, api_key_name,
+          created_at from audit
         where ${within(db, filter, "actor", "entity")}
           and ${filter.action === null ? db`true` : db`action = ${filter.action}`}
         ${order})
       union all
-      (select id, owner, 'transaction.' || type, id, null::text[], null, host(origin), created_at
-        from transactions
+      (select id, owner, 'transaction.' || type, id, null::text[], null, host(origin), api_key, null,
+          created_at from transactions
         where ${within(db, filter, "owner", "id")}
           and ${filter.action === null ? db`true` : db`'transaction.' || type = ${filter.action}`}
         ${order})) trail
-    ${order}`;
+    left join api_keys k on api_key_name is null and k.id = api_key
+    order by trail.id ${filter.newestFirst ? db`desc` : db``} limit ${filter.limit}`;
 }
 
 /** Reads lines of the platform that are about one realm. */
@@ -53,7 +60,8 @@ export async function selectPlatformTrail(
   filter: AuditFilter,
 ): Promise<AuditRow[]> {
   return await db<AuditRow[]>`
-    select id, actor, action, entity, fields, request_id, address, created_at from audit
+    select id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at
+    from audit
     where (realm = ${realm} or entity = ${realm}) and ${within(db, filter, "actor", "entity")}
       and ${filter.action === null ? db`true` : db`action = ${filter.action}`}
     ${orderOf(db, filter)}`;
@@ -64,6 +72,7 @@ function within(db: Db, filter: AuditFilter, actor: string, entity: string) {
   return db`${above === null ? db`true` : db`id > ${above}`}
     and ${below === null ? db`true` : db`id < ${below}`}
     and ${filter.actor === null ? db`true` : db`${db(actor)} = ${filter.actor}`}
+    and ${filter.apiKey === null ? db`true` : db`api_key = ${filter.apiKey}`}
     and ${filter.entity === null ? db`true` : db`${db(entity)} = ${filter.entity}`}`;
 }
 

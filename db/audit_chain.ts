@@ -10,13 +10,16 @@ export interface AuditLineRow {
   fields: string[] | null;
   request_id: string;
   address: string | null;
+  api_key: string | null;
+  api_key_name: string | null;
   created_at: number;
 }
 
 /** A line that has its place in the chain. */
 export type ChainedLineRow = AuditLineRow & { seq: string; hash: string };
 
-const LINE = "id, actor, action, entity, fields, request_id, address, created_at";
+const LINE =
+  "id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at";
 
 /** Reads lines that have no place in the chain yet, oldest first. */
 export async function selectUnchained(tx: Tx, limit: number): Promise<AuditLineRow[]> {

@@ -33,7 +33,8 @@ export async function applyMoves(
   const [row] = await tx.unsafe<ApplyRow[]>(
     `select ${POSTED_COLUMNS} from ledger_apply($1::text, $2::boolean, $3::boolean, $4::boolean,
       $5::text, $6::text, null, $7::uuid[], $8::int[], $9::int[], $10::numeric[],
-      $11::uuid[], $12::boolean[], $13::inet[], $14::jsonb[], $15::jsonb[], $16::text[], $17::jsonb[])`,
+      $11::uuid[], $12::boolean[], $13::inet[], $14::uuid[], $15::jsonb[], $16::jsonb[], $17::text[],
+      $18::jsonb[])`,
     [
       options.type,
       options.system ?? false,

@@ -25,6 +25,8 @@ export interface Move {
   /** Whether the actor may move out of accounts of others. */
   any: boolean;
   origin: string | null;
+  /** The key of a machine that moves as the actor. */
+  apiKey: string | null;
   /** JSON texts, or null. */
   seal: string | null;
   data: string | null;
@@ -53,6 +55,7 @@ export interface Bulk {
   actor: string | null;
   any: boolean;
   origin: string | null;
+  apiKey: string | null;
 }
 
 /** How a batch of one request ended. An atomic one with refusals has changed nothing. */
@@ -101,18 +104,20 @@ export const POSTED_COLUMNS: string =
 /** The statement that posts moves which came one by one, each under its own key. */
 export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(
   $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
-  $8::uuid[], $9::boolean[], $10::inet[], $11::jsonb[], $12::jsonb[], $13::text[], $14::jsonb[])`;
+  $8::uuid[], $9::boolean[], $10::inet[], $11::uuid[], $12::jsonb[], $13::jsonb[], $14::text[],
+  $15::jsonb[])`;
 
 /** The same as a transaction of its own, in one message: for sessions with none open. */
 export const LANE_CALL = `call ledger_lane_now(
   $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
-  $8::uuid[], $9::boolean[], $10::inet[], $11::jsonb[], $12::jsonb[], $13::text[], $14::jsonb[],
+  $8::uuid[], $9::boolean[], $10::inet[], $11::uuid[], $12::jsonb[], $13::jsonb[], $14::text[],
+  $15::jsonb[],
   null, null, null, null, null, null, null, null)`;
 
 /** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
 export const SINGLE_CALL = `call ledger_single_now(
   $1::uuid, $2::uuid, $3::text, $4::uuid, $5::uuid, $6::numeric, $7::uuid,
-  $8::text::boolean, $9::inet, $10::text::jsonb, $11::text::jsonb, null, null, null)`;
+  $8::text::boolean, $9::inet, $10::uuid, $11::text::jsonb, $12::text::jsonb, null, null, null)`;
 
 /** What {@link SINGLE_CALL} returns. */
 export interface SingleRow {
@@ -129,8 +134,8 @@ export interface SingleRow {
 export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk(
   $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::text, $7::uuid,
   $8::text::boolean,
-  $9::inet, $10::uuid[], $11::int[], $12::int[], $13::numeric[], $14::jsonb[],
-  $15::jsonb[], $16::text[], $17::jsonb[])`;
+  $9::inet, $10::uuid, $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
+  $16::jsonb[], $17::text[], $18::jsonb[])`;
 
 /** The accounts of a batch. */
 export interface Positions {
@@ -178,6 +183,7 @@ function peopleOf(moves: readonly Move[]): string[] {
     list(moves, (move) => move.actor),
     list(moves, (move) => move.any ? "t" : "f"),
     list(moves, (move) => move.origin),
+    rare(moves, (move) => move.apiKey),
   ];
 }
 
@@ -237,6 +243,7 @@ export function singleParameters(
     move.actor,
     move.any ? "t" : "f",
     move.origin,
+    move.apiKey,
     move.seal,
     move.data,
   ];
@@ -248,7 +255,7 @@ export function bulkParameters(
   tail: string,
   positions: Positions,
 ): (string | null)[] {
-  const { key, fingerprint, requestId, unresolved, atomic, actor, any, origin } = bulk;
+  const { key, fingerprint, requestId, unresolved, atomic, actor, any } = bulk;
   return [
     key,
     fingerprint,
@@ -258,7 +265,8 @@ export function bulkParameters(
     tail,
     actor,
     any ? "t" : "f",
-    origin,
+    bulk.origin,
+    bulk.apiKey,
     ...placesOf(bulk.moves, positions),
     ...extrasOf(bulk.moves),
   ];

@@ -112,6 +112,9 @@ export async function insertAudit(
     fields: string[] | null;
     request_id: string;
     address: string | null;
+    /** The key of a machine that acted. */
+    api_key?: string;
+    api_key_name?: string;
     created_at: number;
   },
 ): Promise<void> {

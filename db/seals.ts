@@ -29,6 +29,8 @@ export interface SealableTransaction {
   reverts: string | null;
   seal: Record<string, unknown> | null;
   address_data: Record<string, unknown> | null;
+  /** The key of a machine that moved as the owner. */
+  api_key: string | null;
   owner: string | null;
   created_at: number;
 }
@@ -62,8 +64,8 @@ export type Missing = "transaction" | "event";
 
 const FACTS =
   "t.id, t.type, t.source, t.destination, t.asset, t.testnet, t.amount, t.fiat_currency, " +
-  "t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.seal, t.address_data, t.owner, " +
-  "t.created_at, null as event";
+  "t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.seal, t.address_data, t.api_key, " +
+  "t.owner, t.created_at, null as event";
 const EVENT = "e.id as event, e.kind, e.subject, e.facts, e.noted_at";
 
 /** Locks the head of the chain; null while another process seals. */

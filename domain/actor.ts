@@ -35,6 +35,8 @@ export interface Actor {
   /** When the request arrived, in milliseconds since the epoch. */
   at: number;
   requestId: string;
+  /** The key of a machine that acts as the user. */
+  apiKey?: { id: string; name: string };
   /** Network address the request came from; null for work that nobody outside asked for. */
   address: string | null;
 }

@@ -22,6 +22,7 @@ export const AuditQuery = z.strictObject({
     description: "A method and path such as `POST /v1/accounts`, or `transaction.transfer`.",
   }),
   entity: z.string().max(100).optional().meta({ description: "The id of what was changed." }),
+  key: z.string().max(100).optional().meta({ description: "The id of a machine's key." }),
   from: When.optional().meta({ description: "Epoch milliseconds, included." }),
   to: When.optional().meta({ description: "Epoch milliseconds, included." }),
 });
@@ -41,6 +42,9 @@ export const AuditView = z.object({
   }),
   request_id: z.string().nullable(),
   address: z.string().nullable().meta({ description: "Network address the request came from." }),
+  key: z.object({ id: z.string(), name: z.string() }).nullable().meta({
+    description: "The key of a machine that acted as the user; null for a login.",
+  }),
   created_at: z.number().int(),
 }).meta({ id: "AuditLine" });
 
@@ -54,7 +58,7 @@ export async function readTrail(
   pools: { realm: Pool; platform: Pool },
   actor: Actor,
   asked: AuditQuery,
-): Promise<AuditRow[]> {
+): Promise<z.infer<typeof AuditView>[]> {
   assertRealmAdmin(actor);
   const filter = filterOf(asked);
   if (filter === null) return [];
@@ -66,23 +70,27 @@ export async function readTrail(
   return [...own, ...platform]
     .sort((a, b) => (a.id < b.id ? -sign : sign))
     .slice(0, asked.limit)
-    .map((row) => ({ ...row }));
+    .map(({ api_key, api_key_name, created_at, ...row }) => ({
+      ...row,
+      key: api_key === null ? null : { id: api_key, name: api_key_name ?? "" },
+      created_at,
+    }));
 }
 
 /** Null where nothing can match. */
 function filterOf(asked: AuditQuery): AuditFilter | null {
-  const { actor = null, action = null, entity = null, after } = asked;
+  const { actor = null, action = null, entity = null, key: apiKey = null, after } = asked;
   if (after !== undefined && !isId(after)) {
     throw new DomainError("query.invalid", "after: not the id of a line", {
       errors: [{ path: "after", message: "not the id of a line" }],
     });
   }
-  if ((actor !== null && !isId(actor)) || (entity !== null && !isId(entity))) return null;
+  if ([actor, entity, apiKey].some((id) => id !== null && !isId(id))) return null;
   const newestFirst = asked.sort === "-created_at";
   const from = asked.from === undefined ? [] : [idBound(asked.from - 1)];
   const to = asked.to === undefined ? [] : [idBound(asked.to)];
   const ends = after === undefined ? [] : [after];
   const above = [...from, ...(newestFirst ? [] : ends)].sort().at(-1) ?? null;
   const below = [...to, ...(newestFirst ? ends : [])].sort()[0] ?? null;
-  return { actor, action, entity, above, below, newestFirst, limit: asked.limit };
+  return { actor, action, entity, apiKey, above, below, newestFirst, limit: asked.limit };
 }

@@ -60,5 +60,7 @@ export async function recomputeTrail(tx: Tx): Promise<TrailBreak | null> {
 function lineForm(line: AuditLineRow, seq: bigint): string {
   const { id, actor, action, entity, fields, request_id, address, created_at } = line;
   const form = { id, actor, action, entity, fields, request_id, address, created_at };
-  return canonical({ ...form, seq: `${seq}` });
+  const { api_key, api_key_name } = line;
+  const key = api_key === null ? {} : { api_key, api_key_name };
+  return canonical({ ...form, ...key, seq: `${seq}` });
 }

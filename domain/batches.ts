@@ -96,6 +96,7 @@ export async function transferMany(
     actor: actor.user,
     any: rightsOf(actor).write === "all",
     origin: actor.address,
+    apiKey: actor.apiKey?.id ?? null,
   });
   if ("replay" in outcome) return await replay(road.pool, actor, input, request, outcome.replay);
   const { outcomes } = outcome;

@@ -134,6 +134,9 @@ async function audited(
     fields: options.fields ?? null,
     request_id: actor.requestId,
     address: actor.address,
+    ...(actor.apiKey === undefined
+      ? {}
+      : { api_key: actor.apiKey.id, api_key_name: actor.apiKey.name }),
     created_at: idTime(id),
   });
   return view;

@@ -119,6 +119,7 @@ function moveOf(
     actor: null,
     any: true,
     origin: actor.address,
+    apiKey: null,
     seal: JSON.stringify({ chain, network, hash, index }),
     data: null,
     reference: null,

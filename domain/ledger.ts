@@ -117,6 +117,7 @@ export async function postMove(
     actor: actor.kind === "user" ? actor.user : null,
     any: true,
     origin: actor.address,
+    apiKey: actor.apiKey?.id ?? null,
     seal: move.seal ? JSON.stringify(move.seal) : null,
     data: move.data ? JSON.stringify(move.data) : null,
     reference: null,

@@ -37,6 +37,7 @@ const TransactionLink = z.object({
   seal: z.record(z.string(), z.unknown()).nullable(),
   reference: z.string().nullable(),
   address_data: z.record(z.string(), z.unknown()).optional(),
+  api_key: z.string().optional(),
   reverts: z.string().optional(),
   owner: z.string().nullable(),
   created_at: z.number().int(),
@@ -86,7 +87,9 @@ function transactionForm(row: SealableTransaction, { seq, salt }: Stand): string
       trim(row.fiat_value!)
     }"}`;
   return (row.address_data === null ? "{" : `{"address_data":${canonical(row.address_data)},`) +
-    `"amount":"${trim(row.amount)}","asset":${JSON.stringify(row.asset)},` +
+    `"amount":"${trim(row.amount)}",` +
+    (row.api_key === null ? "" : `"api_key":"${row.api_key}",`) +
+    `"asset":${JSON.stringify(row.asset)},` +
     `"created_at":${row.created_at},"destination":"${row.destination}","fiat":${fiat},` +
     `"id":"${row.id}","owner":${row.owner === null ? "null" : `"${row.owner}"`},` +
     `"reference":${row.reference === null ? "null" : JSON.stringify(row.reference)},` +
@@ -139,6 +142,7 @@ export function viewLink(row: SealedRow): ChainLink {
     seal: row.seal,
     reference: row.reference,
     ...(row.address_data === null ? {} : { address_data: row.address_data }),
+    ...(row.api_key === null ? {} : { api_key: row.api_key }),
     ...(row.reverts === null ? {} : { reverts: row.reverts }),
     owner: row.owner,
     created_at: row.created_at,

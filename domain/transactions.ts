@@ -107,6 +107,7 @@ export function moveOf(
     actor: actor.user,
     any: rightsOf(actor).write === "all",
     origin: actor.address,
+    apiKey: actor.apiKey?.id ?? null,
     seal: input.seal === undefined ? null : JSON.stringify(input.seal),
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,

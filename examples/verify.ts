@@ -41,7 +41,7 @@ const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
 
 /** Fields of a transaction that are sealed as they are shown, where they are shown. */
 const SEALED =
-  "address_data amount asset created_at fiat id owner reference reverts salt seal seq " +
+  "address_data amount api_key asset created_at fiat id owner reference reverts salt seal seq " +
   "testnet type";
 /** Fields of an event that are sealed as they are shown. */
 const NOTED = "at facts kind salt seq subject";

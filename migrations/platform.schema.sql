@@ -22,8 +22,11 @@ table audit (
   fields text[]
   request_id text not null
   address text
+  api_key uuid
+  api_key_name text
   created_at timestamp with time zone not null
 )
+constraint audit_api_key CHECK (((api_key IS NULL) = (api_key_name IS NULL)))
 constraint audit_pkey PRIMARY KEY (id)
 CREATE INDEX audit_realm ON audit USING btree (realm, id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()

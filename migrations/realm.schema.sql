@@ -164,6 +164,9 @@ constraint api_keys_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage':
 constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['realm'::text, 'own'::text]) AND ('own'::text = ANY (scopes))))
 CREATE INDEX api_keys_owner ON api_keys USING btree (owner, id)
 CREATE TRIGGER api_keys_ended BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_ended()
+CREATE TRIGGER api_keys_noted AFTER INSERT ON api_keys REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER api_keys_noted_change AFTER UPDATE OF id, name, digest, roles, scopes, addresses, expires_at, owner, deleted_at, created_at ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER api_keys_noted_end AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER api_keys_within_user BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_within_user()
 granted: insert, select
 
@@ -187,16 +190,20 @@ table audit (
   fields text[]
   request_id text not null
   address text
+  api_key uuid
+  api_key_name text
   created_at timestamp with time zone not null
   seq bigint
   hash bytea
 )
+constraint audit_api_key CHECK (((api_key IS NULL) = (api_key_name IS NULL)))
 constraint audit_chained CHECK (((seq IS NULL) = (hash IS NULL)))
 constraint audit_hash_check CHECK ((octet_length(hash) = 32))
 constraint audit_pkey PRIMARY KEY (id)
 constraint audit_seq_check CHECK ((seq > 0))
 constraint audit_seq_key UNIQUE (seq)
 CREATE INDEX audit_actor ON audit USING btree (actor, id)
+CREATE INDEX audit_api_key ON audit USING btree (api_key, id) WHERE (api_key IS NOT NULL)
 CREATE INDEX audit_entity ON audit USING btree (entity, id)
 CREATE INDEX audit_unchained ON audit USING btree (id) WHERE (seq IS NULL)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
@@ -1022,6 +1029,9 @@ table second_factors (
 constraint second_factors_pkey PRIMARY KEY (user_id)
 constraint second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 CREATE TRIGGER second_factors_forward BEFORE UPDATE ON second_factors FOR EACH ROW EXECUTE FUNCTION second_factors_forward()
+CREATE TRIGGER second_factors_noted AFTER INSERT ON second_factors REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER second_factors_noted_change AFTER UPDATE OF user_id, secret, confirmed_at, recovery, created_at ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER second_factors_noted_end AFTER DELETE ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 granted: delete, insert, select, update
 
 table secrets (
@@ -1227,6 +1237,7 @@ table transactions (
   asset text not null
   owner uuid
   origin inet
+  api_key uuid
   fiat_currency text
   fiat_rate numeric
   fiat_value numeric
@@ -1302,7 +1313,7 @@ CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admi
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER users_noted_change AFTER UPDATE OF id, identity, roles, scopes, active, owner, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
@@ -1669,6 +1680,18 @@ CREATE OR REPLACE FUNCTION database_place()
  STABLE
 AS $function$ select oid::text || ' ' || datname from pg_database where datname = current_database() $function$;
 
+CREATE OR REPLACE FUNCTION digested_columns(p_table text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case p_table
+    when 'users' then array['verifier']
+    when 'api_keys' then array['digest']
+    when 'second_factors' then array['secret', 'recovery']
+    else '{}' end
+$function$;
+
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1693,7 +1716,9 @@ CREATE OR REPLACE FUNCTION facts_of(p_table text, p_row jsonb)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  select jsonb_strip_nulls(p_row - untold_columns(p_table))
+  select jsonb_strip_nulls(p_row - untold_columns(p_table) || coalesce(
+    (select jsonb_object_agg(d, encode(sha256(convert_to(p_row ->> d, 'UTF8')), 'hex'))
+      from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $function$;
 
 CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
@@ -1826,7 +1851,7 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1961,13 +1986,13 @@ begin
       where x.id = q.id and q.linked <> x.linked;
   end if;
   insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-      asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
-    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
+      asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
       (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
-      q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
+      q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
@@ -1984,7 +2009,7 @@ begin
       else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
@@ -2002,7 +2027,7 @@ begin
       into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
       from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
         array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
-        p_seal, p_data, p_reference, p_more) a;
+        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_more) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
@@ -2054,7 +2079,7 @@ AS $function$
   select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
 $function$;
 
-CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
+CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
@@ -2084,14 +2109,14 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
+      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
   if refusals is not null then
     update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
+CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_api_key uuid[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 begin
@@ -2102,7 +2127,7 @@ begin
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
     from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) l;
   commit;
 end $procedure$;
 
@@ -2138,7 +2163,7 @@ begin
     from idempotency x left join batches b on b.key = x.key where x.key = p_key);
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_api_key uuid, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 declare
@@ -2175,9 +2200,9 @@ begin
     update accounts x set total = case x.id when p_source then s_total else d_total end, seq = x.seq + 1
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-        asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
+        asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
       values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal,
+        v_asset, p_actor, p_origin, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
         ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
       values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
@@ -2198,7 +2223,7 @@ begin
       from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
-        array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
+        array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
   commit;
@@ -2449,7 +2474,8 @@ CREATE OR REPLACE FUNCTION subject_of(p_table text, p_row jsonb)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address' else 'id' end
+  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
+    when 'second_factors' then 'user_id' else 'id' end
 $function$;
 
 CREATE OR REPLACE FUNCTION tally_change()
@@ -2475,6 +2501,28 @@ begin
     select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
     from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tell_of(p_table text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET "TimeZone" TO 'UTC'
+AS $function$
+declare
+  told text;
+begin
+  select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
+    where attrelid = p_table::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(p_table));
+  execute format('create trigger %I after insert on %I referencing new table as fresh
+    for each statement execute function note_new_rows()', p_table || '_noted', p_table);
+  execute format('create trigger %I after update of %s on %I
+    for each row execute function note_changed_row()', p_table || '_noted_change', told, p_table);
+  execute format('create trigger %I after delete on %I
+    for each row execute function note_changed_row()', p_table || '_noted_end', p_table);
+  execute format('create or replace view ledger_facts as %s union all select %L::text, subject_of(%L, q.row),
+    facts_of(%L, q.row) from (select to_jsonb(x) as row from %I x) q',
+    rtrim(pg_get_viewdef('ledger_facts'::regclass), ';'), p_table, p_table, p_table, p_table);
+  perform note_events(kind, array_agg(subject), array_agg(facts)) from ledger_facts where kind = p_table group by kind;
 end $function$;
 
 CREATE OR REPLACE FUNCTION time_block()
@@ -2504,7 +2552,9 @@ AS $function$
     when 'accounts' then array['total', 'blocked', 'linked', 'seq']
     when 'currencies' then array['supply']
     when 'identities' then array['person', 'company']
-    when 'users' then array['username', 'email', 'verifier', 'password_digest', 'channel']
+    when 'users' then array['username', 'email', 'password_digest', 'channel']
+    when 'api_keys' then array['last_used_at']
+    when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
     else '{}' end
 $function$;

@@ -187,6 +187,7 @@ function admitMachine(grant: ApiKeyGrant, realm: RealmContext, arrival: Arrival)
       at,
       requestId,
       address,
+      apiKey: { id: grant.id, name: grant.name },
     },
     claims: null,
     realm,

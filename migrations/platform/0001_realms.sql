@@ -91,7 +91,10 @@ create table audit (
   fields text[],
   request_id text not null,
   address text,
-  created_at timestamptz not null
+  api_key uuid,
+  api_key_name text,
+  created_at timestamptz not null,
+  constraint audit_api_key check ((api_key is null) = (api_key_name is null))
 );
 create index audit_realm on audit (realm, id);
 comment on column audit.fields is 'Names of the fields that the request gave; never their values.';

@@ -17,6 +17,7 @@ create table transactions (
   asset text not null,
   owner uuid,
   origin inet,
+  api_key uuid,
   fiat_currency text,
   fiat_rate numeric,
   fiat_value numeric,
@@ -32,6 +33,7 @@ create index transactions_owner on transactions (owner, id);
 create unique index transactions_reference on transactions (reference) where reference is not null;
 create unique index transactions_reverts on transactions (reverts) where reverts is not null;
 comment on table transactions is 'Append-only. No foreign keys: ledger_apply checks what they would, the audit proves it.';
+comment on column transactions.api_key is 'The key of a machine that moved as the owner.';
 comment on column transactions.source_seq is 'Leads to the entry of the source without an index on entries.';
 
 create table transaction_data (
@@ -179,7 +181,7 @@ $$;
 create function ledger_apply(
   p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[],
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
@@ -314,13 +316,13 @@ begin
       where x.id = q.id and q.linked <> x.linked;
   end if;
   insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-      asset, owner, origin, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
-    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin,
+      asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
       (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin,
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
-      q(id, s, d, ss, ds, amount, actor, origin, fiat_rate, fiat_value, reference, seal, more, go)
+      q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
@@ -343,7 +345,7 @@ end $$;
 create function ledger_lane(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replays jsonb
@@ -373,7 +375,7 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) a;
+      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
   if refusals is not null then
     update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
@@ -385,7 +387,7 @@ end $$;
 create procedure ledger_lane_now(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_seal jsonb[], p_data jsonb[],
+  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
   p_reference text[], p_more jsonb[],
   inout refusals text, inout source_total text, inout destination_total text,
   inout blocked text, inout fiat_rate text, inout fiat_value text, inout stamp text, inout replays jsonb
@@ -398,7 +400,7 @@ begin
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
     from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_seal, p_data, p_reference, p_more) l;
+      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) l;
   commit;
 end $$;
 
@@ -407,7 +409,7 @@ end $$;
 -- which alone knows why.
 create procedure ledger_single_now(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
-  p_actor uuid, p_any boolean, p_origin inet, p_seal jsonb, p_data jsonb,
+  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
   inout posted text[], inout refused text, inout replay jsonb
 ) language plpgsql as $$
 declare
@@ -444,9 +446,9 @@ begin
     update accounts x set total = case x.id when p_source then s_total else d_total end, seq = x.seq + 1
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-        asset, owner, origin, fiat_currency, fiat_rate, fiat_value, seal, created_at)
+        asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
       values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, case when value is not null then v_currency end, rate, value, p_seal,
+        v_asset, p_actor, p_origin, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
         ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
       values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
@@ -467,7 +469,7 @@ begin
       from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
-        array[p_actor], array[p_any], array[p_origin], array[p_seal], array[p_data],
+        array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
   commit;
@@ -487,7 +489,7 @@ end $$;
 -- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
 create function ledger_bulk(
   p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text,
-  p_actor uuid, p_any boolean, p_origin inet,
+  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
@@ -506,7 +508,7 @@ begin
       into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
       from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
         array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
-        p_seal, p_data, p_reference, p_more) a;
+        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_more) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);

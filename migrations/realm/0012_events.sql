@@ -25,18 +25,32 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'accounts' then array['total', 'blocked', 'linked', 'seq']
     when 'currencies' then array['supply']
     when 'identities' then array['person', 'company']
-    when 'users' then array['username', 'email', 'verifier', 'password_digest', 'channel']
+    when 'users' then array['username', 'email', 'password_digest', 'channel']
+    when 'api_keys' then array['last_used_at']
+    when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
+    else '{}' end
+$$;
+
+-- Columns of which events tell a digest: what opens something to who knows it, sealed or hashed as it is.
+create function digested_columns(p_table text) returns text[] language sql immutable as $$
+  select case p_table
+    when 'users' then array['verifier']
+    when 'api_keys' then array['digest']
+    when 'second_factors' then array['secret', 'recovery']
     else '{}' end
 $$;
 
 -- What an event tells of a row. Read with the time zone UTC, for the texts of times depend on it.
 create function facts_of(p_table text, p_row jsonb) returns jsonb language sql immutable as $$
-  select jsonb_strip_nulls(p_row - untold_columns(p_table))
+  select jsonb_strip_nulls(p_row - untold_columns(p_table) || coalesce(
+    (select jsonb_object_agg(d, encode(sha256(convert_to(p_row ->> d, 'UTF8')), 'hex'))
+      from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $$;
 
 create function subject_of(p_table text, p_row jsonb) returns text language sql immutable as $$
-  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address' else 'id' end
+  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
+    when 'second_factors' then 'user_id' else 'id' end
 $$;
 
 -- Notes events and puts them in line to be sealed.
@@ -69,33 +83,30 @@ begin
   return null;
 end $$;
 
--- Triggers name the columns that events tell, so that posting, which names others, never comes by here.
-do $$
-declare
-  t text;
-  told text;
-  view text;
-begin
-  foreach t in array array['users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses',
-      'reserved_addresses', 'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops'] loop
-    select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
-      where attrelid = t::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(t));
-    execute format('create trigger %I after insert on %I referencing new table as fresh
-      for each statement execute function note_new_rows()', t || '_noted', t);
-    execute format('create trigger %I after update of %s on %I
-      for each row execute function note_changed_row()', t || '_noted_change', told, t);
-    execute format('create trigger %I after delete on %I
-      for each row execute function note_changed_row()', t || '_noted_end', t);
-    view := concat_ws(' union all ', view, format('select %L::text as kind, subject_of(%L, q.row) as subject,
-      facts_of(%L, q.row) as facts from (select to_jsonb(x) as row from %I x) q', t, t, t, t));
-  end loop;
-  execute 'create view ledger_facts as ' || view;
-end $$;
+create view ledger_facts as
+  select null::text as kind, null::text as subject, null::jsonb as facts where false;
 comment on view ledger_facts is
   'What is so now of all that events tell; the last event of each must say the same. Read with the time zone UTC.';
 
-do $$
+-- Has events tell of a table from now on, and of the rows that there are. The triggers name the columns that
+-- events tell, so that posting, which names others, never comes by here.
+create function tell_of(p_table text) returns void language plpgsql set timezone = 'UTC' as $$
+declare
+  told text;
 begin
-  set local timezone = 'UTC';
-  perform note_events(kind, array_agg(subject), array_agg(facts)) from ledger_facts group by kind;
+  select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
+    where attrelid = p_table::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(p_table));
+  execute format('create trigger %I after insert on %I referencing new table as fresh
+    for each statement execute function note_new_rows()', p_table || '_noted', p_table);
+  execute format('create trigger %I after update of %s on %I
+    for each row execute function note_changed_row()', p_table || '_noted_change', told, p_table);
+  execute format('create trigger %I after delete on %I
+    for each row execute function note_changed_row()', p_table || '_noted_end', p_table);
+  execute format('create or replace view ledger_facts as %s union all select %L::text, subject_of(%L, q.row),
+    facts_of(%L, q.row) from (select to_jsonb(x) as row from %I x) q',
+    rtrim(pg_get_viewdef('ledger_facts'::regclass), ';'), p_table, p_table, p_table, p_table);
+  perform note_events(kind, array_agg(subject), array_agg(facts)) from ledger_facts where kind = p_table group by kind;
 end $$;
+
+select tell_of(t) from unnest(array['users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses',
+  'reserved_addresses', 'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops']) t;

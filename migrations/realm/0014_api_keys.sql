@@ -46,3 +46,5 @@ begin
 end $$;
 create trigger api_keys_ended before update on api_keys
   for each row execute function api_keys_ended();
+
+select tell_of('api_keys');

@@ -28,3 +28,5 @@ begin
 end $$;
 create trigger second_factors_forward before update on second_factors
   for each row execute function second_factors_forward();
+
+select tell_of('second_factors');

@@ -95,6 +95,7 @@ Deno.test("a commit whose answer is lost is found again and not repeated", async
       actor: realm.admin.id,
       any: false,
       origin: null,
+      apiKey: null,
     });
   const lose = async <T>(start: () => Promise<T>, committed: string): Promise<T> => {
     proxy.mute();
@@ -145,6 +146,7 @@ Deno.test("a repeat whose own connection is lost is known for a repeat", async (
     actor: realm.admin.id,
     any: false,
     origin: null,
+    apiKey: null,
   };
   const atomic = { ...bulk, atomic: true, key: crypto.randomUUID() };
   const ways = [

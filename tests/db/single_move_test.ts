@@ -11,6 +11,7 @@ const VARIANTS: readonly ((of: Book, other: Book) => Partial<KeyedMove>)[] = [
   () => ({}),
   () => ({ amount: "0.000000000000000001", seal: '{"a":[1]}', data: '{"b":"2"}' }),
   () => ({ key: null, fingerprint: null, origin: "192.0.2.7" }),
+  () => ({ apiKey: STRANGER }),
   () => ({ actor: STRANGER, any: true }),
   () => ({ actor: null, any: true }),
   () => ({ amount: "5", key: KEPT, fingerprint: KEPT }),
@@ -69,7 +70,7 @@ async function rowsBetween(
 ): Promise<{ fiat_rate: string | null }[]> {
   return await rowsOf(
     realm,
-    `select amount, source_seq, destination_seq, type, testnet, t.owner, host(origin) as origin,
+    `select amount, source_seq, destination_seq, type, testnet, t.owner, host(origin) as origin, t.api_key,
       fiat_currency, fiat_rate, fiat_value, split_part(reference, ' ', 2) as reference, seal, data,
       (select json_agg(concat_ws(' ', e.amount, e.balance, e.blocked, e.seq) order by e.amount)
         from entries e where e.transaction = t.id) as entries,

@@ -77,6 +77,7 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
     reverts: null,
     seal: { b: 1, a: [true, null] },
     address_data: null,
+    api_key: null,
     owner: null,
     created_at: 1_700_000_000_000,
     testnet: false,
@@ -101,11 +102,20 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
   };
   equal(sealedForm(row, { seq: 7n, salt }), canonical(whole));
   const reverts = "01a1fb9d-f797-7000-8000-000000000003";
-  const more = { ...row, reverts, address_data: { z: 1, y: 2 }, seal: null, fiat_currency: null };
+  const api_key = "01a1fb9d-f797-7000-8000-000000000004";
+  const more = {
+    ...row,
+    api_key,
+    reverts,
+    address_data: { z: 1, y: 2 },
+    seal: null,
+    fiat_currency: null,
+  };
   equal(
     sealedForm({ ...more, owner: row.id }, { seq: 8n, salt }),
     canonical({
       ...whole,
+      api_key,
       reverts,
       address_data: { y: 2, z: 1 },
       seal: null,

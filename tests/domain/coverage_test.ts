@@ -31,6 +31,8 @@ const TABLES = [
   "users",
   "identities",
   "stops",
+  "api_keys",
+  "second_factors",
 ];
 /** The checks, those first that find most. */
 const FIRST: CheckCode[] = ["event.facts", "seal.missing", "seal.head", "audit.head"];
@@ -73,6 +75,9 @@ const OF: Record<string, string[]> = {
   "stops.what": ["'signing'"],
   "users.roles": ["array['admin', 'manage', 'user']", "array['user']"],
   "users.scopes": ["array['own']", "array['realm', 'own']"],
+  "api_keys.roles": ["array['manage', 'user']"],
+  "api_keys.scopes": ["array['realm', 'own']"],
+  "second_factors.recovery": ["c[2:]", "array[sha256('x')]"],
   "batches.transactions": ["c[2:]", "array[gen_random_uuid()]"],
   "batches.refusals": ["array[null, null]::text[]"],
   "ledger_commits.transactions": ["c[2:]", "array[gen_random_uuid()]"],

@@ -1,4 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { sealRealm } from "../../workers/seals.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 
 const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [
@@ -37,6 +38,7 @@ Deno.test("GET /v1/audit tells who did what, when and from where, transfers incl
     fields: ["type", "data"],
     request_id: "named",
     address: "127.0.0.1",
+    key: null,
     created_at: null,
   });
   equal(body[2].address, "127.0.0.1");
@@ -105,4 +107,46 @@ Deno.test("the trail is append-only, for the realm's role and for the owner", as
     await rejects(realm.services.platform.sql.unsafe(owned), /append-only/);
     await rejects(realm.services.platform.sql.unsafe(text), /append-only/);
   }
+});
+
+Deno.test("GET /v1/audit names the machine key that acted, transfers included, and filters by it", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const made = [];
+  for (const each of ["importer", "payer"]) {
+    made.push((await realm.admin.send("POST", "/v1/keys", { name: each })).body);
+  }
+  const by = made.map(({ key }) => ({ "x-api-key": key }));
+  const [importer, payer] = made.map(({ id }, i) => ({ id, name: ["importer", "payer"][i] }));
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const batch = { atomic: true, transactions: [move, move] };
+  const moved = await realm.nobody("POST", "/v1/transactions", move, by[1]);
+  equal((await realm.nobody("POST", "/v1/transactions/batch", batch, by[1])).status, 201);
+  const identity = await realm.nobody("POST", "/v1/identities", {}, by[0]);
+  const renamed = await realm.nobody("PATCH", `/v1/realms/${realm.id}`, { name: "n" }, by[0]);
+  equal(renamed.status, 200);
+  await realm.admin.send("POST", "/v1/transactions", move);
+  const read = async (query: string) => (await realm.admin.send("GET", `/v1/audit?${query}`)).body;
+  const ofPayer = await read(`key=${payer.id}&sort=created_at`);
+  deepEqual(
+    ofPayer.map((line: Record<string, unknown>) => [line.action, line.actor, line.key]),
+    Array(3).fill(["transaction.transfer", realm.admin.id, payer]),
+  );
+  equal(ofPayer[0].entity, moved.body.id);
+  const ofImporter = await read(`key=${importer.id}&sort=created_at`);
+  deepEqual(
+    ofImporter.map((line: Record<string, unknown>) => [line.action, line.entity, line.key]),
+    [["POST /v1/identities", identity.body.id, importer], [
+      "PATCH /v1/realms/{id}",
+      realm.id,
+      importer,
+    ]],
+  );
+  equal((await read("limit=1"))[0].key, null);
+  deepEqual(await read("key=nothing"), []);
+  await sealRealm(realm.pool, Date.now);
+  const chain = (await realm.admin.send("GET", "/v1/transactions/chain")).body;
+  const link = chain.find((each: { id?: string }) => each.id === moved.body.id);
+  equal(link.api_key, payer.id, "the chain of hashes covers it");
 });

@@ -200,6 +200,7 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
           actor: null,
           any: true,
           origin: null,
+          apiKey: null,
           seal: null,
           data: null,
         };

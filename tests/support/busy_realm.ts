@@ -4,6 +4,7 @@
  * @module
  */
 import { equal } from "node:assert/strict";
+import { totpCode } from "../../domain/totp.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { type TestRealm, testRealm } from "./realm.ts";
 
@@ -44,6 +45,13 @@ export async function busyRealm(): Promise<TestRealm> {
   await send("/v1/aliases", { type: "account", alias: "mine", account });
   const { id: stop } = await send("/v1/stops", { what: "moves", asset: "BTC", reason: "r" });
   await realm.admin.send("DELETE", `/v1/stops/${stop}`);
+  const machine = { name: "importer", addresses: ["127.0.0.0/8"], expires_at: Date.now() + 1e9 };
+  const { key } = await send("/v1/keys", { ...machine, roles: "manage" });
+  const byMachine = await realm.nobody("POST", "/v1/transactions", move, { "x-api-key": key });
+  equal(byMachine.status, 201, byMachine.text);
+  const { secret } = await send(`/v1/users/${realm.admin.id}/totp`, undefined);
+  const code = totpCode(secret, Math.floor(Date.now() / 30_000));
+  await send(`/v1/users/${realm.admin.id}/totp/confirm`, { code });
   await sealRealm(realm.pool, Date.now);
   await send("/v1/transactions", move);
   await send("/v1/aliases", { type: "account", alias: "other", account: other });

@@ -51,6 +51,7 @@ export async function book(realm: TestRealm, supply = "1000"): Promise<Book> {
       actor: realm.admin.id,
       any: false,
       origin: null,
+      apiKey: null,
       seal: null,
       data: null,
       reference: null,

@@ -22,7 +22,9 @@ const GUARDED = [
   "orders",
   "order_candidates",
   "addresses",
-  "currencies",
+  "users",
+  "api_keys",
+  "second_factors",
 ];
 
 /** Changes rows of a realm behind the back of every rule. */
