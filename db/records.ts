@@ -67,6 +67,14 @@ export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
   return keys.count + batches.count;
 }
 
+/** Forgets some logins whose keys have expired; tells how many. */
+export async function deleteOldLogins(db: Db, limit: number): Promise<number> {
+  const gone = await db`
+    delete from logins where ctid = any(array(select ctid from logins
+      where expires_at < now() limit ${limit}))`;
+  return gone.count;
+}
+
 /** Adds an outgoing event in the transaction that causes it. */
 export async function insertEvent(
   tx: Tx,

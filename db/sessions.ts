@@ -72,7 +72,12 @@ export async function lockVerifier(
   return row === undefined ? null : { verifier: row.verifier, at: Number(row.at) };
 }
 
-/** Revokes one key. */
+/** Locks a user's row: logins that are being made come before or after this transaction. */
+export async function lockUser(tx: Tx, user: string): Promise<void> {
+  await tx`select from users where id = ${user} for update`;
+}
+
+/** Revokes one key, and ends the login that gave it. */
 export async function insertRevocation(
   tx: Tx,
   revocation: {
@@ -83,6 +88,9 @@ export async function insertRevocation(
     created_at: number;
   },
 ): Promise<void> {
+  await tx`
+    update logins set ended_at = clock_timestamp()
+    where id = ${revocation.jti} and ended_at is null`;
   await tx`insert into revocations ${tx(revocation)}`;
 }
 
@@ -94,7 +102,10 @@ export async function insertUserRevocation(
   tx: Tx,
   revocation: { id: string; user_id: string; expires_at: number; created_at: number },
 ): Promise<void> {
-  await tx`select from users where id = ${revocation.user_id} for update`;
+  await lockUser(tx, revocation.user_id);
+  await tx`
+    update logins set ended_at = clock_timestamp()
+    where user_id = ${revocation.user_id} and ended_at is null`;
   await tx`
     insert into revocations (id, user_id, issued_before, expires_at, created_at)
     values (${revocation.id}, ${revocation.user_id}, clock_timestamp(), ${revocation.expires_at},

@@ -12,6 +12,7 @@ import { reading } from "../db/transaction.ts";
 import type { RealmDefaults } from "./actor.ts";
 import { type ApiKeyGrant, type ApiKeyMemory, openApiKeyMemory } from "./api_keys.ts";
 import { idTime, isId } from "./ids.ts";
+import { openLoginUses } from "./logins.ts";
 import { placeOf } from "./realms.ts";
 import type { Claims } from "./tokens.ts";
 import type { FactsMemory } from "./transactions.ts";
@@ -35,6 +36,8 @@ export interface RealmContext {
   knowsKey(key: string): boolean;
   /** Notes that a key was used. */
   noteUse(grant: ApiKeyGrant, at: number): void;
+  /** Notes that a login's key was used. */
+  noteLogin(claims: Claims, at: number): void;
   /** Makes the next look at revocations and at the row a fresh one. */
   refresh(): void;
 }
@@ -90,6 +93,7 @@ function createContext(
   lanes: Map<string, Lane>,
 ): RealmContext {
   const known = watch(database, first, now);
+  const noteLogin = openLoginUses(() => database.realm(placeOf(known.row)));
   return {
     id: first.id,
     get place() {
@@ -122,6 +126,7 @@ function createContext(
     },
     knowsKey: (key) => known.apiKeys.known(key) !== undefined,
     noteUse: (grant, at) => known.apiKeys.used(grant, at),
+    noteLogin: ({ jti }, at) => noteLogin(jti, at),
     refresh: () => known.expire(),
   };
 }

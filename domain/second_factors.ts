@@ -7,23 +7,29 @@ import { base32, totpStep } from "./totp.ts";
 
 const RECOVERY_BYTES = 10;
 
-/** Whether a login of a user whose password was right may come in; a code counts once. */
+/** What a login was let in by, beside the password. */
+export type LoginMethod = "password" | "totp" | "recovery_code";
+
+/** Tells by what a login of a user whose password was right may come in; null: it may not. A code counts once. */
 export async function passesSecondFactor(
   tx: Tx,
   user: string,
   given: { code: string | undefined; at: number; open: (sealed: Uint8Array) => string | null },
-): Promise<boolean> {
+): Promise<LoginMethod | null> {
   const factor = await lockSecondFactor(tx, user);
-  if (factor === null || factor.confirmed_at === null) return true;
-  if (given.code === undefined) return false;
+  if (factor === null || factor.confirmed_at === null) return "password";
+  if (given.code === undefined) return null;
   const code = given.code.replaceAll(/\s/g, "");
-  if (code.length > 6) return await takeRecoveryCode(tx, user, digestRecoveryCode(code));
+  if (code.length > 6) {
+    const taken = await takeRecoveryCode(tx, user, digestRecoveryCode(code));
+    return taken ? "recovery_code" : null;
+  }
   const secret = given.open(factor.secret);
   const after = factor.last_step;
   const step = secret === null ? null : totpStep(secret, code, { at: given.at, after });
-  if (step === null) return false;
+  if (step === null) return null;
   await markStep(tx, user, step);
-  return true;
+  return "totp";
 }
 
 /** Says that a code is missing or wrong, to who has given the right password. */

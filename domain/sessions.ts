@@ -1,6 +1,7 @@
 /** Logins: who may have a user key, and how one ends. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../db/database.ts";
+import { endLogins, insertLogin } from "../db/logins.ts";
 import { insertAudit } from "../db/records.ts";
 import { insertRevocation, insertUserRevocation, lockVerifier } from "../db/sessions.ts";
 import { reading, serializable } from "../db/transaction.ts";
@@ -11,7 +12,7 @@ import { DomainError } from "./errors.ts";
 import { idTime, newId, randomId } from "./ids.ts";
 import { checkPassword } from "./passwords.ts";
 import { beginAttempt, endAttempt } from "./login_limits.ts";
-import { passesSecondFactor, wrongCode } from "./second_factors.ts";
+import { type LoginMethod, passesSecondFactor, wrongCode } from "./second_factors.ts";
 import type { Claims } from "./tokens.ts";
 
 const Code = z.string().min(1).max(40).optional().meta({
@@ -63,17 +64,24 @@ export interface Login {
   address: string;
   /** The network that the address is counted with. */
   network: string;
+  /** The kind of program that it comes from. */
+  agent: string | null;
+  /** Lifetime of the key, in seconds. */
+  ttlS: number;
 }
 
 /** A user who was let in, and when (the database's milliseconds), which its key must carry. */
 export interface Entrant {
   user: UserRow;
   at: number;
+  jti: string;
 }
 
 /** Clocks differ: a revocation outlives the keys it ends. */
 const SLACK_S = 300;
 /** Stands for an unknown user, so that it costs the same statements. */
+/** Logins of a user that hold at once; one more ends the oldest. */
+const LOGINS_MAX = 100;
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 
 /**
@@ -99,9 +107,9 @@ export async function logIn(
   const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
   const right = await checkPassword(login.password, user?.verifier ?? null);
   const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
-  const welcome = typeof outcome === "number";
+  const welcome = typeof outcome === "object";
   await endAttempt(pool, attempt, !welcome);
-  if (welcome) return { user: user!, at: outcome };
+  if (welcome) return { user: user!, ...outcome };
   if (outcome === "code") throw wrongCode();
   throw new DomainError("auth.credentials", "the login is not right");
 }
@@ -112,14 +120,17 @@ async function admit(
   login: Login,
   user: UserRow | null,
   right: boolean,
-): Promise<number | "password" | "code"> {
+): Promise<Omit<Entrant, "user"> | "password" | "code"> {
   const now = await lockVerifier(tx, user?.id ?? NOBODY);
   const known = right && user !== null && now?.verifier === user.verifier;
-  const welcome = known && await passesSecondFactor(tx, user.id, {
-    code: login.code,
-    at: now.at,
-    open: (sealed) => login.openFactor(user.id, sealed),
-  });
+  const method = known
+    ? await passesSecondFactor(tx, user.id, {
+      code: login.code,
+      at: now.at,
+      open: (sealed) => login.openFactor(user.id, sealed),
+    })
+    : null;
+  const welcome = known && method !== null;
   const id = newId(login.at);
   await insertAudit(tx, {
     id,
@@ -131,7 +142,31 @@ async function admit(
     address: login.address,
     created_at: idTime(id),
   });
-  return welcome ? now.at : known ? "code" : "password";
+  if (!welcome) return known ? "code" : "password";
+  return { at: now.at, jti: await keepLogin(tx, login, { user, at: now.at, method }) };
+}
+
+/** Notes a login, and ends the oldest of too many. */
+async function keepLogin(
+  tx: Tx,
+  login: Login,
+  { user, at, method }: { user: UserRow; at: number; method: LoginMethod },
+): Promise<string> {
+  const jti = randomId(at);
+  const { expiresAt } = claimsOf(user, "", at, login.ttlS);
+  await insertLogin(tx, {
+    id: jti,
+    user_id: user.id,
+    method,
+    address: login.address,
+    agent: login.agent,
+    expires_at: expiresAt * 1000,
+    created_at: at,
+  });
+  for (const { id, expires_at } of await endLogins(tx, user.id, { beyond: LOGINS_MAX })) {
+    await revokeKey(tx, { at }, { user: user.id, jti: id, expiresAt: expires_at / 1000 });
+  }
+  return jti;
 }
 
 /** What a user's new key says. */
@@ -140,6 +175,7 @@ export function claimsOf(
   realm: string,
   at: number,
   ttlS: number,
+  jti: string = randomId(at),
 ): Claims {
   const issuedAt = Math.floor(at / 1000);
   return {
@@ -147,7 +183,7 @@ export function claimsOf(
     realm,
     roles: user.roles as Role[],
     scopes: user.scopes as Scope[],
-    jti: randomId(at),
+    jti,
     issuedAt,
     expiresAt: issuedAt + ttlS,
     authTime: issuedAt,
@@ -155,7 +191,11 @@ export function claimsOf(
 }
 
 /** Revokes one key. */
-export async function revokeKey(tx: Tx, actor: Actor, claims: Claims): Promise<void> {
+export async function revokeKey(
+  tx: Tx,
+  actor: Pick<Actor, "at">,
+  claims: Pick<Claims, "user" | "jti" | "expiresAt">,
+): Promise<void> {
   await insertRevocation(tx, {
     id: newId(actor.at),
     user_id: claims.user,

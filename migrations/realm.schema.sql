@@ -776,6 +776,26 @@ constraint login_attempts_pkey PRIMARY KEY (subject)
 constraint login_attempts_state_check CHECK ((state = ANY (ARRAY['open'::text, 'busy'::text, 'refused'::text])))
 granted: delete, insert, select, update
 
+table logins (
+  id uuid not null
+  user_id uuid not null
+  method text not null
+  address text
+  agent text
+  last_used_at timestamp with time zone
+  expires_at timestamp with time zone not null
+  ended_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint logins_agent_check CHECK (((length(agent) >= 1) AND (length(agent) <= 100)))
+constraint logins_check CHECK ((created_at < expires_at))
+constraint logins_method_check CHECK ((method = ANY (ARRAY['password'::text, 'totp'::text, 'recovery_code'::text])))
+constraint logins_pkey PRIMARY KEY (id)
+constraint logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+CREATE INDEX logins_expires ON logins USING btree (expires_at)
+CREATE INDEX logins_user ON logins USING btree (user_id, created_at) WHERE (ended_at IS NULL)
+granted: delete, insert, select
+
 table migrations (
   number integer not null
   name text not null

@@ -10,3 +10,5 @@ revoke insert, update, delete on migrations from :role;
 grant execute on all functions in schema :schema to :role;
 revoke update, delete, truncate on api_keys from :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
+revoke update on logins from :role;
+grant update (last_used_at, ended_at) on logins to :role;

@@ -214,6 +214,7 @@ function callOf(
     route,
     requestId: arrival.requestId,
     address: arrival.address,
+    agent: headers.get("user-agent"),
     at: arrival.at,
     applicationKey: caller.applicationKey,
     actor,

@@ -132,6 +132,7 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
     throw new DomainError("auth.expired", "the key has expired: log in again");
   }
   if (revoked) throw new DomainError("auth.revoked", "the key was revoked: log in again");
+  realm.noteLogin(claims, arrival.at);
   return {
     actor: {
       user: claims.user,

@@ -120,6 +120,7 @@ export const PROBLEMS = {
   "person.not_found": kind(404, "Person not found", "There is no such person."),
   "company.not_found": kind(404, "Company not found", "There is no such company."),
   "rate.not_found": kind(404, "Rate not found", "No such rate is known."),
+  "login.not_found": kind(404, "Login not found", "There is no such login, or it has ended."),
   "stop.not_found": kind(404, "Stop not found", "There is no such stop."),
   "problem.not_found": kind(404, "Problem not found", "There is no problem of this code."),
   "route.not_found": kind(404, "Route not found", "No route has this path. See /docs."),

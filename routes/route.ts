@@ -25,6 +25,8 @@ export interface Call<P, Q, B> {
   requestId: string;
   /** Network address of the caller. */
   address: string;
+  /** The user-agent header. */
+  agent: string | null;
   /** When the request arrived, in milliseconds since the epoch. */
   at: number;
   /** The application key, on routes that take one. */

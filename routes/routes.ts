@@ -3,6 +3,7 @@ import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses.ts";
 import { aliasRoutes } from "./aliases.ts";
 import { apiKeyRoutes } from "./api_keys.ts";
+import { loginRoutes } from "./logins.ts";
 import { auditRoutes } from "./audit.ts";
 import { blockRoutes } from "./blocks.ts";
 import { chainRoutes } from "./chains.ts";
@@ -38,6 +39,7 @@ export function allRoutes(): AnyRoute[] {
     ...auditRoutes,
     ...userRoutes,
     ...secondFactorRoutes,
+    ...loginRoutes,
     ...apiKeyRoutes,
     ...identityRoutes,
     ...addressRoutes,

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
+import { agentOf } from "../domain/logins.ts";
 import { LoginRefusal } from "../domain/login_limits.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import { digestKey, findRealmByKeys } from "../domain/realms.ts";
@@ -140,6 +141,8 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
         at,
         address,
         network,
+        agent: agentOf(call.agent),
+        ttlS: services.config.tokenTtlS,
         requestId: call.requestId,
         openFactor: (user, sealed) => services.secrets.open("totp", `${realm.id} ${user}`, sealed),
       },
@@ -150,7 +153,13 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
     throw error;
   });
   const limits = await services.limits.admit(realm, "write");
-  const claims = claimsOf(entrant.user, realm.id, entrant.at, services.config.tokenTtlS);
+  const claims = claimsOf(
+    entrant.user,
+    realm.id,
+    entrant.at,
+    services.config.tokenTtlS,
+    entrant.jti,
+  );
   const key = await services.keyring.sign(claims);
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
   return { status: call.route.status, body, headers: { ...limits } };

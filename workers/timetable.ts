@@ -10,7 +10,7 @@ import { selectQuarantinedPlaces } from "../db/quarantine.ts";
 import { selectSeedNeeded } from "../db/secrets.ts";
 import { compactTallies } from "../db/collection.ts";
 import type { Ladders } from "../db/migrate.ts";
-import { deleteOldAnswers } from "../db/records.ts";
+import { deleteOldAnswers, deleteOldLogins } from "../db/records.ts";
 import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
 import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
@@ -364,7 +364,7 @@ async function plantSeed({ realm, pool, signer }: Bench): Promise<void> {
 }
 
 async function tidyRealm({ pool }: Bench, { signal }: Desk): Promise<void> {
-  await inSlices(pool, deleteOldAnswers, signal);
+  for (const remove of [deleteOldAnswers, deleteOldLogins]) await inSlices(pool, remove, signal);
   await locking(pool, deleteStale);
 }
 

@@ -56,6 +56,23 @@ create table revocations (
 create index revocations_xact on revocations (xact);
 comment on table revocations is 'Keys that no longer count: one key by jti, or all of a user issued before a time.';
 
+create table logins (
+  id uuid primary key,
+  user_id uuid not null references users (id),
+  method text not null check (method in ('password', 'totp', 'recovery_code')),
+  address text,
+  agent text check (length(agent) between 1 and 100),
+  last_used_at timestamptz,
+  expires_at timestamptz not null,
+  ended_at timestamptz,
+  created_at timestamptz not null,
+  check (created_at < expires_at)
+);
+create index logins_user on logins (user_id, created_at) where ended_at is null;
+create index logins_expires on logins (expires_at);
+comment on table logins is 'What is known of each user key that a login gave, until it expires; its id is the key''s jti.';
+comment on column logins.ended_at is 'For lists; what refuses the key is a revocation.';
+
 create table login_attempts (
   subject text primary key,
   wrong timestamptz[] not null default '{}',
