@@ -3,6 +3,11 @@
  * the same time; nothing else in the project reads the environment.
  * @module
  */
+import { parseEnv } from "node:util";
+import { type AssetSetting, readAssets } from "./config/assets.ts";
+import { type Reader, reader } from "./config/reader.ts";
+
+export { ASSET_STATES, type AssetSetting } from "./config/assets.ts";
 
 /** A blockchain that can be configured. */
 export const CHAIN_NAMES = [
@@ -40,21 +45,6 @@ export interface ChainConfig {
   timeoutMs: number | null;
 }
 
-/** Which way the value of an asset may move between its chain and the ledger. */
-export const ASSET_STATES = ["active", "deposit-only", "withdraw-only", "suspended"] as const;
-
-/** What an operator says of an asset; whether it fits the registry is found out at start. */
-export interface AssetSetting {
-  /** Another contract or mint than the registry's, on the asset's main network. */
-  readonly contract?: string;
-  /** What that contract's `symbol()` answers, where it is not what the registry expects. */
-  readonly symbol?: string;
-  /** Which way its value may move. */
-  readonly state?: typeof ASSET_STATES[number];
-  /** Why the state is not active; shown to callers. */
-  readonly reason?: string;
-}
-
 /** All settings of a process. */
 export interface Config {
   port: number;
@@ -63,6 +53,8 @@ export interface Config {
   adminUrl: string;
   /** Null: a PostgreSQL of our own is run in `dataDir`. */
   databaseUrl: string | null;
+  /** Further database servers, `host:port`, that realms may be given; the launcher lets them through. */
+  databaseHosts: readonly string[];
   dataDir: string;
   databasePrepare: boolean;
   /** Connections of the process, all realms together. */
@@ -103,17 +95,8 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads variables one by one and gathers what is wrong with them. */
-interface Reader {
-  readonly faults: string[];
-  /** The settings that were asked for. */
-  readonly known: ReadonlySet<string>;
-  text(name: string): string | null;
-  choice<const T extends string>(name: string, choices: readonly T[], otherwise: T): T;
-  whole(name: string, min: number, max: number, otherwise: number): number;
-  url(name: string, protocols: readonly string[]): string | null;
-}
-
+/** Names of fewer characters are not looked for in misspelt ones. */
+const SHORTEST = 6;
 const SUFFIXES = [
   "RPC_URL",
   "TESTNET_RPC_URL",
@@ -142,18 +125,49 @@ export function readConfig(
   terminal: boolean,
 ): Config {
   const read = reader(env);
+  const config = configOf(read, env, terminal);
+  for (const name of Object.keys(env)) {
+    const meant = misspelt(name, read.known);
+    if (meant !== null) read.faults.push(`${name} is not a setting: ${meant} is meant, it seems`);
+  }
+  if (read.faults.length > 0) throw new ConfigError(read.faults);
+  return deepFreeze(config);
+}
+
+/** Names all settings that there are. */
+export function settingNames(): ReadonlySet<string> {
+  const read = reader({});
+  configOf(read, {}, false);
+  return read.known;
+}
+
+/** The environment, over what a `.env` file says; without the right to read one there is none. */
+export async function readEnvironment(): Promise<Record<string, string>> {
+  const file = await Deno.readTextFile(".env").catch((error) => {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return "";
+    throw error;
+  });
+  return { ...parseEnv(file) as Record<string, string>, ...Deno.env.toObject() };
+}
+
+function configOf(
+  read: Reader,
+  env: Readonly<Record<string, string>>,
+  terminal: boolean,
+): Config {
   const port = read.whole("PORT", 0, 65535, 8080);
   const host = read.text("HOST") ?? "127.0.0.1";
-  const databaseUrl = read.url("DATABASE_URL", ["postgres:", "postgresql:"]);
+  const databaseUrl = databaseAddress(read);
   const workers = read.choice("WORKERS", ["on", "off"], "on") === "on";
   const baseUrl = read.url("BASE_URL", ["http:", "https:"]) ??
     `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const config: Config = {
+  return {
     port,
     host,
     baseUrl: baseUrl.replace(/\/+$/, ""),
     adminUrl: (read.url("ADMIN_URL", ["http:", "https:"]) ?? baseUrl).replace(/\/+$/, ""),
     databaseUrl,
+    databaseHosts: databaseHosts(read),
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
@@ -174,54 +188,32 @@ export function readConfig(
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
   };
-  for (const name of Object.keys(env)) {
-    const meant = misspelt(name, read.known);
-    if (meant !== null) read.faults.push(`${name} is not a setting: ${meant} is meant, it seems`);
-  }
-  if (read.faults.length > 0) throw new ConfigError(read.faults);
-  return deepFreeze(config);
 }
 
-function reader(env: Readonly<Record<string, string>>): Reader {
-  const faults: string[] = [];
-  const known = new Set<string>();
-  const text = (name: string) => {
-    known.add(name);
-    return env[name]?.trim() || null;
-  };
-  return {
-    faults,
-    known,
-    text,
-    choice(name, choices, otherwise) {
-      const given = text(name);
-      const found = choices.find((choice) => choice === given?.toLowerCase());
-      if (given !== null && found === undefined) {
-        faults.push(
-          `${name} is ${JSON.stringify(given)}; one of ${choices.join(", ")} is expected`,
-        );
-      }
-      return found ?? otherwise;
-    },
-    whole(name, min, max, otherwise) {
-      const given = text(name);
-      if (given === null) return otherwise;
-      const number = /^\d{1,10}$/.test(given) ? Number(given) : NaN;
-      if (number >= min && number <= max) return number;
-      faults.push(
-        `${name} is ${JSON.stringify(given)}; a whole number from ${min} to ${max} is expected`,
-      );
-      return otherwise;
-    },
-    url(name, protocols) {
-      const given = text(name);
-      if (given === null) return null;
-      if (URL.canParse(given) && protocols.includes(new URL(given).protocol)) return given;
-      // The value itself may hold a password, so it is not shown.
-      faults.push(`${name} is not an address that starts with ${protocols.join("// or ")}//`);
-      return null;
-    },
-  };
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\]|)$/;
+
+/** Passwords and money never cross a network in plain text by an oversight. */
+function databaseAddress(read: Reader): string | null {
+  const given = read.url("DATABASE_URL", ["postgres:", "postgresql:"]);
+  if (given === null) return null;
+  const { hostname, searchParams } = new URL(given);
+  if (LOOPBACK.test(hostname) || searchParams.has("sslmode") || searchParams.has("ssl")) {
+    return given;
+  }
+  read.faults.push(
+    "DATABASE_URL names another machine and no sslmode: sslmode=verify-full (or require) encrypts," +
+      " sslmode=disable says that the network between is your own",
+  );
+  return given;
+}
+
+function databaseHosts(read: Reader): string[] {
+  const hosts = listOf(read.text("DATABASE_HOSTS"));
+  for (const host of hosts) {
+    if (/^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/.test(host)) continue;
+    read.faults.push(`DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`);
+  }
+  return hosts;
 }
 
 function listOf(text: string | null): string[] {
@@ -244,8 +236,9 @@ function platformKey(read: Reader, required: boolean): string | null {
 
 /** The setting of which a name is a slip of the pen: one character, or two that changed places. */
 function misspelt(name: string, known: ReadonlySet<string>): string | null {
-  if (name.length < 8 || known.has(name) || LOOKS_LIKE_CHAIN.test(name)) return null;
+  if (known.has(name) || LOOKS_LIKE_CHAIN.test(name)) return null;
   return [...known].find((meant) => {
+    if (meant.length < SHORTEST) return false; // HOST and PORT are too near to other words
     let from = 0;
     while (from < meant.length && meant[from] === name[from]) from++;
     const [a, b] = [name.slice(from), meant.slice(from)];
@@ -328,66 +321,6 @@ function quorumOf(read: Reader, prefix: string, urls: readonly string[]): number
     read.faults.push(`${name} is ${quorum}, and ${prefix}_RPC_URL names ${urls.length} node(s)`);
   }
   return quorum;
-}
-
-/** What may be set of an asset, and what it must look like. */
-const ASSET_FIELDS: Readonly<Record<keyof AssetSetting, { is: RegExp; expected: string }>> = {
-  contract: { is: /^\S{1,128}$/, expected: "an address" },
-  symbol: { is: /^\S.{0,63}$/, expected: "1 to 64 characters" },
-  state: {
-    is: new RegExp(`^(${ASSET_STATES.join("|")})$`),
-    expected: `one of ${ASSET_STATES.join(", ")}`,
-  },
-  reason: { is: /^\S.{0,499}$/, expected: "1 to 500 characters in one line" },
-};
-
-function readAssets(read: Reader): Readonly<Record<string, AssetSetting>> {
-  const text = read.text("ASSETS");
-  if (text === null) return {};
-  let given: unknown;
-  try {
-    given = JSON.parse(text);
-  } catch {
-    given = null;
-  }
-  if (!isObject(given)) {
-    read.faults.push('ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}');
-    return {};
-  }
-  for (const key of repeatedKeys(text)) read.faults.push(`ASSETS: ${key} is named twice`);
-  for (const [code, setting] of Object.entries(given)) {
-    for (const fault of faultsOfAsset(setting)) read.faults.push(`ASSETS: ${code}${fault}`);
-  }
-  return given as Record<string, AssetSetting>;
-}
-
-/** Lists the keys that an object of a JSON text has more than once; parsing keeps the last. */
-function repeatedKeys(text: string): string[] {
-  const open: Set<string>[] = [];
-  const repeated: string[] = [];
-  let last = "";
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
-    if (token === "{" || token === "[") open.push(new Set());
-    else if (token === "}" || token === "]") open.pop();
-    else if (token !== ":") last = JSON.parse(token);
-    else if (open.at(-1)!.has(last)) repeated.push(last);
-    else open.at(-1)!.add(last);
-  }
-  return repeated;
-}
-
-function faultsOfAsset(setting: unknown): string[] {
-  if (!isObject(setting)) return [" is not an object of contract, symbol, state, reason"];
-  return Object.entries(setting).flatMap(([field, value]) => {
-    if (!Object.hasOwn(ASSET_FIELDS, field)) return [`.${field} is not a known setting`];
-    const { is, expected } = ASSET_FIELDS[field as keyof AssetSetting];
-    if (typeof value === "string" && is.test(value)) return [];
-    return [`.${field} is ${JSON.stringify(value)}; ${expected} is expected`];
-  });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function deepFreeze<T>(value: T): T {

@@ -2,8 +2,8 @@
  * The wiring, and nothing else: what each command starts, in which order, and how it ends.
  * @module
  */
-import { parseArgs, parseEnv } from "node:util";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { parseArgs } from "node:util";
+import { type Config, ConfigError, readConfig, readEnvironment } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
@@ -80,6 +80,12 @@ const REALM_FLAGS = {
   password: { type: "string" },
   "database-url": { type: "string" },
 } as const;
+/** What the launcher tells a service that it starts; nobody else does. */
+const START_FLAGS = {
+  supervised: { type: "boolean" },
+  sandbox: { type: "string" },
+  "platform-key-file": { type: "string" },
+} as const;
 const REALM_USAGE = "usage: realm create --name … --email … --password …" +
   " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
   ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
@@ -90,11 +96,13 @@ if (import.meta.main) await main(Deno.args);
 export async function main(args: readonly string[]): Promise<void> {
   const [name = "start", ...rest] = args;
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null;
+  const supervised = rest.includes("--supervised");
   try {
     if (command === null) {
       throw new ConfigError([`there is no command ${name}: ${Object.keys(COMMANDS).join(", ")}`]);
     }
     outliveRejections((message, error) => console.error(`${message}: ${error}`));
+    if (supervised) endWithLauncher();
     const ending = listenForEnd();
     const failed = (cause: Error) => Promise.reject(new StartError(cause.message, { cause }));
     const base = await begin().catch(failed);
@@ -112,10 +120,18 @@ export async function main(args: readonly string[]): Promise<void> {
     console.error(known ? error.message : error);
     Deno.exitCode = 1;
   }
+  if (supervised) Deno.exit(); // the launcher's pipe would keep this process
+}
+
+/** Ends at once when the process that started this one is gone, and with it the database. */
+function endWithLauncher(): void {
+  const gone = () => Deno.exit(1);
+  Deno.stdin.readable.pipeTo(new WritableStream()).then(gone, gone);
 }
 
 /** Serves the API and, unless they are off, runs the workers. */
-async function start(base: Base, ending: Promise<string>): Promise<void> {
+async function start(base: Base, ending: Promise<string>, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: START_FLAGS });
   const { config, log, database, ladders } = base;
   const now = Date.now;
   let runner: Runner | null = null;
@@ -143,7 +159,7 @@ async function start(base: Base, ending: Promise<string>): Promise<void> {
   );
   if (config.workers) runner = await workersOf(base);
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
-  if (config.databaseUrl === null) await welcome(base);
+  if (values.sandbox) await welcome(base, values.sandbox, values["platform-key-file"] ?? null);
   limitTime(log, await ending);
   await server.shutdown();
   await services.limits.close();
@@ -207,7 +223,7 @@ async function workersOf(base: Base): Promise<Runner> {
   return await startWorkers({ config, database, ladders, log, masterKey: masterKey!, edge });
 }
 
-/** Reads the configuration and opens the database, starting it first where it is our own. */
+/** Reads the configuration and opens the database. */
 async function begin(): Promise<Base> {
   const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
   const faults = [
@@ -216,24 +232,17 @@ async function begin(): Promise<Base> {
       `TRUSTED_PROXIES: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`
     ),
   ];
+  if (config.databaseUrl === null) {
+    faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");
+  }
   if (faults.length > 0) throw new ConfigError(faults);
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   const closers: (() => Promise<void>)[] = [];
-  let url = config.databaseUrl;
-  let { platformKey, masterKey } = config;
-  if (url === null) {
-    const { startEmbedded } = await import("./db/embedded.ts");
-    const embedded = await startEmbedded({ dataDir: config.dataDir });
-    closers.push(embedded.stop);
-    log("info", "running PostgreSQL", { folder: embedded.clusterDir, first: embedded.firstStart });
-    url = embedded.url;
-    platformKey ??= await localSecret(config.dataDir, "platform_key");
-    masterKey ??= await localSecret(config.dataDir, "master_key");
-  }
+  const { databaseUrl: url, platformKey, masterKey } = config;
   const secrets = openSecrets(platformKey!, config.previousPlatformKey);
   const ladders = await readLadders();
   const database = openDatabase({
-    url,
+    url: url!,
     rung: ladders.realm.length,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
@@ -258,48 +267,20 @@ async function begin(): Promise<Base> {
   };
 }
 
-/** The environment, over what a `.env` file says. */
-async function readEnvironment(): Promise<Record<string, string>> {
-  const file = await Deno.readTextFile(".env").catch((error) => {
-    if (error instanceof Deno.errors.NotFound) return "";
-    throw error;
-  });
-  return { ...parseEnv(file) as Record<string, string>, ...Deno.env.toObject() };
-}
-
-/** A secret of the installation, made on first use; readable by its owner alone. */
-async function localSecret(dataDir: string, name: string): Promise<string> {
-  const path = `${dataDir}/${name}`;
-  const secret = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
-  try {
-    await Deno.writeTextFile(path, secret, { createNew: true, mode: 0o600 });
-    return secret;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    return (await Deno.readTextFile(path)).trim();
-  }
-}
-
-/**
- * Changes the master key. The new one is `NEW_MASTER_KEY`, or, where the key in use is our own file,
- * one that is made now and takes its place when all is done.
- */
-async function rotate(base: Base): Promise<void> {
-  const { config, database, log } = base;
-  const ownFile = config.masterKey === null && config.databaseUrl === null;
-  if (base.masterKey === null || (!ownFile && config.newMasterKey === null)) {
+/** Changes the master key to `NEW_MASTER_KEY`. */
+async function rotate(base: Base, _ending: Promise<string>, args: readonly string[]) {
+  const { config, database, log, masterKey: from } = base;
+  if (from === null || config.newMasterKey === null) {
     throw new ConfigError([
       "MASTER_KEY and NEW_MASTER_KEY are needed: the key in use and the next",
     ]);
   }
-  const to = config.newMasterKey ?? await localSecret(config.dataDir, "master_key.next");
-  const count = await rotateMasterKey({ database, log, from: base.masterKey, to });
-  if (ownFile) {
-    await Deno.writeTextFile(`${config.dataDir}/master_key.next`, to, { mode: 0o600 });
-    await Deno.rename(`${config.dataDir}/master_key.next`, `${config.dataDir}/master_key`);
-  }
-  const next = ownFile ? "It is in place." : "Set MASTER_KEY to NEW_MASTER_KEY and start again.";
-  console.log(`${count} secrets are under the new master key. ${next}`);
+  const count = await rotateMasterKey({ database, log, from, to: config.newMasterKey });
+  // The launcher puts a key that it made in its place by itself.
+  const next = args.includes("--own-key-file")
+    ? ""
+    : " Set MASTER_KEY to NEW_MASTER_KEY and start again.";
+  console.log(`${count} secrets are under the new master key.${next}`);
 }
 
 /** Takes in what the chains show and the database has lost; fails while anything is left open. */
@@ -317,7 +298,7 @@ async function reconcile(base: Base, args: readonly string[]): Promise<void> {
 }
 
 /** On the very first start, makes the realm `sandbox` and shows its keys, once. */
-async function welcome(base: Base): Promise<void> {
+async function welcome(base: Base, file: string, platformKeyFile: string | null): Promise<void> {
   if (await countAllRealms(base.database.platform) > 0) return;
   const password = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(15))));
   const admin = { email: "admin@sandbox.local", password };
@@ -325,20 +306,32 @@ async function welcome(base: Base): Promise<void> {
     base,
     check(NewRealm, { name: "sandbox", admin }, "request.invalid"),
   );
-  console.log(`
-Purser is ready.
-
-  address              ${base.config.baseUrl}
-  reference            ${base.config.baseUrl}/docs
+  const keys = `
   realm key            ${made.realm_key}
   application key      ${made["x-api-key"]}
   administrator        ${admin.email}
   password             ${password}
+`;
+  // What is no terminal may be kept for years: a journal, the log of a build.
+  const terminal = Deno.stdout.isTerminal();
+  if (!terminal) await writeKeys(file, keys);
+  console.log(`
+Purser is ready.
 
-These keys of the realm "sandbox" are shown this once. The platform key is ${
-    base.config.platformKey === null ? `in\n${base.config.dataDir}/platform_key` : "PLATFORM_KEY"
-  }.
+  address              ${base.config.baseUrl}
+  reference            ${base.config.baseUrl}/docs${terminal ? keys : "\n"}
+The keys of the realm "sandbox" ${terminal ? "are shown this once" : `are in ${file}`}.${
+    platformKeyFile === null ? "" : `\nThe platform key is in ${platformKeyFile}.`
+  }
 `);
+}
+
+/** Writes a file that its owner alone can read, in the place of one that an older database left. */
+async function writeKeys(file: string, text: string): Promise<void> {
+  await Deno.remove(file).catch((error) => {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  });
+  await Deno.writeTextFile(file, text, { createNew: true, mode: 0o600 });
 }
 
 async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, unknown>> {

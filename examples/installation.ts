@@ -18,7 +18,7 @@ export interface Installation extends AsyncDisposable {
   logIn(): Promise<{ key: string; send: Send }>;
 }
 
-/** What the first start prints once. */
+/** What the first start tells once. */
 interface Welcome {
   address: string;
   realmKey: string;
@@ -28,12 +28,13 @@ interface Welcome {
 }
 
 const TRIES_MAX = 10;
+const ROOT = new URL("../", import.meta.url).pathname;
 
 /** Starts the service with a few settings: where the node is, say. */
 export async function startInstallation(settings: Record<string, string>): Promise<Installation> {
   const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", new URL("../main.ts", import.meta.url).pathname, "start"],
+    args: ["run", "-A", "--config", `${ROOT}deno.json`, `${ROOT}launcher/launch.ts`, "start"],
     env: {
       DATA_DIR: folder,
       // Whatever else is set around here is not meant for an example.
@@ -47,7 +48,8 @@ export async function startInstallation(settings: Record<string, string>): Promi
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
-  const welcome = welcomeOf(await lineOf(child.stdout, /([\s\S]*shown this once)/));
+  const said = await lineOf(child.stdout, /([\s\S]*sandbox_keys)/);
+  const welcome = welcomeOf(said + await Deno.readTextFile(`${folder}/sandbox_keys`));
   return {
     logIn: () => logIn(welcome),
     async [Symbol.asyncDispose]() {

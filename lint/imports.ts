@@ -21,13 +21,17 @@ const DIRECTION = "imports run routes → domain → db and workers → domain �
 
 const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
   main: ["routes", "workers", "domain", "db", "config", "log"],
-  config: [],
+  launcher: ["launcher", "config", "db"],
+  config: ["config"],
   log: [],
   routes: ["routes", "domain", "log"],
   domain: ["domain", "db"],
   db: ["db"],
   workers: ["workers", "domain", "db", "log"],
-  tests: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench", "lint"],
+  tests: [
+    ...["main", "launcher", "config", "log", "routes", "domain", "db", "workers"] as const,
+    ...["tests", "bench", "lint"] as const,
+  ],
   bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
   lint: ["lint"],
   examples: ["examples"],

@@ -10,7 +10,7 @@ import { AROUND, inRoom, type Place, placeOf, type Room } from "./rooms.ts";
 
 const SQL_ROOMS: readonly Room[] = ["db", "tests", "bench"];
 const ENV_ROOMS: readonly Room[] = ["config", "main", "tests", "bench", "examples", "ci"];
-const CONSOLE_ROOMS: readonly Room[] = ["log", "main", ...AROUND];
+const CONSOLE_ROOMS: readonly Room[] = ["log", "main", "launcher", ...AROUND];
 const LOADERS: readonly Room[] = ["main", ...AROUND];
 
 // A UUIDv7 carries the moment it was made, so the one file that makes them reads the time.

@@ -8,6 +8,7 @@
 /** A folder, or one of the three top-level files, that has rules of its own. */
 export type Room =
   | "main"
+  | "launcher"
   | "config"
   | "log"
   | "routes"
@@ -48,6 +49,8 @@ const FOLDERS: Readonly<Record<string, Room>> = {
   bench: "bench",
   lint: "lint",
   examples: "examples",
+  launcher: "launcher",
+  config: "config",
   ".ci": "ci",
 };
 

@@ -13,7 +13,18 @@ import { onImport, pathOf } from "../lint/imports.ts";
 type Graph = ReadonlyMap<string, readonly string[]>;
 
 const ROOT = new URL("../", import.meta.url);
-const FOLDERS = ["routes", "domain", "db", "workers", "tests", "bench", "lint", "examples"];
+const FOLDERS = [
+  "launcher",
+  "config",
+  "routes",
+  "domain",
+  "db",
+  "workers",
+  "tests",
+  "bench",
+  "lint",
+  "examples",
+];
 const LADDERS = ["platform", "realm"];
 const HEADER = ["What", "Why", "Locks", "Backfill", "Undo"];
 

@@ -1,17 +1,9 @@
 /** What the bench leaves behind, looked at as its readers are told to. @module */
-import { deepEqual, equal, match } from "node:assert/strict";
+import { equal, match } from "node:assert/strict";
 import { freePort } from "./support/ports.ts";
+import { taskArgs } from "./support/tasks.ts";
 
 const ROOT = new URL("../", import.meta.url);
-const TASKS: Record<string, string> =
-  JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT))).tasks;
-
-/** The arguments of a task, as `deno task` would run it. */
-function taskArgs(name: string): string[] {
-  const [program, command, ...rest] = TASKS[name].split(" ");
-  deepEqual([program, command], ["deno", "run"]);
-  return ["run", "--no-check", "--cached-only", ...rest];
-}
 
 /** Runs a task to its end. */
 async function task(
@@ -20,7 +12,7 @@ async function task(
   env: Record<string, string> = {},
 ): Promise<{ code: number; text: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [...taskArgs(name), ...args],
+    args: [...await taskArgs(name), ...args],
     cwd: ROOT,
     env: { NO_COLOR: "1", LOG_LEVEL: "error", ...env },
   }).output();
@@ -35,7 +27,7 @@ async function serving<T>(
 ): Promise<T> {
   const PORT = String(freePort());
   const child = new Deno.Command(Deno.execPath(), {
-    args: taskArgs("start"),
+    args: await taskArgs("start"),
     cwd: ROOT,
     env: { LOG_LEVEL: "error", PORT, ...env },
     stdout: "null",

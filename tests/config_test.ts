@@ -2,7 +2,7 @@ import { deepEqual, equal, throws } from "node:assert/strict";
 import { ConfigError, readConfig } from "../config.ts";
 
 const KEYS = {
-  DATABASE_URL: "postgres://purser:secret@db.example/purser",
+  DATABASE_URL: "postgres://purser:secret@db.example/purser?sslmode=verify-full",
   PLATFORM_KEY: "0123456789abcdef",
   MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
 };
@@ -188,6 +188,9 @@ Deno.test("a setting whose name is misspelt is told, and what is none of ours is
       ["DATABASEURL", "DATABASE_URL"],
       ["TOKEN_TTL_SECOND", "TOKEN_TTL_SECONDS"],
       ["LOG_LEVEk", "LOG_LEVEL"],
+      ["WORKER", "WORKERS"],
+      ["ASSET", "ASSETS"],
+      ["HOSTS", null],
       ["PATH", null],
       ["HOSTNAME", null],
       ["KUBERNETES_PORT", null],
@@ -198,5 +201,35 @@ Deno.test("a setting whose name is misspelt is told, and what is none of ours is
       ? []
       : [`${given} is not a setting: ${meant} is meant, it seems`];
     deepEqual(faults, expected);
+  }
+});
+
+Deno.test("a database on another machine is not spoken to in plain text unless that is said", () => {
+  const at = (DATABASE_URL: string) => faultsOf({ ...KEYS, DATABASE_URL });
+  for (const url of ["postgres://u:p@db.example/purser", "postgresql://10.0.0.5:6432/purser"]) {
+    const [fault, ...more] = at(url);
+    equal(/^DATABASE_URL names another machine and no sslmode/.test(fault), true, fault);
+    deepEqual(more, []);
+    equal(fault.includes("p@"), false);
+  }
+  for (
+    const url of [
+      "postgres://u:p@db.example/purser?sslmode=verify-full",
+      "postgres://u:p@database/purser?sslmode=disable",
+      "postgres://u:p@localhost/purser",
+      "postgres://u:p@127.0.0.1:5433/purser",
+      "postgres://u:p@[::1]/purser",
+    ]
+  ) deepEqual(at(url), [], url);
+});
+
+Deno.test("further database servers are named with their port", () => {
+  deepEqual(readConfig({ DATABASE_HOSTS: "a.example:5432, [::1]:1" }, false).databaseHosts, [
+    ...["a.example:5432", "[::1]:1"],
+  ]);
+  for (const host of ["a.example", "*:1", "a.example:5432/x", "a b:1"]) {
+    deepEqual(faultsOf({ DATABASE_HOSTS: host }), [
+      `DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`,
+    ]);
   }
 });

@@ -1,30 +1,31 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { freePort } from "./support/ports.ts";
 import { testDatabaseUrl } from "./support/realm.ts";
+import { taskArgs } from "./support/tasks.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url);
-const ALL = [
-  "--allow-net",
-  "--allow-read",
-  "--allow-write",
-  "--allow-env",
-  "--allow-run",
-  "--allow-sys=uid",
-];
+const ALL = ["--allow-net", "--allow-read", "--allow-write", "--allow-env"];
+
+const KEYS = {
+  PLATFORM_KEY: "an-operator-of-this-test",
+  MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+};
 
 /** A service started as a process of its own. */
 interface Service extends AsyncDisposable {
+  pid: number;
   address: string;
   stop(signal?: Deno.Signal): Promise<{ code: number; out: string; log: string }>;
 }
 
 async function startService(
   env: Record<string, string>,
-  permissions = ALL,
+  args: readonly string[],
+  ready = "serving",
 ): Promise<Service> {
   const port = String(freePort());
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--cached-only", ...permissions, MAIN.href, "start"],
+    args: [...args],
     env: { PORT: port, LOG_FORMAT: "json", LOG_LEVEL: "info", ...env },
     stdout: "piped",
     stderr: "piped",
@@ -32,7 +33,7 @@ async function startService(
   const out = new Response(child.stdout).text();
   const [watched, kept] = child.stderr.tee();
   const log = new Response(kept).text();
-  await untilServing(watched);
+  await untilReady(watched, ready);
   let ended: Promise<{ code: number; out: string; log: string }> | null = null;
   const stop = (signal: Deno.Signal = "SIGTERM") =>
     ended ??= (async () => {
@@ -41,6 +42,7 @@ async function startService(
       return { code, out: await out, log: await log };
     })();
   return {
+    pid: child.pid,
     address: `http://127.0.0.1:${port}`,
     stop,
     async [Symbol.asyncDispose]() {
@@ -49,14 +51,14 @@ async function startService(
   };
 }
 
-/** Reads the log until the line that says the service serves; then lets the rest flow by. */
-async function untilServing(log: ReadableStream<Uint8Array>): Promise<void> {
+/** Reads the log until the line that says the service is ready; then lets the rest flow by. */
+async function untilReady(log: ReadableStream<Uint8Array>, ready: string): Promise<void> {
   const served = Promise.withResolvers<void>();
   let text = "";
   const reading = (async () => {
     for await (const chunk of log.pipeThrough(new TextDecoderStream())) {
       text += chunk;
-      if (text.includes('"serving"')) served.resolve();
+      if (text.includes(`"${ready}"`)) served.resolve();
     }
     served.reject(new Error(`the service ended: ${text}`));
   })();
@@ -73,20 +75,24 @@ async function post(url: string, key: string, body: unknown): Promise<Record<str
   return await answer.json();
 }
 
-Deno.test("start with nothing configured serves a sandbox, shows its keys once, and ends well", async () => {
+Deno.test("start with nothing configured serves a sandbox, keeps its keys to the owner, and ends well", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
+  const start = await taskArgs("start");
   try {
-    const first = await startService({ DATA_DIR: dataDir, DATABASE_URL: "" });
+    const first = await startService({ DATA_DIR: dataDir, DATABASE_URL: "" }, start);
     const second = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--cached-only", ...ALL, MAIN.href, "start"],
+      args: start,
       env: { DATA_DIR: dataDir, PORT: String(freePort()) },
     }).output();
     equal(second.success, false);
     match(new TextDecoder().decode(second.stderr), /is in use by another/);
     const { code, out } = await first.stop();
     equal(code, 0);
-    const read = (label: string) => new RegExp(`${label} +(\\S+)`).exec(out)![1];
-    const again = await startService({ DATA_DIR: dataDir });
+    match(out, new RegExp(`keys of the realm "sandbox" are in \\S*/sandbox_keys`));
+    match(out, /The platform key is in \S*\/platform_key/);
+    const keys = await Deno.readTextFile(`${dataDir}/sandbox_keys`);
+    const read = (label: string) => new RegExp(`${label} +(\\S+)`).exec(keys)![1];
+    const again = await startService({ DATA_DIR: dataDir }, start);
     const session = await post(`${again.address}/v1/auth/admins/login`, read("application key"), {
       realm_key: read("realm key"),
       email: read("administrator"),
@@ -96,11 +102,114 @@ Deno.test("start with nothing configured serves a sandbox, shows its keys once, 
     const end = await again.stop("SIGINT");
     deepEqual([end.code, end.out.trim()], [0, ""]);
     for (const secret of [read("application key"), read("password"), session["x-api-key"]]) {
-      equal(end.log.includes(secret), false);
+      equal(`${out}${end.log}`.includes(secret), false);
     }
-    for (const name of ["platform_key", "master_key"]) {
+    for (const name of ["platform_key", "master_key", "sandbox_keys"]) {
       equal((await Deno.stat(`${dataDir}/${name}`)).mode! & 0o777, 0o600);
     }
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test("a platform key that was set is in no file, and none is named", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
+  try {
+    const PLATFORM_KEY = "an-operator-of-this-test";
+    const service = await startService(
+      { DATA_DIR: dataDir, PLATFORM_KEY },
+      await taskArgs("start"),
+    );
+    const { out } = await service.stop();
+    match(out, /sandbox_keys/);
+    equal(out.includes("platform key"), false);
+    await rejects(Deno.stat(`${dataDir}/platform_key`), Deno.errors.NotFound);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test("a service whose launcher was killed ends with it, and the next start finds all in place", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
+  const start = await taskArgs("start");
+  try {
+    const first = await startService({ DATA_DIR: dataDir }, start);
+    await first.stop("SIGKILL"); // its pipes end with the service that it started
+    await rejects(fetch(`${first.address}/health/live`));
+    const again = await startService({ DATA_DIR: dataDir }, start);
+    const alive = await fetch(`${again.address}/health/live`);
+    await alive.body?.cancel();
+    equal(alive.status, 200);
+    equal((await again.stop()).code, 0);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test({
+  name: "the service that the launcher starts may run nothing and is told its own settings alone",
+  ignore: Deno.build.os !== "linux", // its flags and environment are read from /proc
+  async fn() {
+    const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
+    const env = { DATA_DIR: dataDir, WORKERS: "off", CLOUD_SECRET_ACCESS_KEY: "of-the-shell" };
+    try {
+      await using service = await startService(env, await taskArgs("start"));
+      const [child] = await servicesOf(service.pid);
+      const read = async (name: string) => (await procFile(`${child}/${name}`)).split("\0");
+      const flags = (await read("cmdline")).filter((arg) => /^--(allow|deny)|^-A/.test(arg));
+      const names = flags.map((flag) => flag.split("=")[0]);
+      const sandbox = `${await Deno.realPath(dataDir)}/sandbox_keys`;
+      deepEqual(names, [
+        ...["--deny-import", "--allow-env", "--allow-net", "--allow-read", "--allow-write"],
+      ]);
+      equal(flags[4], `--allow-write=${sandbox}`);
+      const told = (await read("environ")).map((line) => line.split("=")[0]);
+      for (const name of ["CLOUD_SECRET_ACCESS_KEY", "MASTER_KEY", "PATH"]) {
+        equal(told.includes(name), false, name);
+      }
+      equal(told.includes("PLATFORM_KEY"), true);
+    } finally {
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  },
+});
+
+/** Reads a file of /proc, which Deno itself leaves to those who may do everything. */
+async function procFile(path: string): Promise<string> {
+  const { stdout } = await new Deno.Command("cat", { args: [`/proc/${path}`] }).output();
+  return new TextDecoder().decode(stdout);
+}
+
+/** Finds the processes of main.ts among those that a process has started. */
+async function servicesOf(pid: number): Promise<string[]> {
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", `cat /proc/${pid}/task/*/children`],
+  }).output();
+  const found: string[] = [];
+  for (const [child] of new TextDecoder().decode(stdout).matchAll(/\d+/g)) {
+    if ((await procFile(`${child}/cmdline`)).includes("main.ts")) found.push(child);
+  }
+  return found;
+}
+
+Deno.test("the own master key is changed by one command, and the next start opens with it", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
+  const env = { DATA_DIR: dataDir, PORT: "0" };
+  try {
+    const first = await startService({ DATA_DIR: dataDir }, await taskArgs("start"));
+    await first.stop();
+    const before = await Deno.readTextFile(`${dataDir}/master_key`);
+    const rotated = await new Deno.Command(Deno.execPath(), {
+      args: await taskArgs("rotate-master-key"),
+      env,
+    }).output();
+    const said = new TextDecoder().decode(rotated.stdout);
+    equal(rotated.success, true, new TextDecoder().decode(rotated.stderr));
+    match(said, /secrets are under the new master key\.\nIt is in place\./);
+    notEqual(await Deno.readTextFile(`${dataDir}/master_key`), before);
+    await rejects(Deno.stat(`${dataDir}/master_key.next`), Deno.errors.NotFound);
+    const again = await startService({ DATA_DIR: dataDir }, await taskArgs("worker"), "working");
+    equal((await again.stop()).code, 0);
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
@@ -128,7 +237,7 @@ Deno.test("every command ends at once, before anything is opened, where ASSETS d
   for (const command of ["start", "worker", "audit"]) {
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--cached-only", ...ALL, MAIN.href, command],
-      env: { ASSETS, DATA_DIR: "/nowhere" },
+      env: { ASSETS, DATABASE_URL: "postgres://127.0.0.1:1/nowhere", ...KEYS },
     }).output();
     const said = new TextDecoder().decode(stderr);
     equal(success, false, said);
@@ -145,10 +254,8 @@ Deno.test("the serving half runs without keys and reaches its listener and Postg
     PLATFORM_KEY: platformKey,
     WORKERS: "off",
   }, [
-    `--allow-net=${database},127.0.0.1`,
-    "--allow-read",
-    "--allow-env",
-    "--no-prompt",
+    ...["run", "--cached-only", "--no-prompt", `--allow-net=${database},127.0.0.1`],
+    ...["--allow-read", "--allow-env", MAIN.href, "start"],
   ]);
   const realm = await post(`${service.address}/v1/realms`, platformKey, {
     name: "served",

@@ -1,0 +1,213 @@
+/**
+ * Starts a command of the service as a process that may do what it needs and nothing else, and,
+ * where no DATABASE_URL is set, a PostgreSQL of its own beside it. This process has the rights of
+ * the user who started it; it serves no request and loads no package.
+ *
+ *     deno run … launcher/launch.ts <command> [arguments]
+ *
+ * @module
+ */
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Config, ConfigError, readConfig, readEnvironment, settingNames } from "../config.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../db/embedded.ts";
+import { fetchPackages, type PackageSet } from "../db/packages.ts";
+import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
+import { localKey, replaceKey } from "./secrets.ts";
+
+/** What the service itself is built of. */
+export const SERVICE: PackageSet = {
+  title: "what the service needs",
+  config: new URL("../deno.json", import.meta.url),
+  lock: new URL("../deno.lock", import.meta.url),
+};
+
+/** What a command is started with. */
+interface Launch {
+  readonly flags: readonly string[];
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** An installation on one machine: its database and its keys. */
+interface Local extends AsyncDisposable {
+  readonly server: EmbeddedPostgres;
+  readonly dataDir: string;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Where the platform key lies; null where it was set. */
+  readonly platformKeyFile: string | null;
+}
+
+const ROOT = new URL("../", import.meta.url);
+const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
+/** What the runtime itself looks at; everything else that is no setting is kept from the service. */
+const RUNTIME =
+  /^(DENO_\w+|NPM_CONFIG_\w+|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
+const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
+
+/** Runs a command to its end and gives its exit code. */
+export async function launch(args: readonly string[]): Promise<number> {
+  const [name = "start", ...rest] = args;
+  const command = COMMANDS.find((one) => one === name);
+  if (command === undefined) {
+    throw new ConfigError([`there is no command ${name}: ${COMMANDS.join(", ")}`]);
+  }
+  const environment = await readEnvironment();
+  const config = readConfig(environment, Deno.stderr.isTerminal());
+  await fetchPackages(SERVICE);
+  const pending: Deno.Signal[] = [];
+  let child: Deno.ChildProcess | null = null;
+  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
+    const pass = () => {
+      if (child === null) pending.push(signal);
+      else kill(child, signal);
+    };
+    Deno.addSignalListener(signal, pass);
+    return () => Deno.removeSignalListener(signal, pass);
+  });
+  try {
+    await using local = config.databaseUrl === null ? await startLocal(config, command) : null;
+    if (pending.length > 0) return 0;
+    child = spawn(command, launchOf(command, config, environment, local, rest));
+    const { code } = await child.status;
+    if (code === 0) await concludeRotation(command, config, local);
+    return code;
+  } finally {
+    for (const forget of listeners) forget();
+  }
+}
+
+/** Says what a command is started with. */
+function launchOf(
+  command: Command,
+  config: Config,
+  environment: Readonly<Record<string, string>>,
+  local: Local | null,
+  rest: readonly string[],
+): Launch {
+  const dataDir = local?.dataDir ?? resolve(config.dataDir);
+  // The database and the keys beside it are out of reach for the service.
+  const records = local === null ? dataDir : join(dataDir, "records");
+  const sandbox = local !== null && command === "start" ? join(dataDir, "sandbox_keys") : null;
+  const settings = { ...environment, ...local?.settings, DATA_DIR: records };
+  const known = settingNames();
+  const withKey = needsMasterKey(command, config);
+  const passed = Object.entries(settings).filter(([name]) =>
+    (known.has(name) || RUNTIME.test(name)) && (withKey || !KEYS.includes(name))
+  );
+  const databaseUrl = local?.server.url ?? config.databaseUrl!;
+  return {
+    flags: permissionsOf({
+      command,
+      config,
+      databaseUrl,
+      migrations: MIGRATIONS,
+      records,
+      sandbox,
+    }),
+    args: [
+      command,
+      ...(isService(command) ? ["--supervised"] : []),
+      ...(sandbox === null ? [] : ["--sandbox", sandbox]),
+      ...(sandbox !== null && local?.platformKeyFile
+        ? ["--platform-key-file", local.platformKeyFile]
+        : []),
+      ...(rotatesFile(command, config) ? ["--own-key-file"] : []),
+      ...rest,
+    ],
+    env: {
+      ...Object.fromEntries(passed),
+      // A command that needs no master key is not asked for one.
+      ...(withKey || command === "start" ? {} : { WORKERS: "off" }),
+    },
+  };
+}
+
+function spawn(command: Command, { flags, args, env }: Launch): Deno.ChildProcess {
+  const config = fileURLToPath(SERVICE.config);
+  const main = fileURLToPath(new URL("main.ts", ROOT));
+  return new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--cached-only",
+      "--frozen",
+      "--config",
+      config,
+      ...flags,
+      main,
+      ...args,
+    ],
+    clearEnv: true,
+    env: { ...env },
+    // A service ends when this pipe does, so it never outlives its database.
+    stdin: isService(command) ? "piped" : "inherit",
+  }).spawn();
+}
+
+/** Starts the installation of this machine. */
+async function startLocal(config: Config, command: Command): Promise<Local> {
+  const server = await startEmbedded({ dataDir: config.dataDir });
+  try {
+    const dataDir = await Deno.realPath(config.dataDir);
+    const platformKey = config.platformKey ?? await localKey(dataDir, "platform_key");
+    const masterKey = config.masterKey ?? await localKey(dataDir, "master_key");
+    const next: Record<string, string> =
+      rotatesFile(command, config) && config.newMasterKey === null
+        ? { NEW_MASTER_KEY: await localKey(dataDir, "master_key.next") }
+        : {};
+    await Deno.mkdir(join(dataDir, "records"), { recursive: true, mode: 0o700 });
+    return {
+      server,
+      dataDir,
+      settings: {
+        DATABASE_URL: server.url,
+        PLATFORM_KEY: platformKey,
+        MASTER_KEY: masterKey,
+        ...next,
+      },
+      platformKeyFile: config.platformKey === null ? join(dataDir, "platform_key") : null,
+      [Symbol.asyncDispose]: server.stop,
+    };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/** Whether the master key that is changed is the file that this module made. */
+function rotatesFile(command: Command, config: Config): boolean {
+  return command === "rotate-master-key" && config.databaseUrl === null &&
+    config.masterKey === null;
+}
+
+/** Puts the new master key in its place, once everything is sealed under it. */
+async function concludeRotation(
+  command: Command,
+  config: Config,
+  local: Local | null,
+): Promise<void> {
+  if (local === null || !rotatesFile(command, config)) return;
+  const key = config.newMasterKey ?? local.settings.NEW_MASTER_KEY;
+  await replaceKey(local.dataDir, "master_key", key);
+  console.log("It is in place.");
+}
+
+function kill(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // Deno says so of a process that has ended
+  }
+}
+
+async function main(): Promise<void> {
+  try {
+    Deno.exitCode = await launch(Deno.args);
+  } catch (error) {
+    console.error(error instanceof Error && !(error instanceof TypeError) ? error.message : error);
+    Deno.exitCode = 1;
+  }
+}
+
+if (import.meta.main) main().catch((error) => console.error(error));

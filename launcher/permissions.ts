@@ -1,0 +1,100 @@
+/**
+ * What each command of the service may do, as flags of Deno: its listener, its database, the nodes
+ * and prices that are configured, its migrations, and the record of the host. It runs no program.
+ *
+ * @module
+ */
+import type { Config } from "../config.ts";
+
+/** Commands of main.ts. */
+export const COMMANDS = [
+  "start",
+  "worker",
+  "migrate",
+  "realm",
+  "rotate-master-key",
+  "rotate-platform-key",
+  "reconcile",
+  "audit",
+] as const;
+/** A command of main.ts. */
+export type Command = typeof COMMANDS[number];
+
+/** What the flags depend on beside the settings. */
+export interface Needs {
+  readonly command: Command;
+  readonly config: Config;
+  /** Address of the database, with its port. */
+  readonly databaseUrl: string;
+  /** Folder of the migrations. */
+  readonly migrations: string;
+  /** Folder of the host's record. */
+  readonly records: string;
+  /** File that takes the keys of the sandbox; null where none is made. */
+  readonly sandbox: string | null;
+}
+
+const LISTENS: readonly Command[] = ["start", "worker"];
+/** Commands that talk to the chains, sign, and keep the host's record. */
+const WORKS: readonly Command[] = ["start", "worker", "reconcile"];
+const OPENS_SECRETS: readonly Command[] = [...WORKS, "rotate-master-key"];
+const PORTS: Readonly<Record<string, string>> = {
+  "http:": "80",
+  "https:": "443",
+  "postgres:": "5432",
+  "postgresql:": "5432",
+};
+
+/** Tells whether a command needs the master key. */
+export function needsMasterKey(command: Command, config: Config): boolean {
+  return OPENS_SECRETS.includes(command) && (command !== "start" || config.workers);
+}
+
+/** Tells whether a command serves until it is told to end. */
+export function isService(command: Command): boolean {
+  return LISTENS.includes(command);
+}
+
+/** Spells out the flags of a command. */
+export function permissionsOf(needs: Needs): string[] {
+  const { command, config, migrations, records, sandbox } = needs;
+  const works = WORKS.includes(command) && (command !== "start" || config.workers);
+  const written = [
+    ...(works && config.installationEpoch === null ? [records] : []),
+    ...(sandbox === null ? [] : [sandbox]),
+  ];
+  return [
+    "--no-prompt",
+    "--deny-import", // modules of other hosts, which Deno would load from some without being told
+    "--allow-env", // which holds the settings and nothing else: see launch.ts
+    `--allow-net=${hostsOf(needs, works).join()}`,
+    `--allow-read=${[migrations, ...written].map(escaped).join()}`,
+    ...(written.length === 0 ? [] : [`--allow-write=${written.map(escaped).join()}`]),
+  ];
+}
+
+function hostsOf({ command, config, databaseUrl }: Needs, works: boolean): string[] {
+  const chains = Object.values(config.chains).flatMap(({ main, testnet }) => [
+    ...main.rpcUrls,
+    ...testnet.rpcUrls,
+  ]);
+  const { host, port } = config;
+  const hosts = [
+    ...(isService(command) ? [`${host.includes(":") ? `[${host}]` : host}:${port}`] : []),
+    hostOf(databaseUrl),
+    ...config.databaseHosts,
+    ...(works ? chains.map(hostOf) : []),
+    ...(works && config.ratesUrl !== null ? [hostOf(config.ratesUrl)] : []),
+  ];
+  return [...new Set(hosts)];
+}
+
+function hostOf(address: string): string {
+  const url = new URL(address);
+  return `${url.hostname || "localhost"}:${url.port || PORTS[url.protocol]}`;
+}
+
+/** A comma parts two paths of a list; two stand for one in a path. */
+function escaped(path: string): string {
+  return path.replaceAll(",", ",,");
+}
