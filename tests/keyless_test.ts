@@ -45,7 +45,7 @@ async function startServing(env: Record<string, string>) {
       "--cached-only",
       "--no-prompt",
       `--allow-net=${reach}`,
-      "--allow-read",
+      `--allow-read=${new URL("../migrations", import.meta.url).pathname}`,
       "--allow-env",
     ]
       .concat(MAIN.href, "start"),
