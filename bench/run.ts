@@ -2,7 +2,8 @@
  * Measures the ledger through the whole HTTP API and sets it beside the yardstick, the same move
  * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
  * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
- * measures silences under faults instead.
+ * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
+ * requests.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
  * [--keep=folder]`
@@ -11,6 +12,7 @@
  */
 import { parseArgs } from "node:util";
 import { benchCoins } from "./coins.ts";
+import { benchFuzz } from "./fuzz.ts";
 import { benchKills } from "./kills.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
@@ -154,6 +156,8 @@ function options() {
       only: { type: "string" },
       keep: { type: "string" },
       minutes: { type: "string" },
+      requests: { type: "string" },
+      seed: { type: "string" },
     },
   });
   const { quick } = values;
@@ -191,6 +195,9 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
 async function main(): Promise<void> {
   const asked = options();
   if (asked.only === "coins") return await benchCoins();
+  if (asked.only === "fuzz") {
+    return await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
+  }
   if (asked.only === "kills") return await benchKills(Number(asked.minutes ?? 10));
   const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });

@@ -15,6 +15,7 @@ export const AuditQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   after: z.string().max(100).optional().meta({
     description: "The last line of the page before.",
+    format: "uuid",
   }),
   sort: z.enum(["created_at", "-created_at"]).default("-created_at"),
   actor: z.string().max(100).optional().meta({ description: "A user's id." }),

@@ -93,6 +93,7 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
       offset: whole("So many are left out first.", 0, 100_000),
       after: z.string().optional().meta({
         description: "The id of the last one before: paging without a bound.",
+        format: "uuid",
       }),
     }),
     list: z.strictObject({ ...shown, ...PageFields }),

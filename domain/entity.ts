@@ -34,7 +34,12 @@ export const Timestamp = z.union([
   z.number(),
   z.string().regex(/^\d{1,15}$/).transform((text) => parseInt(text, 10)),
 ]).pipe(z.number().int().min(0).max(253_402_300_799_999))
-  .meta({ description: "Milliseconds since the epoch.", type: "integer" });
+  .meta({
+    description: "Milliseconds since the epoch.",
+    type: "integer",
+    minimum: 0,
+    maximum: 253_402_300_799_999,
+  });
 
 /** A code by which an account or an identity is found. */
 export const AliasCode: z.ZodString = text(200)

@@ -45,7 +45,7 @@ import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "./withdrawal_checks.ts";
 
 const Decimals = z.union([z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)])
-  .pipe(z.number().int().min(0).max(30)).meta({ type: "integer" });
+  .pipe(z.number().int().min(0).max(30)).meta({ type: "integer", minimum: 0, maximum: 30 });
 const TokenSymbol = z.string().regex(
   /^[A-Za-z0-9]{1,20}$/,
   "1 to 20 letters and digits are expected",

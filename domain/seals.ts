@@ -52,8 +52,12 @@ export const VerifyView = z.object({
 
 /** Which part of the chain is read. */
 export const ChainPage = z.strictObject({
-  after: z.string().regex(/^\d{1,16}$/).optional(),
-  limit: z.string().regex(/^\d{1,4}$/).optional(),
+  after: z.string().regex(/^\d{1,16}$/).optional().meta({ type: "integer", minimum: 0 }),
+  limit: z.string().regex(/^\d{1,4}$/).optional().meta({
+    type: "integer",
+    minimum: 0,
+    maximum: 1000,
+  }),
 });
 /** Which part of the chain is read. */
 export type ChainPage = z.infer<typeof ChainPage>;

@@ -17,7 +17,10 @@ import { assertRealmAdmin } from "./permissions.ts";
 /** What can be asked of the strays. */
 export const StrayQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(1000),
-  after: z.string().max(100).optional().meta({ description: "The last one of the page before." }),
+  after: z.string().max(100).optional().meta({
+    description: "The last one of the page before.",
+    format: "uuid",
+  }),
 });
 /** What can be asked of the strays. */
 export type StrayQuery = z.infer<typeof StrayQuery>;

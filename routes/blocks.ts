@@ -121,6 +121,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     errors: [
       "account.not_found",
       "alias.not_found",
+      "address.not_found",
       "block.not_found",
       "block.closed",
       "permission.owner",

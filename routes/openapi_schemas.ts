@@ -69,6 +69,7 @@ function createReducer(components: Record<string, Json>): (schema: Json) => Json
   return reduce;
 
   function reduce(schema: Json): Json {
+    if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(reduce) };
     if (schema.type === "array") return { ...schema, items: reduce(schema.items as Json) };
     const name = nameOf(schema);
     if (name === null) return schema;

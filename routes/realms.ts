@@ -257,7 +257,13 @@ export const realmRoutes: readonly AnyRoute[] = [
     body: NewUser,
     status: 201,
     answer: UserView,
-    errors: ["realm.not_found", "permission.role", "permission.scope", "username.taken"],
+    errors: [
+      "realm.not_found",
+      "identity.not_found",
+      "permission.role",
+      "permission.scope",
+      "username.taken",
+    ],
     handle: async (call) => {
       const { password, ...rest } = call.body;
       if (call.realm !== null && call.realm.id !== call.params.id) {

@@ -1,0 +1,32 @@
+/**
+ * The API answers as its OpenAPI document says, whatever is asked. FUZZ_REQUESTS and FUZZ_SEED make a
+ * longer run, or another one: `deno task bench --only=fuzz --requests=100000`.
+ * @module
+ */
+import { deepEqual, ok } from "node:assert/strict";
+import { operationsOf } from "./document.ts";
+import { type Findings, fuzz } from "./fuzzer.ts";
+import { fuzzStage } from "./stage.ts";
+
+const REQUESTS = Number(Deno.env.get("FUZZ_REQUESTS") ?? 3000);
+const SEED = Number(Deno.env.get("FUZZ_SEED") ?? 1);
+
+Deno.test("every operation answers as the OpenAPI document says, whatever is asked", async () => {
+  await using stage = await fuzzStage();
+  const findings = await fuzz({ ...stage.run, seed: SEED, requests: REQUESTS });
+  const operations = operationsOf(stage.run.document).length;
+  if (Deno.env.has("FUZZ_REQUESTS")) tell(findings, operations);
+  const told = Object.entries(findings.faults).map(([kind, { times, example }]) =>
+    `${kind} (${times} times)\n    ${example}`
+  );
+  deepEqual(told, []);
+  deepEqual(findings.unreached, []);
+  ok(findings.failing.length < operations / 4, findings.failing.join());
+});
+
+/** Prints what a long run found, for its report. */
+function tell(findings: Findings, operations: number): void {
+  const { sent, statuses, failing, narrower, faults } = findings;
+  console.log(JSON.stringify({ sent, statuses, failing, narrower, faults }, null, 1));
+  console.log(`${sent} requests of seed ${SEED} to ${operations} operations`);
+}
