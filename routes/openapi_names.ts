@@ -51,6 +51,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   "accounts/entries": "AccountEntry",
   "accounts/blocks": "Block",
   "accounts/consolidations": "Consolidation",
+  "users/logins": "UserLogin",
   "users/totp": "Totp",
   "deposits/strays": "Stray",
   "transactions/head": "ChainHead",
@@ -73,7 +74,8 @@ export function operationId(route: AnyRoute): string {
   }
   const noun = nounOf(words);
   if (route.method === "GET" && !byId && isMany(route)) return `list${plural(noun)}`;
-  return METHODS[route.method] + noun;
+  const all = route.method === "DELETE" && !byId && /s$/.test(last);
+  return METHODS[route.method] + (all ? plural(noun) : noun);
 }
 
 /** Whether a route answers with many of what its path names. */

@@ -39,10 +39,11 @@ export async function fuzzStage(): Promise<FuzzStage> {
   await anvil.send({ to: address.body.address.address, value: 10n ** 17n });
   await anvil.mine(3);
   await follower.follow();
-  const receiving = [desk.account];
+  const receiving: string[] = [];
   for (let i = 0; i < 3; i++) {
     receiving.push(await realm.account({ asset: "FUZZ", from: currency.account, total: "1000" }));
   }
+  receiving.push(desk.account);
   const others = await makeOthers(realm);
   const known = await knownOf(realm, others, {
     accounts: [currency.account, desk.account, desk.ramp],

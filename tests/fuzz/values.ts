@@ -99,7 +99,7 @@ function partyOf({ random, known }: Maker, reference: string | undefined): Json 
   const kinds: Record<string, string> = { SourceParty: "funded", DestinationParty: "receiving" };
   const kind = kinds[reference?.split("/").at(-1) ?? ""];
   if (kind === undefined || !random.chance(0.6)) return undefined;
-  return { account: random.pick(known.get(kind)!) };
+  return { account: pickKnown(random, known.get(kind)!) };
 }
 
 function ofType(maker: Maker, schema: Json, name: string, depth: number): Json {
