@@ -54,12 +54,18 @@ const BROKEN: ReadonlySet<string> = new Set([
   "42P01", // no such table
 ]);
 
+/** Whether this process has no right to speak to the database's server: it is not among the hosts. */
+export function isOutOfReach(error: unknown): boolean {
+  return error instanceof Deno.errors.NotCapable || codeOf(error) === "EPERM";
+}
+
 /**
  * Whether the database cannot serve anybody now, whatever was asked: it takes no writes, it has no
  * disk, memory or files left (classes 53 and 58), it refuses the service's login (class 28) or role,
- * or its schema is not there.
+ * its schema is not there, or its server is out of reach.
  */
 export function isUnavailable(error: unknown): boolean {
+  if (isOutOfReach(error)) return true;
   const code = codeOf(error);
   if (code === null) return false;
   if (isReadOnly(error) || /^(53|58|28)/.test(code) || BROKEN.has(code)) return true;

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Database, Place } from "../db/database.ts";
-import { codeOf } from "../db/errors.ts";
+import { codeOf, isOutOfReach } from "../db/errors.ts";
 import { assertReachable, dropPlace } from "../db/migrate.ts";
 import { deleteDraft, insertDraft, lockOldDrafts } from "../db/realms.ts";
 import { locking, serializable } from "../db/transaction.ts";
@@ -88,8 +88,11 @@ async function build(
     await takeDown(site, place, 0).catch(() => {}); // else it is cleared later
     if (error instanceof DomainError) throw error;
     const code = codeOf(error);
-    if (code === null) throw error;
-    const message = `the database cannot be used (${code})`;
+    const outside = isOutOfReach(error);
+    if (code === null && !outside) throw error;
+    const message = outside
+      ? "the database's server is not among those that the operator lets the service reach"
+      : `the database cannot be used (${code})`;
     throw new DomainError("request.invalid", message, {
       errors: [{ path: "/database_url", message }],
     });

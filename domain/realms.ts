@@ -37,8 +37,15 @@ const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expect
   description: "free, basic, pro, unlimited, or another that the operator has defined.",
   example: "unlimited",
 });
-const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).meta({
-  description: "A PostgreSQL 15 or newer of the realm's own.",
+/** Passwords and money cross no network in plain text by an oversight; the operator's own too. */
+const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
+  const url = URL.parse(text);
+  return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
+    url.searchParams.has("sslmode") || url.searchParams.has("ssl");
+}, "another machine is named and no sslmode (verify-full, require, or disable)").meta({
+  description:
+    "A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the " +
+    "service reach. On another machine sslmode must be said.",
 });
 
 /** What is asked for when a realm is made. */

@@ -40,9 +40,9 @@ interface Local extends AsyncDisposable {
 
 const ROOT = new URL("../", import.meta.url);
 const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
-/** What the runtime itself looks at; everything else that is no setting is kept from the service. */
+/** What the runtime and the driver look at; no token of a registry, and nothing else of the shell. */
 const RUNTIME =
-  /^(DENO_\w+|NPM_CONFIG_\w+|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
+  /^(DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
 const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
 
 /** Runs a command to its end and gives its exit code. */

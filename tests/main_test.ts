@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
+import { testDatabase } from "./support/database.ts";
 import { freePort } from "./support/ports.ts";
 import { testDatabaseUrl } from "./support/realm.ts";
 import { taskArgs } from "./support/tasks.ts";
@@ -152,8 +153,9 @@ Deno.test({
   async fn() {
     const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
     const env = { DATA_DIR: dataDir, WORKERS: "off", CLOUD_SECRET_ACCESS_KEY: "of-the-shell" };
+    const token = { DENO_AUTH_TOKENS: "of-the-shell@registry.example" };
     try {
-      await using service = await startService(env, await taskArgs("start"));
+      await using service = await startService({ ...env, ...token }, await taskArgs("start"));
       const [child] = await servicesOf(service.pid);
       const read = async (name: string) => (await procFile(`${child}/${name}`)).split("\0");
       const flags = (await read("cmdline")).filter((arg) => /^--(allow|deny)|^-A/.test(arg));
@@ -164,7 +166,7 @@ Deno.test({
       ]);
       equal(flags[4], `--allow-write=${sandbox}`);
       const told = (await read("environ")).map((line) => line.split("=")[0]);
-      for (const name of ["CLOUD_SECRET_ACCESS_KEY", "MASTER_KEY", "PATH"]) {
+      for (const name of ["CLOUD_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "MASTER_KEY", "PATH"]) {
         equal(told.includes(name), false, name);
       }
       equal(told.includes("PLATFORM_KEY"), true);
@@ -242,6 +244,37 @@ Deno.test("every command ends at once, before anything is opened, where ASSETS d
     const said = new TextDecoder().decode(stderr);
     equal(success, false, said);
     match(said, /2 fault\(s\):\n- ASSETS: NOPE is not the code .*\n- ASSETS: ETH is a chain's own/);
+  }
+});
+
+Deno.test("a realm's own database is refused where its server is out of reach, or in plain text", async () => {
+  await using own = await testDatabase(); // what was begun stays in it
+  const { url } = own;
+  const { PLATFORM_KEY } = KEYS;
+  await using service = await startService({ DATABASE_URL: url, PLATFORM_KEY, WORKERS: "off" }, [
+    ...["run", "--cached-only", "--no-prompt", "--allow-read", "--allow-env"],
+    ...[`--allow-net=${new URL(url).host},127.0.0.1`, MAIN.href, "start"],
+  ]);
+  for (
+    const [address, expected] of [
+      ["postgres://u:secret@10.255.0.1:5432/x?sslmode=disable", /is not among those/],
+      ["postgres://u:secret@db.example:5432/x?sslmode=verify-full", /is not among those/],
+      ["postgres://u:secret@db.example:5432/x", /another machine is named and no sslmode/],
+    ] as const
+  ) {
+    const answer = await fetch(`${service.address}/v1/realms`, {
+      method: "POST",
+      headers: { "x-api-key": PLATFORM_KEY, "content-type": "application/json" },
+      body: JSON.stringify({
+        name: "elsewhere",
+        admin: { email: "a@b.example", password: "long enough" },
+        database_url: address,
+      }),
+    });
+    const { errors: [{ path, message }] } = await answer.json();
+    deepEqual([answer.status, path], [400, "/database_url"], address);
+    match(message, expected);
+    equal(message.includes("secret"), false);
   }
 });
 
