@@ -1,10 +1,13 @@
 /**
- * `deno task check`: format, lint, types, dropped promises, docstrings and the lock file, side by
- * side, with every fault of all six reported in one run.
+ * `deno task check`: format, lint, types, dropped promises, docstrings, the lock files, licences and
+ * known advisories, side by side, with every fault of all eight reported in one run.
  *
  * @module
  */
 
+import { advisoryFaults } from "./advisories.ts";
+import { licenceFaults } from "./licences.ts";
+import { LOCKS } from "./locks.ts";
 import { droppedPromises } from "./promises.ts";
 
 /** What one check found; `output` is shown when it failed. */
@@ -26,9 +29,6 @@ const AROUND = ["tests/", "bench/", "lint/", "examples/"];
 const AROUND_CONFIG = ["--config", "tests/deno.json"];
 const TESTS = new URL("tests/", ROOT);
 
-/** Lock files: of the service, of the embedded PostgreSQL, of the tests. */
-export const LOCKS = ["deno.lock", "db/embedded.deno.lock", "tests/deno.lock"];
-
 const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   format: () => deno("fmt", "--check"),
   lint: () => deno("lint"),
@@ -37,6 +37,8 @@ const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
     await droppedPromises(ROOT, await sources([...DOCUMENTED, ...AROUND]), TESTS),
   docs: docLint,
   lock: lockFaults,
+  licences: licenceFaults,
+  advisories: advisoryFaults,
 };
 
 /** Runs the checks of these names, or all; prints what failed, and gives the exit code. */
@@ -49,7 +51,7 @@ export async function check(names: readonly string[]): Promise<number> {
     if (!ok) console.error(`── ${name} ──\n${output.trim()}\n`);
   }
   for (const { name, ok, durationMs } of findings) {
-    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(8)}  ${durationMs} ms`);
+    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(10)}  ${durationMs} ms`);
   }
   return findings.every(({ ok }) => ok) ? 0 : 1;
 }

@@ -6,8 +6,9 @@
  */
 
 import { deepEqual, equal, match } from "node:assert/strict";
-import { blamesPackage, LOCKS } from "../lint/check.ts";
+import { blamesPackage } from "../lint/check.ts";
 import { onImport, pathOf } from "../lint/imports.ts";
+import { LOCKS } from "../lint/locks.ts";
 
 /** Modules by their path from the project's root, each with the paths it imports. */
 type Graph = ReadonlyMap<string, readonly string[]>;

