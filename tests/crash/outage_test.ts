@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { deepEqual, ok } from "node:assert/strict";
+import { ok } from "node:assert/strict";
 import postgres from "postgres";
 import { startEmbedded } from "../../db/embedded.ts";
 import { until } from "../support/until.ts";
@@ -77,6 +77,8 @@ const OUTAGES: readonly Outage[] = [
   },
 ];
 const REALMS = 10;
+/** PostgreSQL's object_in_use. */
+const IN_USE = "55006";
 /** Statements and waits for a connection end before that. */
 const ANSWER_MS = 60_000;
 /** Ends the connections of before: what they have open would hide a part of the outage. */
@@ -101,33 +103,37 @@ Deno.test("a realm whose database is broken answers 503; two processes live, and
         const broken = outage.apart ? apart : realms[n];
         const at = outage.apart ? tenant.name : `realm_${broken.schema.replaceAll("-", "")}`;
         await Promise.all(services.map((service) => goesOn(service, broken)));
-        if (outage.apart) await sql.unsafe(DISCONNECT); // a database in use cannot be renamed
-        await sql.unsafe(outage.breakIt(at));
-        await sql.unsafe(DISCONNECT);
-        const refused = services.flatMap((service) => [
-          ...Array.from({ length: 4 }, () => move(service, broken)),
-          ...Array.from({ length: 4 }, () => read(service, broken)),
-        ]);
+        await using _mended = await broke(sql, outage, at);
+        const refused = until(async () => { // at once, but for connections made that moment
+          await sql.unsafe(DISCONNECT);
+          return await isRefused(services, broken);
+        });
         const others = realms.filter((realm) => realm !== broken);
+        await Promise.all([
+          refused,
+          ...services.flatMap((service) => others.map((realm) => goesOn(service, realm))),
+        ]);
+        ok(await isRefused(services, broken), "it stays so");
+      });
+      await t.step(`${outage.name}: mended`, async () => {
         await Promise.all(
-          services.flatMap((service) => others.map((realm) => goesOn(service, realm))),
+          services.map((service) => goesOn(service, outage.apart ? apart : realms[n])),
         );
-        for (const answer of await Promise.all(refused)) {
-          deepEqual(answer, { status: 503, code: "service.overloaded" });
-        }
-        await sql.unsafe(outage.mendIt(at));
-        await Promise.all(services.map((service) => goesOn(service, broken)));
       });
     }
     await t.step("the service's own password was changed", async () => {
       const login = new URL(server.url);
-      await sql.unsafe(`alter role "${login.username}" password 'another'`);
-      await sql.unsafe(DISCONNECT);
-      for (const answer of await Promise.all(services.map((service) => move(service, realms[0])))) {
-        deepEqual(answer, { status: 503, code: "service.overloaded" });
+      const setPassword = async (password: string) =>
+        void await sql.unsafe(`alter role "${login.username}" password '${password}'`);
+      try {
+        await setPassword("another");
+        await until(async () => {
+          await sql.unsafe(DISCONNECT);
+          return await isRefused(services, realms[0]);
+        });
+      } finally {
+        await setPassword(decodeURIComponent(login.password));
       }
-      const password = decodeURIComponent(login.password);
-      await sql.unsafe(`alter role "${login.username}" password '${password}'`);
       await Promise.all(services.map((service) => goesOn(service, realms[0])));
     });
     await sql.end();
@@ -149,6 +155,34 @@ async function makeTenant(
   url.password = TENANT_PASSWORD;
   url.pathname = name;
   return { name, url: url.href };
+}
+
+/** Breaks it, and mends it in the end, so that what failed here fails nowhere else. */
+async function broke(sql: postgres.Sql, outage: Outage, at: string): Promise<AsyncDisposable> {
+  // A database in use cannot be renamed; nor can one with a connection that is just being made.
+  await until(async () => {
+    if (outage.apart) await sql.unsafe(DISCONNECT);
+    return await sql.unsafe(outage.breakIt(at)).then(() => true, (error) => {
+      if (error.code !== IN_USE) throw error;
+      return false;
+    });
+  });
+  return { [Symbol.asyncDispose]: async () => void await sql.unsafe(outage.mendIt(at)) };
+}
+
+/** Whether everything asked of a realm is answered 503; whoever still has a connection may succeed. */
+async function isRefused(services: readonly Service[], realm: CrashRealm): Promise<boolean> {
+  const answers = await Promise.all(services.flatMap((service) => [
+    ...Array.from({ length: 4 }, () => move(service, realm)),
+    ...Array.from({ length: 4 }, () => read(service, realm)),
+  ]));
+  for (const { status, code } of answers) {
+    ok(
+      [200, 201].includes(status) || status === 503 && code === "service.overloaded",
+      `${status} ${code}\n${services.flatMap((service) => service.errors()).join("\n")}`,
+    );
+  }
+  return answers.every(({ status }) => status === 503);
 }
 
 /** Reads and moves of this realm are soon answered; until then with nothing but 503. */

@@ -22,6 +22,8 @@ export interface Service extends Serving, AsyncDisposable {
   resume(): void;
   /** Resident memory in bytes. */
   memory(): Promise<number>;
+  /** The errors that it logged last. */
+  errors(): string[];
 }
 
 /** A realm made over HTTP. */
@@ -40,6 +42,8 @@ const PERMISSIONS = ["net", "read", "write", "env", "run", "sys=uid"].map((one) 
   `--allow-${one}`
 );
 
+const LINES_KEPT = 50;
+
 /** Starts the service on a database. */
 export async function startService(databaseUrl: string): Promise<Service> {
   const port = freePort();
@@ -47,9 +51,10 @@ export async function startService(databaseUrl: string): Promise<Service> {
   const url = `http://127.0.0.1:${port}`;
   let ending = false;
   let serving = Promise.resolve();
+  const errors: string[] = [];
   const start = async () => {
     const started = spawn(port, databaseUrl, dataDir);
-    await untilServing(started);
+    await untilServing(started, errors);
     const ended = (cause: unknown) => {
       if (ending) return;
       serving = Promise.reject(new Error("the service ended by itself", { cause }));
@@ -62,6 +67,7 @@ export async function startService(databaseUrl: string): Promise<Service> {
   return {
     url,
     up: () => serving,
+    errors: () => errors,
     pause: () => child.kill("SIGSTOP"),
     resume: () => child.kill("SIGCONT"),
     async kill(signal = "SIGKILL") {
@@ -105,16 +111,22 @@ function spawn(port: number, databaseUrl: string, dataDir: string): Deno.ChildPr
   }).spawn();
 }
 
-/** Reads the log until the line that says the service serves; then lets the rest flow by. */
-async function untilServing(child: Deno.ChildProcess): Promise<void> {
+/** Reads the log until the line that says the service serves; then keeps what errors it tells. */
+async function untilServing(child: Deno.ChildProcess, errors: string[]): Promise<void> {
   const serving = Promise.withResolvers<void>();
-  let text = "";
   const reading = (async () => {
+    const said: string[] = [];
+    let rest = "";
     for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
-      if (text.length < 10_000) text += chunk;
-      if (text.includes('"serving"')) serving.resolve();
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) {
+        if (said.length < LINES_KEPT) said.push(line);
+        if (line.includes('"serving"')) serving.resolve();
+        if (line.includes('"error"')) errors.splice(0, errors.push(line) - LINES_KEPT);
+      }
     }
-    serving.reject(new Error(`the service ended: ${text}`));
+    serving.reject(new Error(`the service ended: ${said.join("\n")}${rest}`));
   })();
   reading.catch(serving.reject);
   await serving.promise;
