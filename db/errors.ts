@@ -69,7 +69,12 @@ export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   if (code === null) return false;
   if (isReadOnly(error) || /^(53|58|28)/.test(code) || BROKEN.has(code)) return true;
-  return (code === "22023" || code === "42704") && isFatal(error); // the role is missing
+  return (code === "22023" || code === "42704") && (isFatal(error) || isOfSetting(error));
+}
+
+/** Whether a setting was refused, as `set role` is whose role is missing: no caller's input is one. */
+function isOfSetting(error: unknown): boolean {
+  return (error as { routine?: unknown }).routine === "call_string_check_hook";
 }
 
 /** Whether the server ended the connection with this error, as it does with a refused start. */

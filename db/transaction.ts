@@ -18,6 +18,13 @@ export interface TransactionOptions {
 }
 
 const ATTEMPTS_MAX = 12;
+/**
+ * The server ends a statement after 30 s and a silent transaction after 4 s, so whoever waits longer
+ * waits for an answer that was lost with its connection.
+ */
+const DEADLINE_MS = 60_000;
+/** A check of a whole realm reads for as long as that takes. */
+const SNAPSHOT_DEADLINE_MS = 24 * 3_600_000;
 const BEGIN = "begin isolation level serializable";
 const GATE = "lock table ledger_gate in exclusive mode";
 
@@ -139,20 +146,35 @@ export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Pro
         if (pool.settings !== "") await tx.unsafe(pool.settings);
         return await work(tx);
       }),
+    SNAPSHOT_DEADLINE_MS,
   ) as T;
 }
 
-/** Runs `work` with connections that stay as long as it runs. */
-export async function using<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with connections that stay as long as it runs.
+ *
+ * @throws {Contention} when the database did not answer in time; the outcome may be unknown
+ */
+export async function using<T>(
+  pool: Pool,
+  work: (sql: Sql) => Promise<T>,
+  deadlineMs = DEADLINE_MS,
+): Promise<T> {
   const leave = await pool.enter();
   const { sql } = pool;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    pool.renew(sql);
+    late.reject(new Contention("the database did not answer in time"));
+  }, deadlineMs);
   try {
-    return await work(sql);
+    return await Promise.race([work(sql), late.promise]);
   } catch (error) {
     // After a failover its connections lead to a standby: the next ones find the primary.
     if (isReadOnly(error)) pool.renew(sql);
     throw error;
   } finally {
+    clearTimeout(timer);
     leave();
   }
 }
