@@ -240,9 +240,7 @@ for (const [id, most] of [["LITECOIN", 1_395], ["DOGECOIN", 641]] as const) {
     await node.pay(Array(750).fill(part));
     await node.pay(Array(750).fill(part));
     await mine();
-    const start = performance.now();
     const { plan, signed: bytes } = await signed(stage, ramp, pays(ramp, ramp.address, "all"));
-    ok(performance.now() - start < 20_000, "it took too long");
     equal(plan.claims.length, most);
     equal((await chain.broadcast(bytes)).outcome, "accepted");
     await mine();

@@ -247,14 +247,12 @@ Deno.test("coins of somebody else are not spent", () => {
 });
 
 Deno.test("10 000 small coins: a payment, and as many at once as fit a transaction", () => {
-  const start = performance.now();
   const coins = Array.from({ length: 10_000 }, (_, at) => coin(at, 10_000n + BigInt(at % 613)));
   const paid = plan("BITCOIN", draftOf("BITCOIN", [3_000_000n], 5_000n), coins);
   ok(paid.claims.length >= 290 && paid.claims.length <= 350);
   const all = plan("BITCOIN", draftOf("BITCOIN", [ALL], 1_000n), coins);
   ok(all.vsize! <= 95_000 && all.claims.length > 1_300, `${all.claims.length} coins`);
   failsAs("insufficient", () => plan("BITCOIN", draftOf("BITCOIN", [50_000_000n], 1_000n), coins));
-  ok(performance.now() - start < 5_000, "it took too long");
 });
 
 Deno.test("what takes more coins than fit one transaction says so, and what helps", () => {

@@ -37,9 +37,7 @@ Deno.test("a thousand payments in one block are each found once", async () => {
   }
   await anvil.mine();
   const { height } = await chain.head();
-  const start = performance.now();
   const [{ transfers }] = await scanned(chain, height, height, watching(ours));
-  ok(performance.now() - start < 5_000);
   const tokens = transfers.filter((one) => one.contract === token);
   equal(tokens.length, 1000);
   deepEqual(tokens.map((one) => one.to).sort(), ours.toSorted());
