@@ -83,7 +83,7 @@ function filterOf(asked: AuditQuery): AuditFilter | null {
   const { actor = null, action = null, entity = null, key: apiKey = null, after } = asked;
   if (after !== undefined && !isId(after)) {
     throw new DomainError("query.invalid", "after: not the id of a line", {
-      errors: [{ path: "after", message: "not the id of a line" }],
+      errors: [{ path: "/after", message: "not the id of a line" }],
     });
   }
   if ([actor, entity, apiKey].some((id) => id !== null && !isId(id))) return null;

@@ -66,7 +66,9 @@ export const BalanceAtView = z.object({
 export const StatementOf = z.strictObject({
   from: Timestamp.default(0),
   to: Timestamp.optional(),
-  format: z.enum(["json", "csv"]).default("json"),
+  format: z.enum(["json", "csv"]).optional().meta({
+    description: "As `accept` says unless given.",
+  }),
 });
 /** Which part of an account's history a statement tells, and how. */
 export type StatementOf = z.infer<typeof StatementOf>;

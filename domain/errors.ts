@@ -98,9 +98,11 @@ export const ERROR_CODES = [
 /** A stable machine-readable code (contract, section 4). */
 export type ErrorCode = typeof ERROR_CODES[number];
 
-/** One fault in the input; `path` is a JSON pointer into the body or the parameter's name. */
+/** One fault in the input; `path` is a JSON pointer into the body, or to the parameter's name. */
 export interface Fault {
   path: string;
+  /** What it points into, where that is not the body. */
+  in?: "query" | "path" | "header";
   message: string;
 }
 

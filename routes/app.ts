@@ -16,12 +16,15 @@ import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
+import { conditionsOf } from "./versions.ts";
 import {
+  accepts,
   acceptsJson,
   BODY_MAX,
   check,
   isHost,
   parseBody,
+  pointer,
   preferWait,
   queryOf,
   readBody,
@@ -150,6 +153,7 @@ function createServer(
 ): Serve {
   const name = `${route.method} ${route.path}`;
   const elsewhere = adminHost(services);
+  const types = [route.type ?? [], route.alternatives ?? []].flat();
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   return async (request, address, params) => {
@@ -163,8 +167,11 @@ function createServer(
       const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) throw noRoute();
       const accept = headers.get("accept");
-      if (!acceptsJson(accept) && !route.alternatives?.some((type) => accept!.includes(type))) {
-        throw new DomainError("request.not_acceptable", "answers are application/json");
+      if (!acceptsJson(accept) && !accepts(accept, types)) {
+        throw new DomainError(
+          "request.not_acceptable",
+          `answers are ${types.join(", ") || "application/json"}`,
+        );
       }
       const arrival = { at: services.now(), requestId, address };
       const given = authenticator.authenticate(headers, route.access, arrival);
@@ -229,7 +236,8 @@ function callOf(
       : null,
     accept: headers.get("accept"),
     preferWaitS: preferWait(headers.get("prefer")),
-    params: route.params === undefined ? {} : check(route.params, params, "query.invalid"),
+    conditions: conditionsOf(route, headers),
+    params: route.params === undefined ? {} : check(route.params, params, "query.invalid", "path"),
     query: checkQuery(route, request.url),
     body: route.body === undefined
       ? refuseBody(text)
@@ -244,7 +252,7 @@ function checkQuery(route: AnyRoute, url: string): unknown {
   if (unknown === undefined) return {};
   const message = "unknown parameter";
   throw new DomainError("query.invalid", `${unknown.slice(0, 100)}: ${message}`, {
-    errors: [{ path: unknown.slice(0, 100), message }],
+    errors: [{ path: pointer([unknown]), message }],
   });
 }
 
@@ -271,8 +279,9 @@ function translate(services: Services, error: unknown, requestId: string): Domai
 }
 
 function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
-  const base = reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
-  return new Response(reply.stream ?? reply.body, {
+  const isEmpty = reply.status === 304;
+  const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
+  return new Response(isEmpty ? null : reply.stream ?? reply.body, {
     status: reply.status,
     headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
   });

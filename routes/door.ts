@@ -30,6 +30,7 @@ import {
 import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
+import { conditional, isKnown, readTagged } from "./versions.ts";
 import { searching, seated, takeWaitingPlace } from "./seats.ts";
 
 /** Longest statement of a list with a filter. */
@@ -55,10 +56,11 @@ export interface DoorOptions {
 /** Runs a change and answers with its view. */
 export async function command<P, Q, B>(
   call: Call<P, Q, B>,
-  work: (tx: Tx) => Promise<unknown>,
+  given: (tx: Tx) => Promise<unknown>,
   options: DoorOptions = {},
 ): Promise<Reply> {
   const pool = poolOf(call);
+  const { work, tag } = conditional(call, given);
   if (options.dryRun) {
     const view = await seated(pool, () => runTrial(pool, work, { gate: options.gate ?? false }));
     return { status: call.route.status, body: JSON.stringify(view) };
@@ -77,7 +79,10 @@ export async function command<P, Q, B>(
   };
   const answer = await seated(pool, () => runCommand(pool, call.actor, work, how));
   if (call.realm !== null) call.services.wake(call.realm.id);
-  const reply = replyOf(answer);
+  const reply = tagged(
+    replyOf(answer),
+    answer.replayed || answer.status >= 400 ? null : tag(answer.body),
+  );
   if (options.ready === undefined || call.preferWaitS === 0 || answer.status >= 400) return reply;
   return await waitUntilReady(call, pool, reply, options.ready);
 }
@@ -88,8 +93,12 @@ export async function query<P, Q, B>(
   work: (db: Db) => Promise<unknown>,
 ): Promise<Reply> {
   const pool = poolOf(call);
-  const view = await seated(pool, () => runQuery(pool, work));
-  return { status: call.route.status, body: JSON.stringify(view) };
+  const { body, tag } = await seated(
+    pool,
+    () => runQuery(pool, (db) => readTagged(db, call, work)),
+  );
+  const status = isKnown(call.conditions, tag) ? 304 : call.route.status;
+  return tagged({ status, body }, tag);
 }
 
 /** Runs a list or a count: one with a filter may have to look at every row, so it waits its turn. */
@@ -203,7 +212,7 @@ export function claimOf(
   if (!KEY.test(header)) {
     const message = "1 to 255 visible ASCII characters are expected";
     throw new DomainError("request.invalid", `idempotency-key: ${message}`, {
-      errors: [{ path: "idempotency-key", message }],
+      errors: [{ path: "/idempotency-key", message, in: "header" }],
     });
   }
   const { method, path, body } = request;
@@ -258,6 +267,10 @@ function replyOf(answer: Answer): Reply {
   };
 }
 
+function tagged(reply: Reply, tag: string | null): Reply {
+  return tag === null ? reply : { ...reply, headers: { ...reply.headers, etag: tag } };
+}
+
 /** Answers when the entity has become ready, or with what it was when the time is up. */
 async function waitUntilReady<P, Q, B>(
   call: Call<P, Q, B>,
@@ -273,7 +286,10 @@ async function waitUntilReady<P, Q, B>(
   try {
     for (let pauseMs = 5; call.services.now() < until; pauseMs = Math.min(250, pauseMs * 1.5)) {
       const view = await place.look(() => runQuery(pool, (db) => ready(db, id)));
-      if (view !== null) return { ...reply, body: JSON.stringify(view), headers };
+      if (view !== null) {
+        const { etag: _before, ...rest } = headers as Record<string, string>;
+        return { ...reply, body: JSON.stringify(view), headers: rest };
+      }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } finally {

@@ -16,6 +16,7 @@ import {
 } from "../domain/entries.ts";
 import { pageView } from "./collection.ts";
 import { query } from "./door.ts";
+import { acceptsJson } from "./validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -80,7 +81,8 @@ async function sendStatement(
     pool,
     (db) => openStatement(db, call.actor, { ...call.query, account: call.params.id }),
   );
-  const csv = call.query.format === "csv";
+  const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
+  const csv = format === "csv";
   const lines = (csv ? printCsv : printJson)(statement, (work) => runQuery(pool, work));
   const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;

@@ -343,7 +343,10 @@ export interface Problem extends Pick<ErrorExtra, "errors" | "index"> {
 /** Describes a refusal to the caller. */
 export function problemOf(error: DomainError, baseUrl: string, requestId: string): Problem {
   const { status, title } = PROBLEMS[error.code];
-  const { errors, index } = error.extra;
+  const { index } = error.extra;
+  const errors = error.code !== "query.invalid"
+    ? error.extra.errors
+    : error.extra.errors?.map((fault) => ({ ...fault, in: fault.in ?? "query" }));
   return {
     type: `${baseUrl}/problems/${error.code}`,
     title,

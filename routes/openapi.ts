@@ -10,6 +10,7 @@ import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_sche
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
+import { tableOf, takesMatch } from "./versions.ts";
 
 export type { Json };
 
@@ -174,6 +175,7 @@ function successHeaders(each: AnyRoute): string[] {
   }
   if (isKeyed(each)) names.push("idempotency-replayed");
   if (each.waits) names.push("preference-applied");
+  if (tableOf(each) !== null) names.push("etag");
   return names;
 }
 
@@ -214,6 +216,24 @@ function headerParameters(each: AnyRoute): Json[] {
       description: "A repeat with the same key gets the same answer and changes nothing; also a " +
         "refusal is kept. Kept for 7 days.",
       schema: { type: "string", pattern: "^[!-~]{1,255}$" },
+    });
+  }
+  if (takesMatch(each)) {
+    found.push({
+      name: "if-match",
+      in: "header",
+      required: false,
+      description: "`etag` of the version that is to be changed; another one is refused with 409.",
+      schema: { type: "string" },
+    });
+  }
+  if (each.method === "GET" && tableOf(each) !== null) {
+    found.push({
+      name: "if-none-match",
+      in: "header",
+      required: false,
+      description: "`etag` of an answer that is known: 304 where it would be the same.",
+      schema: { type: "string" },
     });
   }
   if (each.waits) {

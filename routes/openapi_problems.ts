@@ -7,6 +7,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import { PROBLEMS } from "./errors.ts";
 import type { Json } from "./openapi_schemas.ts";
 import type { AnyRoute } from "./route.ts";
+import { takesMatch } from "./versions.ts";
 
 /** Codes that any route can answer. */
 const COMMON: readonly ErrorCode[] = [
@@ -109,6 +110,7 @@ function codesOf(route: AnyRoute): Set<ErrorCode> {
     for (const code of READING) codes.add(code);
   }
   if (route.method === "POST" || route.method === "PATCH") codes.add("idempotency.key_reused");
+  if (takesMatch(route)) codes.add("version.conflict").add("request.invalid");
   return codes;
 }
 
@@ -133,6 +135,11 @@ export function problemSchema(): Json {
           required: ["path", "message"],
           properties: {
             path: { type: "string", description: "JSON pointer." },
+            in: {
+              type: "string",
+              enum: ["query", "path", "header"],
+              description: "What it points into, where that is not the body.",
+            },
             message: { type: "string" },
           },
         },

@@ -90,6 +90,7 @@ export const HEADERS: Json = {
   "x-credits-remaining": header("Credits left this month.", WHOLE),
   "retry-after": header("Seconds to wait.", WHOLE),
   "idempotency-replayed": header("`true` on the answer to a repeat.", { const: "true" }),
+  "etag": header("The version of the entity and of this answer.", { type: "string" }),
   "preference-applied": header("The wait that was honoured.", { type: "string" }),
   "www-authenticate": header("The scheme that is expected.", { type: "string" }),
 };

@@ -20,7 +20,7 @@ import {
 } from "../domain/realms.ts";
 import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realm_keys.ts";
 import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
-import { isKept, runQuery } from "../domain/command.ts";
+import { isKept } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
 import { command, query } from "./door.ts";
 import { ENDLESS } from "./limits.ts";
@@ -105,14 +105,12 @@ export const realmRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: RealmView,
     errors: ["realm.not_found", "permission.role", "permission.scope"],
-    handle: async ({ services, actor, params }) => ({
-      status: 200,
-      body: JSON.stringify(
-        (actor.kind === "operator" ? viewRealmWithKeys : viewRealm)(
-          await runQuery(services.platform, (db) => findRealm(db, actor, params.id)),
-        ),
-      ),
-    }),
+    handle: (call) =>
+      query({ ...call, realm: null }, async (db) => {
+        const { actor, params } = call;
+        const view = actor.kind === "operator" ? viewRealmWithKeys : viewRealm;
+        return view(await findRealm(db, actor, params.id));
+      }),
   }),
   route({
     method: "PATCH",

@@ -11,6 +11,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import type { Claims } from "../domain/tokens.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import type { Services } from "./services.ts";
+import type { Conditions } from "./versions.ts";
 
 /** Which key a route takes. */
 export type Access = "open" | "application" | "user" | "platform" | "platform or user";
@@ -40,6 +41,8 @@ export interface Call<P, Q, B> {
   /** What the caller accepts. */
   accept: string | null;
   preferWaitS: number;
+  /** What it says of entity tags. */
+  conditions: Conditions;
   params: P;
   query: Q;
   body: B;

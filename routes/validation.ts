@@ -16,13 +16,20 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
  *
  * @throws {DomainError} the given code, with every fault and its JSON pointer
  */
-export function check<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode): T {
+export function check<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  code: ErrorCode,
+  where?: Fault["in"],
+): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = faultsIn(result.error.issues);
   const [first] = errors;
   const detail = first.path === "" ? first.message : `${first.path}: ${first.message}`;
-  throw new DomainError(code, detail, { errors });
+  throw new DomainError(code, detail, {
+    errors: where === undefined ? errors : errors.map((fault) => ({ ...fault, in: where })),
+  });
 }
 
 /** The first faults: nobody mends more at once, and a body can hold a hundred thousand. */
@@ -46,7 +53,8 @@ function faultsOf(issue: z.core.$ZodIssue, max: number): Fault[] {
   return [{ path, message: issue.message }];
 }
 
-function pointer(path: readonly PropertyKey[]): string {
+/** Writes a JSON pointer. */
+export function pointer(path: readonly PropertyKey[]): string {
   return path.map((part) =>
     `/${String(part).slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`
   ).join("");
@@ -137,7 +145,7 @@ export function queryOf(url: string): Record<string, string | string[]> {
     if (value.includes("\0") || !value.isWellFormed()) {
       const message = "NUL and what is not UTF-8 cannot be asked for";
       throw new DomainError("query.invalid", `${name.slice(0, 100)}: ${message}`, {
-        errors: [{ path: name.slice(0, 100), message }],
+        errors: [{ path: pointer([name]), message }],
       });
     }
     const before = Object.hasOwn(found, name) ? found[name] : undefined;
@@ -151,14 +159,21 @@ export function isHost(host: string): boolean {
   return /^([\w.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i.test(host);
 }
 
+/** Whether the caller takes one of these media types. */
+export function accepts(accept: string | null, types: readonly string[]): boolean {
+  if (accept === null || accept.trim() === "") return true;
+  return accept.split(",").some((text) => {
+    const [range, ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+    if (parameters.some((parameter) => /^q\s*=\s*0(\.0*)?$/.test(parameter))) return false;
+    return range === "*/*" ||
+      types.some((type) => range === type || range === `${type.split("/")[0]}/*`);
+  });
+}
+
 /** Whether the caller takes JSON. */
 export function acceptsJson(accept: string | null): boolean {
   if (accept === null || accept === "*/*" || accept === "application/json") return true;
-  return accept.trim() === "" ||
-    accept.split(",").some((range) =>
-      /^\s*(\*\/\*|application\/(\*|([\w.+-]+\+)?json))\s*(;|$)/i.test(range) &&
-      !/;\s*q\s*=\s*0(\.0*)?\s*(;|$)/i.test(range)
-    );
+  return accepts(accept, ["application/json", "application/problem+json"]);
 }
 
 /** The caller's request id, if it is a safe one. */

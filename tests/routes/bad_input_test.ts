@@ -106,7 +106,7 @@ function badRequests(realm: TestRealm): Bad[] {
       "request.not_acceptable",
     ],
     ["an unknown route", ["GET", "/v1/nothing"], 404, "route.not_found"],
-    ["an unknown path", ["POST", "/"], 404, "route.not_found"],
+    ["an unknown path", ["POST", "/nothing"], 404, "route.not_found"],
     ["a wrong method", ["PUT", "/v1/transactions"], 405, "method.not_allowed"],
     ["options", ["OPTIONS", "/v1/transactions"], 405, "method.not_allowed"],
     ["a body to none", ["POST", "/v1/auth/logout", '{"x":1}', JSON_TYPE], 400, "request.invalid"],

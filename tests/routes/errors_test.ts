@@ -48,6 +48,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "asset.suspended": "workers/solvency_test.ts",
   "chain.quarantined": "routes/errors_test.ts",
   "stop.not_found": "routes/stops_test.ts",
+  "login.not_found": "routes/logins_test.ts",
   "stop.active": "routes/stops_test.ts",
   "withdrawal.fee_exceeded": "workers/withdrawal_costs_test.ts",
   "token.pending": "workers/fungible_tokens_test.ts",

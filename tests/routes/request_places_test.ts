@@ -1,0 +1,55 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { testRealm } from "../support/realm.ts";
+
+Deno.test("each fault of a request says where it is: in the body, the query, the path or a header", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const send = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ) => {
+    const answer = await realm.admin.send(method, path, body, headers);
+    equal(answer.status, 400, `${method} ${path}: ${answer.text}`);
+    return answer.body.errors.map(({ path, in: where }: Record<string, string>) => [path, where]);
+  };
+  deepEqual(await send("POST", "/v1/accounts", { type: 1, asset: "X" }), [["/type", undefined]]);
+  deepEqual(await send("GET", "/v1/accounts/all?limit=0"), [["/limit", "query"]]);
+  deepEqual(await send("GET", "/v1/accounts/all?after=x"), [["/after", "query"]]);
+  deepEqual(await send("GET", "/v1/audit?after=x"), [["/after", "query"]]);
+  deepEqual(await send("GET", "/v1/auth/me?a%2Fb=1"), [["/a~1b", "query"]]);
+  deepEqual(await send("GET", "/v1/accounts/all?search=%00"), [["/search", "query"]]);
+  const key = { "idempotency-key": "a b" };
+  deepEqual(await send("POST", "/v1/identities", {}, key), [["/idempotency-key", "header"]]);
+  const stale = { "if-match": "x" };
+  const patch = `/v1/accounts/${account}`;
+  deepEqual(await send("PATCH", patch, {}, stale), [["/if-match", "header"]]);
+});
+
+Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothing that is not sent", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const statement = `/v1/accounts/${account}/statement`;
+  const ask = (path: string, accept: string) =>
+    realm.admin.send("GET", path, undefined, { accept });
+  const type = async (path: string, accept: string) => {
+    const { status, headers } = await ask(path, accept);
+    return [status, headers.get("content-type")!.split(";")[0]];
+  };
+  deepEqual(await type("/docs", "text/html"), [200, "text/html"]);
+  deepEqual(await type("/problems/auth.missing", "text/html,*/*;q=0.1"), [200, "text/html"]);
+  deepEqual(await type("/problems/auth.missing", "text/html"), [200, "text/html"]);
+  deepEqual(await type(statement, "text/csv"), [200, "text/csv"]);
+  deepEqual(await type(statement, "*/*"), [200, "application/json"]);
+  deepEqual(await type(`${statement}?format=csv`, "*/*"), [200, "text/csv"]);
+  deepEqual(await type(`${statement}?format=json`, "text/csv"), [200, "application/json"]);
+  for (
+    const accept of ["application/vnd.api+json", "text/csv", "text/html", "text/*;q=0", "image/png"]
+  ) {
+    deepEqual(await type("/v1/auth/me", accept), [406, "application/problem+json"], accept);
+  }
+  const refused = await ask(statement, "image/png");
+  equal(refused.status, 406);
+  match(refused.body.detail, /text\/csv/);
+});
