@@ -135,6 +135,13 @@ export async function selectAccount(db: Db, id: string): Promise<AccountRow | nu
   return row ?? null;
 }
 
+/** Reads which of some accounts are enabled. */
+export async function selectEnabledAmong(db: Db, ids: string[]): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from accounts where id = any (${ids}::text[]::uuid[]) and enabled`;
+  return rows.map(({ id }) => id);
+}
+
 /** Makes an account usable; tells whether it had not been before. */
 export async function markEnabled(tx: Tx, id: string): Promise<AccountRow | null> {
   const [row] = await tx<AccountRow[]>`

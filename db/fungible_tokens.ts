@@ -80,6 +80,20 @@ export async function selectToken(db: Db, id: string): Promise<TokenRow | null> 
   return row ?? null;
 }
 
+/** Reads which of some tokens were sent or cannot be, or are decided. */
+export async function selectTokensAmong(
+  db: Db,
+  ids: string[],
+  which: "sent" | "decided",
+): Promise<string[]> {
+  const those = which === "sent"
+    ? db`(hash is not null or status <> 'pending')`
+    : db`status in ('registered', 'failed')`;
+  const rows = await db<{ id: string }[]>`
+    select id from fungible_tokens where id = any (${ids}::text[]::uuid[]) and ${those}`;
+  return rows.map(({ id }) => id);
+}
+
 /** Reads tokens by their ids, deleted ones too. */
 export async function selectTokens(db: Db, ids: string[]): Promise<TokenRow[]> {
   return await db<TokenRow[]>`

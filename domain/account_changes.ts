@@ -9,6 +9,7 @@ import {
   selectAccount,
   selectAccounts,
   selectAccountTie,
+  selectEnabledAmong,
   unfreezeAccount,
   updateAccount,
 } from "../db/accounts.ts";
@@ -97,6 +98,11 @@ export async function showAccount(
   row: AccountRow,
 ): Promise<Record<string, unknown>> {
   return (await ACCOUNTS.show(db, actor, [row], new Set()))[0];
+}
+
+/** Tells which of some accounts are ready. */
+export async function enabledAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectEnabledAmong(db, ids);
 }
 
 /** Shows an account once it is ready; null until then. */

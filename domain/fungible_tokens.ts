@@ -13,6 +13,7 @@ import {
   selectTokenByContract,
   selectTokenByCurrency,
   selectTokenBySymbol,
+  selectTokensAmong,
   type TokenRow,
   updateToken,
 } from "../db/fungible_tokens.ts";
@@ -333,6 +334,16 @@ async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): 
 function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlace) {
   const common = { chain, network, currency: null, status: "pending" as const, data: {} };
   return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
+}
+
+/** Tells which of some deployments were sent, or cannot be. */
+export async function deployedAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectTokensAmong(db, ids, "sent");
+}
+
+/** Tells which of some registrations are decided. */
+export async function registeredAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectTokensAmong(db, ids, "decided");
 }
 
 /** Answers a deployment once it was sent, or cannot be; null until then. */

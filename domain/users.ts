@@ -64,6 +64,12 @@ export const NewUser = z.strictObject({
 /** What is asked for when a user is made. */
 export type NewUser = z.infer<typeof NewUser>;
 
+/** Whether rights are given beyond those that every user has: whoever has them could log in with them. */
+export function givesRights({ roles, scopes }: { roles?: Role[]; scopes?: Scope[] }): boolean {
+  return (roles ?? []).some((role) => role !== "user") ||
+    (scopes ?? []).some((scope) => scope !== "own");
+}
+
 /** A user as shown. */
 export const UserView = z.object({
   id: z.string(),

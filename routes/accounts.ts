@@ -4,6 +4,7 @@ import {
   AccountChange,
   ACCOUNTS,
   changeAccount,
+  enabledAmong,
   findReady,
   nameAccount,
   removeAccount,
@@ -61,7 +62,10 @@ export const accountRoutes: readonly AnyRoute[] = [
           await nameAccount(tx, call.actor, row, call.body.alias);
           return await showAccount(tx, call.actor, row);
         },
-        { gate: true, ready: (db, id) => findReady(db, call.actor, id) },
+        {
+          gate: true,
+          ready: { among: enabledAmong, view: (db, id) => findReady(db, call.actor, id) },
+        },
       ),
   }),
   ...collectionRoutes({

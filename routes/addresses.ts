@@ -1,5 +1,6 @@
 /** HTTP face of deposit addresses. @module */
 import { z } from "zod";
+import { enabledAmong } from "../domain/account_changes.ts";
 import { findWholeEnabled, viewWholeAccount } from "../domain/account_views.ts";
 import { AccountView } from "../domain/accounts.ts";
 import { addAddress, AddressView, listAddresses, NewAddress } from "../domain/deposit_accounts.ts";
@@ -51,6 +52,6 @@ export const addressRoutes: readonly AnyRoute[] = [
         return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
           addressFor: call.actor,
         });
-      }, { gate: true, ready: findWholeEnabled }),
+      }, { gate: true, ready: { among: enabledAmong, view: findWholeEnabled } }),
   }),
 ];

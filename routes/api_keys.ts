@@ -3,7 +3,6 @@ import { z } from "zod";
 import {
   API_KEYS,
   ApiKeyView,
-  assertFreshLogin,
   createApiKey,
   endApiKey,
   NewApiKey,
@@ -24,12 +23,12 @@ export const apiKeyRoutes: readonly AnyRoute[] = [
       "given) as far as the user has them at that moment. `key` is shown this once and sent as " +
       "x-api-key. This takes a login of the last 10 minutes.",
     access: "user",
+    freshLogin: true,
     body: NewApiKey,
     status: 201,
     answer: NewApiKeyView,
     errors: ["permission.role", "permission.scope"],
     handle: (call) => {
-      assertFreshLogin(call.claims, call.at);
       return command(call, (tx) => createApiKey(tx, call.actor, call.body), { secret: true });
     },
   }),

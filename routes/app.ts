@@ -4,6 +4,7 @@
  * @module
  */
 import { Hono } from "hono";
+import { assertFreshLogin } from "../domain/api_keys.ts";
 import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
 import { newId } from "../domain/ids.ts";
@@ -181,9 +182,9 @@ function createServer(
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
-      const reply = await route.handle(
-        callOf({ services, route }, request, arrival, caller, { params, text }),
-      );
+      const call = callOf({ services, route }, request, arrival, caller, { params, text });
+      assertFresh(call);
+      const reply = await route.handle(call);
       status = reply.status;
       return send(reply, requestId, limits);
     } catch (error) {
@@ -203,6 +204,13 @@ function createServer(
       });
     }
   };
+}
+
+/** The operator has no login, and its key is not one that a user's machine has. */
+function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, unknown>): void {
+  const { freshLogin } = route;
+  if (freshLogin === undefined || actor.kind === "operator") return;
+  if (freshLogin === true || freshLogin(body)) assertFreshLogin(claims, at);
 }
 
 /** Reads what a request asks, checked. */
@@ -236,6 +244,7 @@ function callOf(
       : null,
     accept: headers.get("accept"),
     preferWaitS: preferWait(headers.get("prefer")),
+    signal: () => request.signal,
     conditions: conditionsOf(route, headers),
     params: route.params === undefined ? {} : check(route.params, params, "query.invalid", "path"),
     query: checkQuery(route, request.url),

@@ -31,11 +31,18 @@ import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./versions.ts";
-import { searching, seated, takeWaitingPlace } from "./seats.ts";
+import { searching, seated } from "./seats.ts";
+import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
 const SEARCH_MS = 5_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** What tells that an entity is ready, and shows it then. */
+export interface Readiness {
+  among: Among;
+  view: (db: Db, id: string) => Promise<unknown | null>;
+}
 
 /** How a command runs. */
 export interface DoorOptions {
@@ -47,10 +54,8 @@ export interface DoorOptions {
   realm?: string;
   /** Does everything and takes it back; answers what would have been. No key is claimed. */
   dryRun?: boolean;
-  /**
-   * With `Prefer: wait`, looks at the entity until this gives its view; null while it is not ready.
-   */
-  ready?: (db: Db, id: string) => Promise<unknown | null>;
+  /** With `Prefer: wait`, answers when the entity has become ready. */
+  ready?: Readiness;
 }
 
 /** Runs a change and answers with its view. */
@@ -276,24 +281,15 @@ async function waitUntilReady<P, Q, B>(
   call: Call<P, Q, B>,
   pool: Pool,
   reply: Reply,
-  ready: (db: Db, id: string) => Promise<unknown | null>,
+  { among, view }: Readiness,
 ): Promise<Reply> {
-  const place = takeWaitingPlace(pool);
-  if (place === null) return reply;
+  const { id } = JSON.parse(reply.body) as { id: string };
+  const wait = { among, id, forMs: call.preferWaitS * 1000, signal: call.signal() };
+  const isReady = await becomesReady(pool, wait);
+  if (isReady === null) return reply;
   const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
-  const id = (JSON.parse(reply.body) as { id: string }).id;
-  const until = call.services.now() + call.preferWaitS * 1000;
-  try {
-    for (let pauseMs = 5; call.services.now() < until; pauseMs = Math.min(250, pauseMs * 1.5)) {
-      const view = await place.look(() => runQuery(pool, (db) => ready(db, id)));
-      if (view !== null) {
-        const { etag: _before, ...rest } = headers as Record<string, string>;
-        return { ...reply, body: JSON.stringify(view), headers: rest };
-      }
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
-  } finally {
-    place.leave();
-  }
-  return { ...reply, headers };
+  const shown = isReady ? await runQuery(pool, (db) => view(db, id)) : null;
+  if (shown === null) return { ...reply, headers };
+  const { etag: _before, ...rest }: Record<string, string> = headers;
+  return { ...reply, body: JSON.stringify(shown), headers: rest };
 }

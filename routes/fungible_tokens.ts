@@ -1,10 +1,12 @@
 /** HTTP face of fungible tokens. @module */
 import type { ErrorCode } from "../domain/errors.ts";
 import {
+  deployedAmong,
   deployToken,
   findDeployed,
   findRegistered,
   NewToken,
+  registeredAmong,
   registerToken,
   TokenRegistration,
 } from "../domain/fungible_tokens.ts";
@@ -63,7 +65,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       return patiently(
         call,
         async (tx) => viewDeployed(await deployToken(tx, call.actor, input)),
-        { ready: findDeployed, gate: true },
+        { ready: { among: deployedAmong, view: findDeployed }, gate: true },
       );
     },
   }),
@@ -85,7 +87,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       return patiently(
         call,
         async (tx) => viewRegistered(await registerToken(tx, call.actor, input)),
-        { ready: findRegistered, gate: true },
+        { ready: { among: registeredAmong, view: findRegistered }, gate: true },
       );
     },
   }),

@@ -19,7 +19,7 @@ import {
   viewRealm,
 } from "../domain/realms.ts";
 import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realm_keys.ts";
-import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
+import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/users.ts";
 import { isKept } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
 import { command, query } from "./door.ts";
@@ -118,10 +118,12 @@ export const realmRoutes: readonly AnyRoute[] = [
     tag: "Realms",
     summary: "Change a realm",
     description: "For the operator, and but for `tier` for the realm's administrators. " +
-      "A new country or currency counts for what is created from then on.",
+      "A new country or currency counts for what is created from then on. `withdrawals` and " +
+      "`chains` take a login of the last 10 minutes.",
     access: "platform or user",
     admin: true,
     params: ById,
+    freshLogin: ({ withdrawals, chains }) => withdrawals !== undefined || chains !== undefined,
     body: RealmChange,
     status: 200,
     answer: RealmView,
@@ -252,6 +254,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     summary: "Create a user of a realm",
     access: "platform or user",
     params: ById,
+    freshLogin: givesRights,
     body: NewUser,
     status: 201,
     answer: UserView,

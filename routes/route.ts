@@ -41,6 +41,8 @@ export interface Call<P, Q, B> {
   /** What the caller accepts. */
   accept: string | null;
   preferWaitS: number;
+  /** Aborted when the caller has gone; asked for where something waits. */
+  signal: () => AbortSignal;
   /** What it says of entity tags. */
   conditions: Conditions;
   params: P;
@@ -68,6 +70,11 @@ export interface Route<P, Q, B> {
   /** Its name in the OpenAPI document, where method and path give no good one. */
   operation?: string;
   access: Access;
+  /**
+   * Takes a login of the last minutes, and no key for machines: what a stolen key must not do. Of some
+   * routes this holds for some bodies.
+   */
+  freshLogin?: true | ((body: B) => boolean);
   /** Answers only at the host of the administrators' address, where that is another one. */
   admin?: true;
   /** What the realm is charged; a read or a write by its method unless given. */

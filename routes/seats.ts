@@ -12,8 +12,6 @@ const PATIENCE_MS = 60_000;
 /** Searches of a realm that run at once: they may be slow, and what moves value must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
-/** Requests of a realm that wait for an entity to become ready; the next one is answered at once. */
-const WAITS_MAX = 200;
 
 const taken = new WeakMap<object, number>();
 
@@ -43,7 +41,6 @@ interface Line {
 }
 
 const searches = new WeakMap<object, Line>();
-const looks = new WeakMap<object, Line>();
 
 /**
  * Does a search, in its turn.
@@ -56,27 +53,6 @@ export async function searching<T>(pool: object, work: () => Promise<T>): Promis
     throw busy("too many searches are waiting in this realm");
   }
   return await inTurn(line, SEARCHES_MAX, () => seated(pool, work));
-}
-
-/** A place among those of a realm that wait for something to become ready. */
-export interface WaitingPlace {
-  /** Looks whether it is, one look of all at a time. */
-  look<T>(work: () => Promise<T>): Promise<T>;
-  leave(): void;
-}
-
-const waits = new WeakMap<object, number>();
-
-/** Takes a place to wait; null where too many wait already. */
-export function takeWaitingPlace(pool: object): WaitingPlace | null {
-  const before = waits.get(pool) ?? 0;
-  if (before >= WAITS_MAX) return null;
-  waits.set(pool, before + 1);
-  const line = lineOf(looks, pool);
-  return {
-    look: (work) => inTurn(line, 1, work),
-    leave: () => waits.set(pool, waits.get(pool)! - 1),
-  };
 }
 
 async function inTurn<T>(line: Line, most: number, work: () => Promise<T>): Promise<T> {

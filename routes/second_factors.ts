@@ -1,6 +1,5 @@
 /** HTTP face of second factors. @module */
 import { z } from "zod";
-import { assertFreshLogin } from "../domain/api_keys.ts";
 import {
   beginTotp,
   confirmTotp,
@@ -27,6 +26,7 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     ...shared,
     method: "POST",
     operation: "beginTotp",
+    freshLogin: true,
     summary: "Begin one-time passwords for one's own logins",
     description: "`secret` and `uri` are shown this once. Logins ask for a `code` once a first " +
       "one has confirmed them. This takes a login of the last 10 minutes.",
@@ -34,7 +34,6 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     answer: NewTotpView,
     errors: ["user.not_found", "permission.owner", "version.conflict"],
     handle: (call) => {
-      assertFreshLogin(call.claims, call.at);
       const { secrets } = call.services;
       const begin = command(call, (tx) => beginTotp(tx, call.actor, call.params.id, secrets), {
         secret: true,
@@ -46,6 +45,7 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     ...shared,
     method: "POST",
     path: "/v1/users/{id}/totp/confirm",
+    freshLogin: true,
     summary: "Confirm one-time passwords by a first code",
     description: "The recovery codes are shown this once; each stands in for a code once.",
     body: FirstCode,
@@ -53,7 +53,6 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     answer: RecoveryView,
     errors: ["user.not_found", "permission.owner", "version.conflict", "auth.credentials"],
     handle: (call) => {
-      assertFreshLogin(call.claims, call.at);
       const given = { user: call.params.id, code: call.body.code };
       const { secrets } = call.services;
       return command(call, (tx) => confirmTotp(tx, call.actor, given, secrets), { secret: true });
@@ -71,6 +70,7 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
   route({
     ...shared,
     method: "DELETE",
+    freshLogin: true,
     summary: "End a user's one-time passwords",
     description: "One's own, or those of a user whom one may change. This takes a login of the " +
       "last 10 minutes.",
@@ -78,7 +78,6 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     answer: TotpView,
     errors: ["user.not_found", "permission.role", "permission.scope", "permission.owner"],
     handle: (call) => {
-      assertFreshLogin(call.claims, call.at);
       return command(call, (tx) => endTotp(tx, call.actor, call.params.id));
     },
   }),

@@ -60,8 +60,10 @@ export const stopRoutes: readonly AnyRoute[] = [
     tag: "Stops",
     operation: "liftStop",
     summary: "Lift a stop",
-    description: "For administrators of the realm, and for the operator. The record stays.",
+    description: "For administrators of the realm with a login of the last 10 minutes, and for " +
+      "the operator. The record stays.",
     access: "platform or user",
+    freshLogin: true,
     params: ById,
     query: OfRealm,
     status: 200,

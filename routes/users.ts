@@ -1,11 +1,10 @@
 /** HTTP face of users. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
-import { assertFreshLogin } from "../domain/api_keys.ts";
 import { changePassword, NewPassword, provePassword } from "../domain/password_changes.ts";
 import { hashPassword } from "../domain/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
-import { createUser, NewUser, UserView, viewUser } from "../domain/users.ts";
+import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/users.ts";
 import {
   assertMayChange,
   changeUser,
@@ -37,8 +36,10 @@ export const userRoutes: readonly AnyRoute[] = [
     path: "/v1/users",
     tag: "Users",
     summary: "Create a user",
-    description: "Without `identity`, one is made with the realm's country and currency.",
+    description: "Without `identity`, one is made with the realm's country and currency. A role " +
+      "or scope beyond `user` and `own` takes a login of the last 10 minutes.",
     access: "user",
+    freshLogin: givesRights,
     body: NewUser,
     status: 201,
     answer: UserView,
@@ -67,10 +68,12 @@ export const userRoutes: readonly AnyRoute[] = [
     tag: "Users",
     summary: "Change a user",
     description: "A new password, role, scope or activity ends all keys that the user holds. " +
-      "Another's password takes a login of the last 10 minutes, one's own the present one: " +
+      "Another's password, and a role or scope beyond `user` and `own`, take a login of the last " +
+      "10 minutes; one's own password the present one: " +
       "`POST /v1/users/{id}/password`.",
     access: "user",
     params: ById,
+    freshLogin: (body) => body.password !== undefined || givesRights(body),
     body: UserChange,
     status: 200,
     answer: UserView,
@@ -79,7 +82,6 @@ export const userRoutes: readonly AnyRoute[] = [
       const { password, ...rest } = call.body;
       if (password !== undefined) { // before the slow work on it
         assertNotOwnPassword(call.actor.user, call.params.id);
-        assertFreshLogin(call.claims, call.at);
         await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
       }
       const verifier = password === undefined ? undefined : await hashPassword(password);

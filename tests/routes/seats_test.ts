@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { runSearch } from "../../domain/command.ts";
 import { claimsOf } from "../../domain/sessions.ts";
-import { searching, seated, takeWaitingPlace } from "../../routes/seats.ts";
+import { searching, seated } from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
 
 Deno.test("seated() lets a thousand wait at one pool, and tells the next to come back", async () => {
@@ -45,23 +45,6 @@ Deno.test("of many searches of a realm two run at once, and what has no filter w
   deepEqual([running, most], [0, 2]);
   await rejects(searching(pool, () => Promise.reject(new TypeError("no"))), TypeError);
   equal(await searching(pool, () => Promise.resolve(2)), 2);
-});
-
-Deno.test("those who wait for something to become ready look one after the other, and have a bound", async () => {
-  const pool = {};
-  const places = Array.from({ length: 200 }, () => takeWaitingPlace(pool)!);
-  equal(takeWaitingPlace(pool), null);
-  let running = 0, most = 0;
-  await Promise.all(places.map((place) =>
-    place.look(async () => {
-      most = Math.max(most, ++running);
-      await Promise.resolve();
-      running--;
-    })
-  ));
-  equal(most, 1);
-  for (const place of places) place.leave();
-  equal(takeWaitingPlace(pool) === null, false);
 });
 
 Deno.test("a search ends when its statement has run for too long; revoked keys are seen all the while", async () => {

@@ -1,0 +1,98 @@
+/**
+ * Requests that wait for an entity to become ready (RFC 7240, `Prefer: wait`). However many of a realm
+ * wait, one look serves them all; there are only so many, and who has gone is not waited for.
+ * @module
+ */
+import { type Db, type Pool, runQuery } from "../domain/command.ts";
+
+/** Tells which of some entities are ready, by one statement. */
+export type Among = (db: Db, ids: string[]) => Promise<string[]>;
+
+/** What is waited for. */
+export interface Wait {
+  among: Among;
+  id: string;
+  forMs: number;
+  /** Aborted when the caller has gone. */
+  signal: AbortSignal;
+}
+
+/** Requests of a realm that wait at once; the next one is answered at once. */
+const WAITS_MAX = 200;
+const PAUSE_FIRST_MS = 10;
+const PAUSE_MAX_MS = 250;
+
+interface Line {
+  count: number;
+  isLooking: boolean;
+  pauseMs: number;
+  /** Who waits for which entity, by what tells that it is ready. */
+  waiting: Map<Among, Map<string, Set<() => void>>>;
+}
+
+const lines = new WeakMap<Pool, Line>();
+
+/** How many requests wait at a pool. */
+export function waitersAt(pool: Pool): number {
+  return lines.get(pool)?.count ?? 0;
+}
+
+/**
+ * Waits until an entity is ready; false when the time is up or the caller has gone, null where too
+ * many wait.
+ */
+export async function becomesReady(pool: Pool, wait: Wait): Promise<boolean | null> {
+  const line = lines.get(pool) ?? newLine();
+  lines.set(pool, line);
+  if (line.count >= WAITS_MAX) return null;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), wait.forMs);
+  const leave = () => resolve(false);
+  const ready = () => resolve(true);
+  wait.signal.addEventListener("abort", leave);
+  enter(line, wait, ready);
+  if (!line.isLooking) look(pool, line).catch(() => {}); // it fails by no look
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    wait.signal.removeEventListener("abort", leave);
+    exit(line, wait, ready);
+  }
+}
+
+function enter(line: Line, { among, id }: Wait, ready: () => void): void {
+  const ids = line.waiting.get(among) ?? new Map<string, Set<() => void>>();
+  const those = ids.get(id) ?? new Set();
+  line.waiting.set(among, ids.set(id, those.add(ready)));
+  line.count++;
+  line.pauseMs = PAUSE_FIRST_MS;
+}
+
+function exit(line: Line, { among, id }: Wait, ready: () => void): void {
+  const ids = line.waiting.get(among)!;
+  const those = ids.get(id)!;
+  those.delete(ready);
+  if (those.size === 0) ids.delete(id);
+  if (ids.size === 0) line.waiting.delete(among);
+  line.count--;
+}
+
+/** Looks for all that wait, again and again until nobody does. */
+async function look(pool: Pool, line: Line): Promise<void> {
+  line.isLooking = true;
+  while (line.count > 0) {
+    for (const [among, ids] of [...line.waiting]) {
+      // A look that fails is taken again: who waits is answered with what there was.
+      const found = await runQuery(pool, (db) => among(db, [...ids.keys()])).catch(() => []);
+      for (const id of found) for (const ready of [...ids.get(id) ?? []]) ready();
+    }
+    await new Promise((resolve) => setTimeout(resolve, line.pauseMs));
+    line.pauseMs = Math.min(PAUSE_MAX_MS, line.pauseMs * 1.5);
+  }
+  line.isLooking = false;
+}
+
+function newLine(): Line {
+  return { count: 0, isLooking: false, pauseMs: PAUSE_FIRST_MS, waiting: new Map() };
+}

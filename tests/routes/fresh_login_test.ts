@@ -1,0 +1,114 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { claimsOf } from "../../domain/sessions.ts";
+import { allRoutes } from "../../routes/routes.ts";
+import { type Answer, PASSWORD, type Send, testRealm } from "../support/realm.ts";
+
+const codeOf = ({ status, body }: Answer) => [status, body.code];
+const SELF = "00000000-0000-7000-8000-000000000001";
+
+/** What takes a login of the last minutes, by route; with a body for which it does. */
+const DANGEROUS: Readonly<Record<string, unknown>> = {
+  "POST /v1/keys": { name: "k" },
+  "POST /v1/users/{id}/totp": undefined,
+  "POST /v1/users/{id}/totp/confirm": { code: "123456" },
+  "DELETE /v1/users/{id}/totp": undefined,
+  "PATCH /v1/users/{id}": { password: "another horse battery" },
+  "POST /v1/users": { username: "x", password: PASSWORD, roles: "admin", scopes: "realm" },
+  "POST /v1/realms/{id}/users": { username: "x", password: PASSWORD, scopes: "realm" },
+  "PATCH /v1/realms/{id}": { withdrawals: {} },
+  "DELETE /v1/stops/{id}": undefined,
+};
+/** Taken by the operator alone, whose key is no login. */
+const OPERATORS = [
+  "POST /v1/realms",
+  "POST /v1/realms/{id}/keys",
+  "DELETE /v1/realms/{id}/keys/{key}",
+  "POST /v1/realms/{id}/realm-key",
+  "DELETE /v1/realms/{id}/realm-key/previous",
+];
+/** Asks for a login, or a password, in another way. */
+const GUARDED = [
+  "POST /v1/users/{id}/password",
+  "POST /v1/auth/logout",
+  "DELETE /v1/auth/logins",
+  "DELETE /v1/auth/logins/{id}",
+  "DELETE /v1/users/{id}/logins",
+  "DELETE /v1/users/{id}/logins/{login}",
+];
+
+Deno.test("what a stolen key must not do takes a login of the last minutes, on every route", async () => {
+  await using realm = await testRealm();
+  const { services } = realm;
+  const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
+  const ago = Date.now() - 11 * 60_000;
+  const old = await services.keyring.sign(
+    claimsOf(realm.made.admin, realm.id, ago, services.config.tokenTtlS),
+  );
+  const by = (key: string): Send => (method, path, body) =>
+    realm.nobody(method, path, body, { "x-api-key": key });
+  const routes = allRoutes().filter(({ method, access }) => method !== "GET" && access !== "open");
+  const names = routes.map(({ method, path }) => `${method} ${path}`);
+  const fresh = routes.filter(({ freshLogin }) => freshLogin !== undefined)
+    .map(({ method, path }) => `${method} ${path}`);
+  deepEqual(fresh.sort(), Object.keys(DANGEROUS).sort());
+  for (const name of [...OPERATORS, ...GUARDED]) equal(names.includes(name), true, name);
+  for (const [name, body] of Object.entries(DANGEROUS)) {
+    const [method, path] = name.split(" ");
+    const at = path.replace("{id}", path.includes("realms") ? realm.id : SELF);
+    deepEqual(codeOf(await by(machine)(method, at, body)), [401, "auth.invalid"], name);
+    deepEqual(codeOf(await by(old)(method, at, body)), [401, "auth.expired"], name);
+  }
+  for (const name of OPERATORS) {
+    const [method, path] = name.split(" ");
+    const at = path.replace("{id}", realm.id).replace("{key}", SELF);
+    for (const key of [machine, old]) {
+      deepEqual(codeOf(await by(key)(method, at)), [401, "auth.invalid"], name);
+    }
+  }
+  for (const name of GUARDED) {
+    const [method, path] = name.split(" ");
+    const at = path.replace("{id}", realm.admin.id).replace("{login}", SELF);
+    const body = path.endsWith("password")
+      ? { password: PASSWORD, new_password: "another horse battery" }
+      : undefined;
+    deepEqual(codeOf(await by(machine)(method, at, body)), [401, "auth.invalid"], name);
+  }
+  equal((await by(old)("GET", "/v1/auth/me")).status, 200, "for the rest it does");
+});
+
+Deno.test("a key for machines gives nobody rights, and makes plain users only", async () => {
+  await using realm = await testRealm();
+  const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
+  const send: Send = (method, path, body) =>
+    realm.nobody(method, path, body, { "x-api-key": machine });
+  const plain = { username: "plain", password: PASSWORD };
+  const made = await send("POST", "/v1/users", plain);
+  equal(made.status, 201, made.text);
+  for (const more of [{ roles: "admin" }, { roles: "manage,user" }, { scopes: "realm,own" }]) {
+    const rich = { ...plain, username: crypto.randomUUID(), ...more };
+    for (const path of ["/v1/users", `/v1/realms/${realm.id}/users`]) {
+      deepEqual(codeOf(await send("POST", path, rich)), [401, "auth.invalid"]);
+    }
+    deepEqual(codeOf(await send("PATCH", `/v1/users/${made.body.id}`, more)), [
+      401,
+      "auth.invalid",
+    ]);
+  }
+  const renamed = await send("PATCH", `/v1/users/${made.body.id}`, {
+    roles: "user",
+    data: { a: 1 },
+  });
+  equal(renamed.status, 200, renamed.text);
+  equal((await send("PATCH", `/v1/realms/${realm.id}`, { name: "n" })).status, 200);
+  equal(
+    (await send("POST", "/v1/stops", { what: "moves", reason: "r" })).status,
+    201,
+    "to stop it may",
+  );
+  const byOperator = await realm.operator("POST", `/v1/realms/${realm.id}/users`, {
+    ...plain,
+    username: "rich",
+    roles: "admin",
+  });
+  equal(byOperator.status, 201, byOperator.text);
+});
