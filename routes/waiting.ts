@@ -25,6 +25,8 @@ const PAUSE_MAX_MS = 250;
 interface Line {
   count: number;
   isLooking: boolean;
+  /** Ends the pause between two looks. */
+  wake: () => void;
   pauseMs: number;
   /** Who waits for which entity, by what tells that it is ready. */
   waiting: Map<Among, Map<string, Set<() => void>>>;
@@ -75,7 +77,7 @@ function exit(line: Line, { among, id }: Wait, ready: () => void): void {
   those.delete(ready);
   if (those.size === 0) ids.delete(id);
   if (ids.size === 0) line.waiting.delete(among);
-  line.count--;
+  if (--line.count === 0) line.wake();
 }
 
 /** Looks for all that wait, again and again until nobody does. */
@@ -87,12 +89,26 @@ async function look(pool: Pool, line: Line): Promise<void> {
       const found = await runQuery(pool, (db) => among(db, [...ids.keys()])).catch(() => []);
       for (const id of found) for (const ready of [...ids.get(id) ?? []]) ready();
     }
-    await new Promise((resolve) => setTimeout(resolve, line.pauseMs));
+    if (line.count > 0) await pause(line);
     line.pauseMs = Math.min(PAUSE_MAX_MS, line.pauseMs * 1.5);
   }
   line.isLooking = false;
 }
 
+async function pause(line: Line): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, line.pauseMs);
+  line.wake = resolve;
+  await promise;
+  clearTimeout(timer);
+}
+
 function newLine(): Line {
-  return { count: 0, isLooking: false, pauseMs: PAUSE_FIRST_MS, waiting: new Map() };
+  return {
+    count: 0,
+    isLooking: false,
+    wake: () => {},
+    pauseMs: PAUSE_FIRST_MS,
+    waiting: new Map(),
+  };
 }
