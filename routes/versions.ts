@@ -19,7 +19,8 @@ export interface Conditions {
   noneMatch: readonly string[] | null;
 }
 
-interface Requested {
+/** A request as far as its tags go. */
+export interface Requested {
   route: { method: Method; path: string };
   params: unknown;
   conditions: Conditions;
