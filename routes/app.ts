@@ -79,34 +79,28 @@ export function createApp(services: Services, platformKey: string): App {
   }
   for (const [path, allowed] of methods) {
     hono.all(path, (c) => {
-      const answer = problem(
-        services,
-        requestIdOf(c.req.raw.headers, services),
-        new DomainError("method.not_allowed", `this path takes ${allowed.join(", ")}`),
+      const refused = new DomainError(
+        "method.not_allowed",
+        `this path takes ${allowed.join(", ")}`,
       );
+      const answer = unrouted(services, c.req.raw, refused);
       answer.headers.set("allow", allowed.join(", "));
       return answer;
     });
   }
-  hono.notFound((c) =>
-    problem(
-      services,
-      requestIdOf(c.req.raw.headers, services),
-      noRoute(),
-    )
-  );
+  hono.notFound((c) => unrouted(services, c.req.raw, noRoute()));
   return (request, connection) => {
     let address: string;
     try {
       address = callerAddress(request.headers, connection, proxies);
     } catch (error) {
-      return problem(services, requestIdOf(request.headers, services), error as DomainError);
+      return unrouted(services, request, error as DomainError);
     }
     // The URL is built from Host: one that is no host would choose another route than the path does.
     const host = request.headers.get("host");
     if (host !== null && !isHost(host)) {
       const refused = new DomainError("request.malformed", "Host is not a host");
-      return problem(services, requestIdOf(request.headers, services), refused);
+      return unrouted(services, request, refused);
     }
     const path = pathOf(request.url);
     const serve = fixed.get(`${request.method} ${path}`);
@@ -312,6 +306,20 @@ function problem(
   if (error.extra.retryAfterS !== undefined) headers["retry-after"] = `${error.extra.retryAfterS}`;
   if (body.status === 401) headers["www-authenticate"] = 'ApiKey realm="purser"';
   return new Response(JSON.stringify(body), { status: body.status, headers });
+}
+
+/** Refuses what leads to no route. It stands in the log without its path, which can hold anything. */
+function unrouted(services: Services, request: Request, error: DomainError): Response {
+  const requestId = requestIdOf(request.headers, services);
+  const { status } = PROBLEMS[error.code];
+  services.log("info", "request", {
+    request_id: requestId,
+    actor: "",
+    route: "none",
+    status,
+    code: error.code,
+  });
+  return problem(services, requestId, error);
 }
 
 function requestIdOf(headers: Headers, services: Services): string {

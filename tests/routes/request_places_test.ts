@@ -53,3 +53,23 @@ Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothin
   equal(refused.status, 406);
   match(refused.body.detail, /text\/csv/);
 });
+
+Deno.test("what leads to no route stands in the log, without its path", async () => {
+  await using realm = await testRealm();
+  const { services } = realm;
+  const lines: Record<string, unknown>[] = [];
+  services.log = (_level, _message, fields = {}) => void lines.push(fields);
+  for (
+    const [method, path, headers] of [
+      ["GET", "/v1/secret-token", {}],
+      ["PUT", "/v1/transactions", {}],
+      ["GET", "/v1/auth/me", { host: "a/b" }],
+    ] as const
+  ) await realm.nobody(method, path, undefined, { ...headers, "x-request-id": "mine" });
+  deepEqual(lines.map(({ route, code, request_id }) => [route, code, request_id]), [
+    ["none", "route.not_found", "mine"],
+    ["none", "method.not_allowed", "mine"],
+    ["none", "request.malformed", "mine"],
+  ]);
+  equal(JSON.stringify(lines).includes("secret-token"), false);
+});
