@@ -60,6 +60,8 @@ export interface Config {
   /** Connections of the process, all realms together. */
   databaseConnections: number;
   realmRoles: boolean;
+  /** Whether the roles of realms log in themselves. */
+  realmLogins: boolean;
   /** Null only with the embedded database, where it is generated. */
   platformKey: string | null;
   previousPlatformKey: string | null;
@@ -171,6 +173,7 @@ function configOf(
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
+    realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, databaseUrl !== null),
     previousPlatformKey: read.text("PLATFORM_KEY_PREVIOUS"),

@@ -17,12 +17,12 @@ import { newId } from "./domain/ids.ts";
 import { parseNetwork } from "./domain/ip_addresses.ts";
 import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
-import { migrateAll } from "./domain/migrations.ts";
+import { migrateAll, restateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
 import { resealAll } from "./domain/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
-import { openSecrets } from "./domain/serving_secrets.ts";
+import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { createApp } from "./routes/app.ts";
 import { openLimits } from "./routes/limits.ts";
@@ -60,7 +60,13 @@ type Command = (base: Base, ending: Promise<string>, args: readonly string[]) =>
 const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   worker: work,
-  migrate: async () => {}, // every command does it first
+  migrate: async ({ database, ladders, log }, _ending, args) => { // every command migrates first
+    const flags = args.filter((arg) => arg !== "--new-logins");
+    if (flags.length > 0) throw new ConfigError([`usage: migrate [--new-logins], not ${flags}`]);
+    const newLogins = args.includes("--new-logins");
+    const left = await restateAll(database, ladders, log, { every: true, newLogins });
+    if (left.length > 0) throw new StartError(`without rights: ${left}`);
+  },
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
   "rotate-platform-key": async ({ database, site }) =>
@@ -248,6 +254,7 @@ async function begin(): Promise<Base> {
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
     unseal: (placement, id) => secrets.open("database_url", id, placement),
+    logins: config.realmLogins ? loginsUnder(secrets) : undefined,
   });
   closers.push(database.close);
   if (!config.realmRoles) {

@@ -56,14 +56,17 @@ export const COLUMNS = [
 ] as const;
 
 /** What a new currency consists of. */
-export type NewCurrencyRow = Omit<CurrencyRow, "active" | "error" | "deleted_at" | "updated_at">;
+export type NewCurrencyRow = Omit<
+  CurrencyRow,
+  "supply" | "active" | "error" | "deleted_at" | "updated_at"
+>;
 
-/** Adds a currency. */
+/** Adds a currency of which nothing is issued yet. */
 export async function insertCurrency(tx: Tx, currency: NewCurrencyRow): Promise<CurrencyRow> {
   const [row] = await tx<CurrencyRow[]>`
-    insert into currencies (id, name, supply, decimals, base, rate, currency, country, symbol,
+    insert into currencies (id, name, decimals, base, rate, currency, country, symbol,
       symbol_url, sub_unit, account, data, owner, created_at)
-    values (${currency.id}, ${currency.name}, ${currency.supply}, ${currency.decimals},
+    values (${currency.id}, ${currency.name}, ${currency.decimals},
       ${currency.base}, ${currency.rate}, ${currency.currency}, ${currency.country},
       ${currency.symbol}, ${currency.symbol_url}, ${currency.sub_unit}, ${currency.account},
       ${tx.json(currency.data as never)}, ${currency.owner}, ${currency.created_at})
@@ -82,14 +85,6 @@ export async function selectCurrencyByName(db: Db, name: string): Promise<Curren
   const [row] = await db<CurrencyRow[]>`
     select ${db(COLUMNS)} from currencies where name = ${name} and deleted_at is null`;
   return row ?? null;
-}
-
-/** Notes an issue or a destruction beside its transaction. */
-export async function insertIssue(
-  tx: Tx,
-  issue: IssueRow & { currency: string; created_at: number },
-): Promise<void> {
-  await tx`insert into currency_issues ${tx(issue)}`;
 }
 
 /** Reads the latest issues and destructions, oldest first. */

@@ -5,6 +5,7 @@
  */
 import postgres from "postgres";
 import { Contention } from "./errors.ts";
+import { type Logins, passwordsOf } from "./realm_logins.ts";
 import { silenceLost } from "./lost_connections.ts";
 import { openQuota, type Quota } from "./quota.ts";
 
@@ -24,6 +25,11 @@ export interface DatabaseOptions {
   parseJson: (text: string) => unknown;
   /** Opens the sealed address of a realm's own database; null where it cannot. */
   unseal?: (placement: Uint8Array, realm: string) => string | null;
+  /**
+   * Opens the logins of realms, whose roles then connect by themselves. Without it, or behind a pooler,
+   * the login of the address takes the role on, and can put it off again.
+   */
+  logins?: Logins;
   /** Told of every statement, for measurement. */
   onStatement?: (text: string) => void;
   /** Connections of the process, all pools together. */
@@ -40,10 +46,12 @@ export interface Place {
   /** Realm id. */
   id: string;
   schema: string;
-  /** The realm's role; null where the database lets nobody create roles. */
+  /** The realm's role that serves; null where the database lets nobody create roles. */
   role: string | null;
   /** Sealed address of a database of the realm's own; null for the platform's. */
   placement: Uint8Array | null;
+  /** Sealed secret of the roles' logins; null where they do not log in. */
+  login: Uint8Array | null;
   /** Number of the last migration applied there. */
   rung: number;
 }
@@ -68,6 +76,8 @@ export interface Pool {
 export interface Database {
   platform: Pool;
   realm(place: Place): Pool;
+  /** The realm's connections of workers, who see and book what happens on chains. */
+  working(place: Place): Pool;
   /**
    * Connections shared by all realms, for looks that are taken in every one of them: there, a
    * connection to each would be too much.
@@ -77,6 +87,8 @@ export interface Database {
   lane(place: Place): Pool;
   /** One connection with all rights where a realm lives, to build with. Whoever asks for it ends it. */
   owner(place: Place): Pool;
+  /** The logins of realms; undefined where their roles do not log in. */
+  readonly logins: Logins | undefined;
   /** Connections that are promised to realms and lanes now, for measurement. */
   taken(): number;
   close(): Promise<void>;
@@ -105,6 +117,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX));
   const alive = new Set<Sql>();
   const realms = new Map<string, Pool>();
+  const works = new Map<string, Pool>();
   const shared = new Map<string, Pool>(); // by address
   const watches = new Map<string, Pool>();
   function plain(url: string, as: Session, max: number): Sql {
@@ -130,6 +143,14 @@ export function openDatabase(options: DatabaseOptions): Database {
       realms.set(place.id, pool);
       return pool;
     },
+    working(place) {
+      if (isBehind(options, place)) return UNMIGRATED;
+      const known = works.get(place.id);
+      if (known !== undefined) return known;
+      const pool = bounded(asWorker(place), options.realmMax ?? REALM_MAX, "worker");
+      works.set(place.id, pool);
+      return pool;
+    },
     watch(place) {
       if (isBehind(options, place)) return UNMIGRATED;
       const known = watches.get(place.id);
@@ -138,7 +159,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       const all = shared.get(url) ??
         always(url, { ...PLATFORM, name: "watch" }, url === options.url ? WATCH_MAX : 1);
       shared.set(url, all);
-      const pool = actingAs(all, place);
+      const pool = actingAs(all, asWorker(place));
       watches.set(place.id, pool);
       return pool;
     },
@@ -148,6 +169,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       const open = () => connect(options, urlOf(options, place), as, 1);
       return unbounded(settingsOf(options, as), open, new Set());
     },
+    logins: options.logins,
     taken: quota.taken,
     async close() {
       quota.close();
@@ -162,7 +184,8 @@ export function openDatabase(options: DatabaseOptions): Database {
  */
 export function actingAs(shared: Pool, place: Place): Pool {
   const role = place.role === null ? "" : `set local role "${place.role}";`;
-  const settings = `${shared.settings} ${role} set local search_path to "${place.schema}";`;
+  const settings =
+    `${shared.settings} ${role} set local search_path to "${place.schema}", pg_temp;`;
   return {
     get sql() {
       return shared.sql;
@@ -173,18 +196,30 @@ export function actingAs(shared: Pool, place: Place): Pool {
   };
 }
 
+/** The name of the role of a realm's workers. */
+export function workerRole(role: string): string {
+  return `${role}_worker`;
+}
+
+function asWorker(place: Place): Place {
+  return { ...place, role: place.role === null ? null : workerRole(place.role) };
+}
+
 /** As whom a connection speaks, and what it sees. */
 interface Session {
   searchPath: string;
   role: string | null;
+  /** Whose logins it uses; null: that of the address. */
+  place: Place | null;
   /** Shown by the database. */
   name: string;
 }
 
-const PLATFORM: Session = { searchPath: '"platform"', role: null, name: "api" };
+const PLATFORM: Session = { searchPath: '"platform"', role: null, place: null, name: "api" };
 
 function sessionOf(place: Place, name: string): Session {
-  return { searchPath: `"${place.schema}"`, role: place.role, name };
+  // Temporary tables come last, so that they never stand for the realm's own.
+  return { searchPath: `"${place.schema}", pg_temp`, role: place.role, place, name };
 }
 
 /** A pool that is outside the quota. */
@@ -266,11 +301,16 @@ function urlOf(options: DatabaseOptions, place: Place): string {
 }
 
 function connect(options: DatabaseOptions, url: string, as: Session, max: number): Sql {
+  const passwordOf = as.role === null || as.place === null || !options.prepare
+    ? null
+    : passwordsOf(as.place, options.logins);
+  const login = passwordOf === null ? null : { username: as.role!, password: passwordOf(as.role!) };
   const session = {
     search_path: as.searchPath,
-    ...(as.role === null ? {} : { role: as.role }),
+    ...(as.role === null || login !== null ? {} : { role: as.role }),
   };
   const sql = postgres(url, {
+    ...login,
     max,
     prepare: options.prepare,
     idle_timeout: as.name === "lane" ? 0 : IDLE_S,

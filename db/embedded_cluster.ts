@@ -153,6 +153,7 @@ export async function createCluster(cluster: Cluster): Promise<void> {
     "alter role purser set createrole_self_grant = 'set, inherit'",
     "create database purser owner purser template template0 encoding 'UTF8'",
     "revoke all on database purser from public",
+    "grant connect on database purser to public", // the roles of realms log in themselves
   ];
   const single = ["--single", "-D", fresh, "-c", "exit_on_error=on", "-c", "fsync=off", "postgres"];
   await runProgram(cluster, "postgres", single, statements.map((sql) => `${sql};\n`).join(""));

@@ -7,16 +7,26 @@ export interface DatabaseFacts {
   at: number;
   /** Whether what it acknowledges survives a crash of its machine. */
   durable: boolean;
+  /** Whether the login of the address is a superuser, whom no right bounds. */
+  superuser: boolean;
 }
 
 /** Tries a write, for a server may answer reads and take nothing. */
 export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
-  const [row] = await db<{ at: string; durable: boolean }[]>`
+  const [row] = await db<{ at: string; durable: boolean; superuser: boolean }[]>`
     insert into leases (name, holder, until, next_at)
     values ('health', gen_random_uuid(), now(), now())
     on conflict (name) do update set until = now()
     returning extract(epoch from clock_timestamp()) * 1000 as at,
       current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on'
-        and current_setting('synchronous_commit') <> 'off' as durable`;
-  return { at: Number(row.at), durable: row.durable };
+        and current_setting('synchronous_commit') <> 'off' as durable,
+      (select rolsuper from pg_roles where rolname = session_user) as superuser`;
+  return { ...row, at: Number(row.at) };
+}
+
+/** Whether the login of the address is a superuser. */
+export async function isSuperuser(db: Db): Promise<boolean> {
+  const [row] = await db<{ superuser: boolean }[]>`
+    select rolsuper as superuser from pg_roles where rolname = session_user`;
+  return row.superuser;
 }

@@ -76,8 +76,8 @@ export async function insertEmptyHolding(
   at: number,
 ): Promise<void> {
   await tx`
-    insert into holdings (chain, network, address, contract, amount, height, nonce, seen_at)
-    select chain, network, ${of.address}, c.contract, 0, height, 0, ${at}
+    insert into holdings (chain, network, address, contract, height, nonce, seen_at)
+    select chain, network, ${of.address}, c.contract, height, 0, ${at}
     from chain_cursors, (select '' union select coalesce(${of.contract}, '')) c(contract)
     where chain = ${place.chain} and network = ${place.network}
     on conflict do nothing`;

@@ -1,5 +1,5 @@
 /** Statements on what changes about virtual currencies. @module */
-import { COLUMNS, type CurrencyRow, type IssueRow } from "./currencies.ts";
+import { COLUMNS, type CurrencyRow } from "./currencies.ts";
 import type { Tx } from "./database.ts";
 
 /** What may be changed; undefined: as it is. */
@@ -35,14 +35,9 @@ export async function updateCurrency(
   return row;
 }
 
-/** Adds an issue to what circulates of its currency, or takes a destruction from it. */
-export async function addToSupply(
-  tx: Tx,
-  issue: IssueRow & { currency: string; created_at: number },
-): Promise<CurrencyRow> {
+/** Notes when something was issued or destroyed last; how much, the ledger notes itself. */
+export async function markIssued(tx: Tx, id: string, at: number): Promise<CurrencyRow> {
   const [row] = await tx<CurrencyRow[]>`
-    update currencies set updated_at = ${issue.created_at},
-      supply = supply + ${issue.operation === "issue" ? issue.amount : `-${issue.amount}`}::numeric
-    where id = ${issue.currency} returning ${tx(COLUMNS)}`;
+    update currencies set updated_at = ${at} where id = ${id} returning ${tx(COLUMNS)}`;
   return row;
 }

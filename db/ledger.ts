@@ -10,42 +10,38 @@ import {
   POSTED_COLUMNS,
 } from "./moves.ts";
 
+const MOVES = `$5::uuid[], $6::int[], $7::int[], $8::numeric[], $9::uuid[],
+  $10::boolean[], $11::inet[], $12::uuid[], $13::jsonb[], $14::jsonb[], $15::text[], $16::jsonb[]`;
+/** What users ask for. */
+const POSTING = `select ${POSTED_COLUMNS} from ledger_post($1::text, $2::boolean, $3::text,
+  $4::text, ${MOVES})`;
+/** What happened on a chain, which workers alone may book. */
+const BOOKING = `select ${POSTED_COLUMNS} from ledger_apply($1::text, true, true, $2::boolean,
+  $3::text, $4::text, null, ${MOVES})`;
+
 /**
  * Posts moves of one type in the caller's transaction, which holds the gate.
  *
- * @param options.system whether system accounts take part; rights were checked elsewhere then
- * @param options.force whether what already happened elsewhere is booked whatever the accounts' state
+ * @param options.force whether what already happened on a chain is booked, whatever the accounts' state and
+ * with system accounts; workers alone may
  * @param options.reserved the id of the only move, drawn from the ledger in this transaction just before
  */
 export async function applyMoves(
   tx: Tx,
   moves: readonly Move[],
-  options: {
-    type: string;
-    system?: boolean;
-    force?: boolean;
-    atomic?: boolean;
-    reserved?: string;
-  },
+  options: { type: string; force?: boolean; atomic?: boolean; reserved?: string },
 ): Promise<Outcome[]> {
   const positions = positionsOf(moves);
   const reserved = options.reserved?.replaceAll("-", "");
-  const [row] = await tx.unsafe<ApplyRow[]>(
-    `select ${POSTED_COLUMNS} from ledger_apply($1::text, $2::boolean, $3::boolean, $4::boolean,
-      $5::text, $6::text, null, $7::uuid[], $8::int[], $9::int[], $10::numeric[],
-      $11::uuid[], $12::boolean[], $13::inet[], $14::uuid[], $15::jsonb[], $16::jsonb[], $17::text[],
-      $18::jsonb[])`,
-    [
-      options.type,
-      options.system ?? false,
-      options.force ?? false,
-      options.atomic ?? false,
-      reserved?.slice(0, 16) ?? null,
-      reserved?.slice(20) ?? null,
-      ...moveParameters(moves, positions),
-    ],
-    { prepare: true },
-  );
+  const of = [
+    options.type,
+    options.atomic ?? false,
+    reserved?.slice(0, 16) ?? null,
+    reserved?.slice(20) ?? null,
+    ...moveParameters(moves, positions),
+  ];
+  const statement = options.force ?? false ? BOOKING : POSTING;
+  const [row] = await tx.unsafe<ApplyRow[]>(statement, of, { prepare: true });
   return outcomesOf(moves, positions, row);
 }
 

@@ -4,7 +4,8 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { Db, Pool, Sql, Tx } from "./database.ts";
+import { type Db, type Place, type Pool, type Sql, type Tx, workerRole } from "./database.ts";
+import { type Logins, openLogin, passwordsOf } from "./realm_logins.ts";
 import { isContention, isTimeout } from "./errors.ts";
 
 /** One file of a ladder. */
@@ -78,7 +79,7 @@ export async function migratePlatform(sql: Sql, ladder: Migration[]): Promise<nu
   });
 }
 
-/** Brings one realm's schema up to date, then states its role's rights anew. */
+/** Brings one realm's schema up to date, then states its roles' rights anew. */
 export async function migrateRealm(
   tx: Tx,
   ladders: Ladders,
@@ -88,32 +89,47 @@ export async function migrateRealm(
   await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
   await enterSchema(tx, place.schema);
   const applied = await climb(tx, ladders.realm);
-  if (applied > 0 && place.role !== null) await stateRights(tx, ladders, place.schema, place.role);
+  if (applied > 0) await stateRights(tx, ladders, place);
   return applied;
 }
 
-/** Makes the role of a realm if it is missing, as after a restore without roles, and states its rights. */
+/** Makes the roles of a realm that are missing, as after a restore without roles, and states passwords and rights. */
 export async function restateRights(
   tx: Tx,
   ladders: Ladders,
-  place: { schema: string; role: string },
+  place: Place,
+  logins?: Logins,
 ): Promise<void> {
   await tx.unsafe(PATIENCE);
   await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
-  await enterSchema(tx, place.schema);
-  const [known] = await tx`select 1 from pg_roles where rolname = ${place.role}`;
-  if (known === undefined) await createRole(tx, place.role);
-  else await tx`grant ${tx(place.role)} to current_user`;
-  await stateRights(tx, ladders, place.schema, place.role);
+  await stateRoles(tx, place, logins);
+  await stateRights(tx, ladders, place);
 }
 
+/** States the rights of a realm's roles in its schema, whole. */
 async function stateRights(
   tx: Tx,
-  { rights }: Ladders,
-  schema: string,
-  role: string,
+  ladders: Ladders,
+  place: { schema: string; role: string | null },
 ): Promise<void> {
-  await tx.unsafe(rights.replaceAll(":schema", quote(schema)).replaceAll(":role", quote(role)));
+  if (place.role === null) return;
+  await enterSchema(tx, place.schema);
+  const rights = ladders.rights.replaceAll(":schema", quote(place.schema))
+    .replaceAll(":worker", quote(workerRole(place.role)))
+    .replaceAll(":role", quote(place.role));
+  await tx.unsafe(rights);
+}
+
+/** Makes the roles of a realm that are not there. Without passwords they do not log in. */
+async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> {
+  if (place.role === null) return;
+  const passwordOf = passwordsOf(place, logins);
+  for (const name of [place.role, workerRole(place.role)]) {
+    const [known] = await tx`select rolname from pg_roles where rolname = ${name}`;
+    if (known === undefined) await tx`create role ${tx(name)} nologin`;
+    await tx`grant ${tx(name)} to current_user`;
+    if (passwordOf !== null) await openLogin(tx, name, passwordOf(name));
+  }
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */
@@ -130,18 +146,14 @@ export async function whileTablesAreFree<T>(work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Makes the role and the schema of a realm, empty. */
+/** Makes the roles and the schema of a realm, empty. */
 export async function createPlace(
   tx: Tx,
-  place: { schema: string; role: string | null },
+  place: Place,
+  logins?: Logins,
 ): Promise<void> {
-  if (place.role !== null) await createRole(tx, place.role);
+  await stateRoles(tx, place, logins);
   await tx`create schema ${tx(place.schema)}`;
-}
-
-async function createRole(tx: Tx, role: string): Promise<void> {
-  await tx`create role ${tx(role)} nologin`;
-  await tx`grant ${tx(role)} to current_user`;
 }
 
 /** Fails at once where a database cannot be reached; a transaction's begin may never say so. */
@@ -149,13 +161,16 @@ export async function assertReachable(pool: Pool): Promise<void> {
   await pool.sql`select 1`;
 }
 
-/** Takes down the schema of a realm, with all it holds, and its role. */
+/** Takes down the schema of a realm, with all it holds, and its roles. */
 export async function dropPlace(
   tx: Tx,
   place: { schema: string; role: string | null },
 ): Promise<void> {
   await tx`drop schema if exists ${tx(place.schema)} cascade`;
-  if (place.role !== null) await tx`drop role if exists ${tx(place.role)}`;
+  if (place.role === null) return;
+  for (const role of [workerRole(place.role), place.role]) {
+    await tx`drop role if exists ${tx(role)}`;
+  }
 }
 
 /** Makes a schema the one that the rest of this transaction speaks of. */

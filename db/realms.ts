@@ -15,6 +15,8 @@ export interface RealmRow {
   schema_name: string;
   role_name: string | null;
   placement: Uint8Array | null;
+  /** Sealed secret of its roles' logins; null where they do not log in. */
+  login: Uint8Array | null;
   rung: number;
   /** Checksum of the migrations up to it. */
   ladder: string;
@@ -39,6 +41,7 @@ const COLUMNS = [
   "schema_name",
   "role_name",
   "placement",
+  "login",
   "rung",
   "ladder",
   "settings",
@@ -118,10 +121,10 @@ export async function selectRealmsWithoutRights(
     select ${columns(db)} from realms
     where placement is null and role_name is not null
       and to_regclass(quote_ident(schema_name) || '.accounts') is not null
-      and not coalesce((select pg_has_role(current_user, p.oid, 'member')
+      and (select count(*) from pg_roles p
+        where p.rolname in (role_name, role_name || '_worker') and pg_has_role(current_user, p.oid, 'member')
           and has_schema_privilege(p.oid, schema_name, 'usage')
-          and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'insert')
-        from pg_roles p where p.rolname = role_name), false)
+          and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'select')) < 2
       and ${page.after === null ? db`true` : db`id > ${page.after}`}
     order by id limit ${page.limit}`;
 }
@@ -156,7 +159,14 @@ export async function markRung(
 export type RealmChanges = Partial<
   Pick<
     RealmRow,
-    "name" | "country" | "accounting_currency" | "tier" | "settings" | "placement" | "updated_at"
+    | "name"
+    | "country"
+    | "accounting_currency"
+    | "tier"
+    | "settings"
+    | "placement"
+    | "login"
+    | "updated_at"
   >
 >;
 

@@ -227,7 +227,7 @@ export async function spendBlock(
     seal: order.seal,
     data: order.data,
     reserved: closed.transaction,
-  }, { system: false });
+  });
 }
 
 async function openBlockOf(

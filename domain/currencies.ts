@@ -1,6 +1,6 @@
 /** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
 import { z } from "zod";
-import { type CurrencyRow, insertCurrency, insertIssue, type IssueRow } from "../db/currencies.ts";
+import { type CurrencyRow, insertCurrency, type IssueRow } from "../db/currencies.ts";
 import type { Tx } from "../db/database.ts";
 import { brokenConstraint } from "../db/errors.ts";
 import { selectTokenBySymbol } from "../db/fungible_tokens.ts";
@@ -129,7 +129,6 @@ export async function createCurrency(
   const row = await insertUnlessTaken(tx, {
     id: newId(actor.at),
     name: input.name,
-    supply: input.supply,
     decimals: asset.decimals,
     base: input.base ?? null,
     rate: input.rate ?? null,
@@ -145,7 +144,7 @@ export async function createCurrency(
   });
   if (input.supply === "0") return { ...row, issues: [] };
   const issue = await issueInto(tx, actor, row, account.id, input.supply);
-  return { ...row, issues: [issue] };
+  return { ...row, supply: input.supply, issues: [issue] };
 }
 
 /** Whoever has deployed a token has paid for its name, and registers it when it is final. */
@@ -171,9 +170,7 @@ async function issueInto(
     destination: account,
     amount,
   });
-  const issue: IssueRow = { transaction: posted.id, operation: "issue", amount, account };
-  await insertIssue(tx, { ...issue, currency: currency.id, created_at: actor.at });
-  return issue;
+  return { transaction: posted.id, operation: "issue", amount, account };
 }
 
 async function insertUnlessTaken(

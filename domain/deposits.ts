@@ -69,7 +69,6 @@ export async function creditDeposits(
   const bookings = await bookingsOf(tx, actor, { rows, received });
   const outcomes = await applyMoves(tx, bookings.map((one) => one.move), {
     type: "deposit",
-    system: true,
     force: true,
   });
   const booked: Booked[] = [];

@@ -47,12 +47,13 @@ export async function prepareRealm(
   input: NewRealm,
   verifier: string,
 ): Promise<RealmWorkshop> {
-  const workshop = { ladders: site.ladders, roles: site.roles, verifier };
+  const { ladders, roles, database: { logins } } = site;
+  const workshop = { ladders, roles, logins, verifier };
   if (input.database_url === undefined) return workshop;
   await clearDrafts(site, actor.at).catch(() => {}); // what is in the way now is tried next time
   const id = newId(actor.at);
   const placement = site.secrets.seal("database_url", id, input.database_url);
-  const place = newPlace(id, site.roles, placement);
+  const place = newPlace(id, workshop, placement);
   const { platform } = site.database;
   await serializable(platform, (tx) => insertDraft(tx, { id, placement, created_at: actor.at }));
   return { ...workshop, draft: await build(site, actor, input, { ...workshop, place }) };
@@ -68,7 +69,7 @@ export async function clearDrafts(site: RealmSite, now: number): Promise<void> {
   const { platform } = site.database;
   const old = await locking(platform, (tx) => lockOldDrafts(tx, now - ABANDONED_MS));
   for (const { id, placement } of old) {
-    await takeDown(site, newPlace(id, site.roles, placement), now);
+    await takeDown(site, newPlace(id, { roles: site.roles }, placement), now);
   }
 }
 

@@ -5,9 +5,9 @@
  */
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
-import { type CurrencyRow, insertIssue, selectCurrency, selectIssues } from "../db/currencies.ts";
+import { type CurrencyRow, selectCurrency, selectIssues } from "../db/currencies.ts";
 import type { Tx } from "../db/database.ts";
-import { addToSupply, updateCurrency } from "../db/issuance.ts";
+import { markIssued, updateCurrency } from "../db/issuance.ts";
 import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";
@@ -98,15 +98,6 @@ export async function changeCurrency(
   return { ...row, issues: await selectIssues(tx, id, ISSUES_SHOWN) };
 }
 
-/** Notes an issue or a destruction beside its transaction, and what circulates from then on. */
-export async function recordIssue(
-  tx: Tx,
-  issue: Parameters<typeof insertIssue>[1],
-): Promise<CurrencyRow> {
-  await insertIssue(tx, issue);
-  return await addToSupply(tx, issue);
-}
-
 async function change(
   tx: Tx,
   actor: Actor,
@@ -132,14 +123,7 @@ async function change(
     seal,
     data,
   });
-  const row = await recordIssue(tx, {
-    transaction: posted.id,
-    currency: currency.id,
-    operation,
-    amount,
-    account: account.id,
-    created_at: posted.at,
-  });
+  const row = await markIssued(tx, currency.id, posted.at);
   return { ...row, issues: await selectIssues(tx, row.id, ISSUES_SHOWN) };
 }
 

@@ -97,15 +97,14 @@ export type TransactionFacts = Omit<TransactionRow, "testnet">;
 /**
  * Posts one internal move in a transaction that holds the gate.
  *
- * @param options.system false where neither side may be a system account
- * @param options.force books what already happened elsewhere, whatever state the accounts are in
+ * @param options.force books what already happened on a chain, whatever state the accounts are in; for workers
  * @throws {DomainError} balance.insufficient, account.*, request.invalid
  */
 export async function postMove(
   tx: Tx,
   actor: Actor,
   move: InternalMove,
-  options: { force?: boolean; system?: boolean } = {},
+  options: { force?: boolean } = {},
 ): Promise<Posted> {
   const more = move.reverts === undefined && !move.addressData
     ? null
@@ -126,7 +125,6 @@ export async function postMove(
   const [outcome] = await applyMoves(tx, [row], {
     type: move.type,
     reserved: move.reserved,
-    system: options.system ?? true,
     force: options.force,
   });
   return postedOf(outcome);

@@ -4,7 +4,8 @@
  * and it is tried again later.
  * @module
  */
-import type { Database } from "../db/database.ts";
+import type { Database, Tx } from "../db/database.ts";
+import { isSuperuser } from "../db/health.ts";
 import {
   checksumOf,
   type Ladders,
@@ -14,19 +15,22 @@ import {
   whileTablesAreFree,
 } from "../db/migrate.ts";
 import {
+  lockRealm,
   markRung,
   type RealmRow,
   selectRealm,
   selectRealmOtherwise,
+  selectRealms,
   selectRealmsBehind,
   selectRealmsWithoutRights,
+  updateRealm,
 } from "../db/realms.ts";
 import { locking, reading } from "../db/transaction.ts";
 import { placeOf } from "./realms.ts";
 
 /** Tells of progress. */
 export type Tell = (
-  level: "info" | "error",
+  level: "info" | "warn" | "error",
   message: string,
   fields: Record<string, unknown>,
 ) => void;
@@ -47,33 +51,11 @@ export async function migrateAll(
   const applied = await migratePlatform(database.platform.sql, ladders.platform);
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await assertUnchanged(database, ladders);
+  if (await reading(database.platform, isSuperuser)) {
+    tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});
+  }
   const failed = await migrateRealms(database, ladders, tell);
   return [...failed, ...await restateAll(database, ladders, tell)];
-}
-
-/** Gives realms their roles and rights back that a restore has left without; gives those that it could not. */
-async function restateAll(database: Database, ladders: Ladders, tell: Tell): Promise<string[]> {
-  const failed: string[] = [];
-  for (let after: string | null = null;;) {
-    const without: RealmRow[] = await reading(
-      database.platform,
-      (db) => selectRealmsWithoutRights(db, { after, limit: PAGE }),
-    );
-    for (const { id, schema_name: schema, role_name: role } of without) {
-      try {
-        await locking(
-          database.platform,
-          (tx) => restateRights(tx, ladders, { schema, role: role! }),
-        );
-        tell("info", "a realm has its rights again", { realm: id });
-      } catch (error) {
-        failed.push(id);
-        tell("error", "a realm has no rights", { realm: id, error });
-      }
-    }
-    if (without.length < PAGE) return failed;
-    after = without[without.length - 1].id;
-  }
 }
 
 /** Migrates the realms that are behind; gives those that could not be. */
@@ -113,6 +95,75 @@ async function assertUnchanged(database: Database, ladders: Ladders): Promise<vo
   if (row === null) return;
   await migrateOne(database, ladders, row); // names the file
   throw new Error(`realm ${row.id} stands on other migrations than this version's`);
+}
+
+/** Which realms are given their rights anew. */
+export interface Restating {
+  /** All realms, those in databases of their own too. */
+  every?: boolean;
+  /** Logins that were sealed with a platform key that was lost are drawn anew. */
+  newLogins?: boolean;
+}
+
+/**
+ * Gives realms their roles, passwords and rights back that a restore has left without.
+ *
+ * @returns the realms that could not be given theirs
+ */
+export async function restateAll(
+  database: Database,
+  ladders: Ladders,
+  tell: Tell,
+  { every = false, newLogins = false }: Restating = {},
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (let after: string | null = null;;) {
+    const rows: RealmRow[] = await reading(
+      database.platform,
+      (db) =>
+        every
+          ? selectRealms(db, after, PAGE)
+          : selectRealmsWithoutRights(db, { after, limit: PAGE }),
+    );
+    for (const row of rows.filter(({ role_name }) => role_name !== null)) {
+      try {
+        await restateOne(database, ladders, await withLogin(database, row, newLogins));
+        tell("info", "a realm has its rights again", { realm: row.id });
+      } catch (error) {
+        failed.push(row.id);
+        tell("error", "a realm has no rights", { realm: row.id, error });
+      }
+    }
+    if (rows.length < PAGE) return failed;
+    after = rows[rows.length - 1].id;
+  }
+}
+
+/**
+ * Gives a realm that has none a secret of its logins. One that does not open is replaced where that is asked
+ * for: processes that were started with the other key connect no more.
+ */
+async function withLogin(database: Database, row: RealmRow, anew: boolean): Promise<RealmRow> {
+  const { logins } = database;
+  if (logins === undefined) return row;
+  return await locking(database.platform, async (tx) => {
+    const { login } = (await lockRealm(tx, row.id))!;
+    const opens = login !== null && logins.open(login, row.id) !== null;
+    if (opens || (login !== null && !anew)) return { ...row, login };
+    return { ...row, ...await updateRealm(tx, row.id, { login: logins.draw(row.id) }) };
+  });
+}
+
+async function restateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<void> {
+  const place = placeOf(row);
+  const work = (tx: Tx) => restateRights(tx, ladders, place, database.logins);
+  if (row.placement === null) return await locking(database.platform, work);
+  const owner = database.owner(place);
+  try {
+    await locking(owner, work);
+  } finally {
+    await owner.sql.end();
+  }
 }
 
 async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<number> {

@@ -14,7 +14,8 @@ import type { SecretPurpose, Secrets } from "./serving_secrets.ts";
 const PAGE = 200;
 
 /**
- * Seals all addresses of databases and all secrets of one-time passwords with the present key. Kept
+ * Seals all addresses of databases, secrets of realms' logins and secrets of one-time passwords with the present
+ * key. Passwords stay what they are, so every process goes on that opens either seal. Kept
  * answers that show a key are left: they are forgotten after seven days.
  *
  * @returns how many were sealed anew
@@ -27,17 +28,21 @@ export async function resealAll(database: Database, secrets: Secrets): Promise<n
     realms = await reading(database.platform, (db) => selectRealms(db, after, PAGE));
     if (realms.length === 0) return count;
     for (const realm of realms) {
-      count += await locking(database.platform, (tx) => resealPlacement(tx, realm.id, secrets));
+      count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
       count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
     }
   }
 }
 
-async function resealPlacement(tx: Tx, id: string, secrets: Secrets): Promise<number> {
-  const placement = (await lockRealm(tx, id))?.placement ?? null;
-  if (placement === null) return 0;
-  await updateRealm(tx, id, { placement: reseal(secrets, "database_url", id, placement) });
-  return 1;
+async function resealPlace(tx: Tx, id: string, secrets: Secrets): Promise<number> {
+  const { placement = null, login = null } = await lockRealm(tx, id) ?? {};
+  const changes = {
+    ...placement === null ? {} : { placement: reseal(secrets, "database_url", id, placement) },
+    ...login === null ? {} : { login: reseal(secrets, "login", id, login) },
+  };
+  const count = Object.keys(changes).length;
+  if (count > 0) await updateRealm(tx, id, changes);
+  return count;
 }
 
 async function resealFactors(pool: Pool, realm: string, secrets: Secrets): Promise<number> {

@@ -7,13 +7,13 @@ import { z } from "zod";
 import type { Db, Tx } from "../db/database.ts";
 import { type CurrencyRow, selectCurrencyByName } from "../db/currencies.ts";
 import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
+import { markIssued } from "../db/issuance.ts";
 import { existsRevert, upsertTransactionData } from "../db/postings.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
-import { recordIssue } from "./issuance.ts";
 import { type MoveType, postMove, viewTransaction } from "./ledger.ts";
 import { compare } from "./money.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
@@ -104,8 +104,8 @@ export async function revertTransaction(
     reverts: row.id,
     seal: input.seal,
     data: input.data,
-  }, { system: issued });
-  if (currency !== null) await noteSupply(tx, { row, currency: currency.id, posted });
+  });
+  if (currency !== null) await markIssued(tx, currency.id, posted.at);
   return await showTransaction(tx, actor, posted.id);
 }
 
@@ -131,22 +131,6 @@ async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow):
   if (row.type === "destroy") return await assertSupplyLaw(tx, currency, row.amount);
   if (compare(currency.supply, row.amount) >= 0) return;
   throw new DomainError("balance.insufficient", "less than that is issued");
-}
-
-/** Reverting an issue destroys, and the other way round: the currency's list says so. */
-async function noteSupply(
-  tx: Tx,
-  of: { row: TransactionRow; currency: string; posted: { id: string; at: number } },
-): Promise<void> {
-  const { row, currency, posted } = of;
-  await recordIssue(tx, {
-    transaction: posted.id,
-    currency,
-    operation: row.type === "issue" ? "destroy" : "issue",
-    amount: row.amount,
-    account: row.type === "issue" ? row.destination : row.source,
-    created_at: posted.at,
-  });
 }
 
 async function visible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {

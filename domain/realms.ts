@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Db, Place, Pool, Tx } from "../db/database.ts";
 import { checksumOf, createPlace, enterSchema, type Ladders, migrateRealm } from "../db/migrate.ts";
 import { brokenConstraint } from "../db/errors.ts";
+import type { Logins } from "../db/realm_logins.ts";
 import {
   type ApplicationKeyRow,
   countRealms,
@@ -120,8 +121,10 @@ export interface MadeRealm {
 /** What making a realm needs besides what was asked for. */
 export interface RealmWorkshop {
   ladders: Ladders;
-  /** Whether each realm gets a role of its own. */
+  /** Whether each realm gets roles of its own. */
   roles: boolean;
+  /** The logins of these roles; without them they do not log in. */
+  logins?: Logins;
   /** The administrator's password verifier, made before the transaction. */
   verifier: string;
   /** A realm that stands ready in a database of its own. */
@@ -147,7 +150,7 @@ export async function createRealm(
   workshop: RealmWorkshop,
 ): Promise<MadeRealm> {
   const { draft, ladders } = workshop;
-  const place = draft?.place ?? newPlace(newId(actor.at), workshop.roles, null);
+  const place = draft?.place ?? newPlace(newId(actor.at), workshop);
   const admin = draft?.admin ?? await furnish(tx, actor, input, { ...workshop, place });
   await enterSchema(tx, "platform");
   if (draft !== undefined && !await deleteDraft(tx, place.id)) {
@@ -167,6 +170,7 @@ export async function createRealm(
       schema_name: place.schema,
       role_name: place.role,
       placement: place.placement,
+      login: place.login,
       rung: ladders.realm.length,
       ladder: checksumOf(ladders.realm),
       created_at: idTime(place.id),
@@ -175,9 +179,14 @@ export async function createRealm(
 }
 
 /** Where a new realm will live. */
-export function newPlace(id: string, roles: boolean, placement: Uint8Array | null): Place {
+export function newPlace(
+  id: string,
+  { roles, logins }: { roles: boolean; logins?: Logins },
+  placement: Uint8Array | null = null,
+): Place {
   const schema = `realm_${id.replaceAll("-", "")}`;
-  return { id, schema, role: roles ? schema : null, placement, rung: 0 };
+  const login = roles ? logins?.draw(id) ?? null : null;
+  return { id, schema, role: roles ? schema : null, placement, login, rung: 0 };
 }
 
 /** Builds role, schema, tables and administrator of a realm. */
@@ -188,7 +197,7 @@ export async function furnish(
   workshop: RealmWorkshop & { place: Place },
 ): Promise<UserRow> {
   const { place } = workshop;
-  await createPlace(tx, place);
+  await createPlace(tx, place, workshop.logins);
   await migrateRealm(tx, workshop.ladders, place);
   const realm = {
     id: place.id,
@@ -321,6 +330,7 @@ export function placeOf(row: RealmRow): Place {
     schema: row.schema_name,
     role: row.role_name,
     placement: row.placement,
+    login: row.login,
     rung: row.rung,
   };
 }

@@ -5,9 +5,10 @@
  * @module
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { Logins } from "../db/realm_logins.ts";
 
 /** What a sealed text is: it opens for its own purpose and subject alone. */
-export type SecretPurpose = "database_url" | "answer" | "totp";
+export type SecretPurpose = "database_url" | "answer" | "totp" | "login";
 
 /** Seals and opens texts. */
 export interface Secrets {
@@ -33,6 +34,14 @@ export function openSecrets(platformKey: string, previous: string | null = null)
     seal: present.seal,
     open: (purpose, subject, sealed) =>
       present.open(purpose, subject, sealed) ?? before?.open(purpose, subject, sealed) ?? null,
+  };
+}
+
+/** Keeps the secrets of realms' logins under the platform key. */
+export function loginsUnder(secrets: Secrets): Logins {
+  return {
+    draw: (realm) => secrets.seal("login", realm, randomBytes(32).toString("base64url")),
+    open: (sealed, realm) => secrets.open("login", realm, sealed),
   };
 }
 

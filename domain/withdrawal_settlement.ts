@@ -222,7 +222,7 @@ function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {
   return async (type: MoveType, source: string, destination: string, amount: string) => {
     if (compare(amount, "0") === 0) return;
     const move = { type, source, destination, amount, data: { withdrawal: row.id } };
-    await postMove(tx, actor, move, { force: true });
+    await postMove(tx, actor, move, { force: type !== "return" }); // users cancel as well
   };
 }
 

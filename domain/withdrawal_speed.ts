@@ -187,7 +187,7 @@ async function chargeRise(
       destination: row.ramp,
       amount: more,
       data: { withdrawal: row.id },
-    }, { system: false });
+    });
   }
   const charged = add(row.charged, more);
   const block = await openBlock(tx, actor, {

@@ -98,7 +98,7 @@ export async function createWithdrawal(
     destination: ramp.id,
     amount: charged,
     data: { withdrawal: id },
-  }, { system: false });
+  });
   const block = await openBlock(tx, actor, {
     account: (await selectAccount(tx, ramp.id))!,
     amount: charged,

@@ -134,6 +134,7 @@ table realms (
   schema_name text not null
   role_name text
   placement bytea
+  login bytea
   rung integer not null
   ladder text not null
   settings jsonb not null default '{}'::jsonb

@@ -9,7 +9,7 @@ table account_states (
 )
 constraint account_states_pkey PRIMARY KEY (account, at, id)
 CREATE TRIGGER account_states_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON account_states FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table accounts (
   id uuid not null
@@ -61,6 +61,7 @@ CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, tes
 CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
+CREATE TRIGGER accounts_asset BEFORE INSERT OR UPDATE OF asset, type ON accounts FOR EACH ROW WHEN ((new.type = 'ramp'::text)) EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
 CREATE TRIGGER accounts_facts BEFORE UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
@@ -70,7 +71,7 @@ CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, d
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER accounts_tally_new AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: delete, insert, select, update
+granted: select
 
 table addresses (
   id uuid not null
@@ -103,7 +104,7 @@ CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE A
 CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, serves, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
-granted: delete, insert, select, update
+granted: insert, select
 
 table aliases (
   id uuid not null
@@ -136,7 +137,7 @@ CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, type, account, id
 CREATE TRIGGER aliases_noted_end AFTER DELETE ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table api_keys (
   id uuid not null
@@ -180,7 +181,7 @@ table attestations (
 constraint attestations_numbers_from_check CHECK ((numbers_from >= 0))
 constraint attestations_pkey PRIMARY KEY (singleton)
 constraint attestations_singleton_check CHECK (singleton)
-granted: delete, insert, select, update
+granted: select
 
 table audit (
   id uuid not null
@@ -220,7 +221,7 @@ table batches (
 )
 constraint batches_pkey PRIMARY KEY (key)
 CREATE INDEX batches_age ON batches USING brin (created_at)
-granted: delete, insert, select, update
+granted: select
 
 table blocks (
   id uuid not null
@@ -245,6 +246,7 @@ constraint blocks_closed CHECK (((status = 'OPEN'::text) = (closed_at IS NULL)))
 constraint blocks_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint blocks_pkey PRIMARY KEY (id)
 constraint blocks_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+constraint blocks_serving TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTURED'::text, 'RELEASED'::text, 'EXPIRED'::text])))
 CREATE INDEX blocks_account ON blocks USING btree (account, id)
 CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
@@ -255,8 +257,9 @@ CREATE TRIGGER blocks_noted AFTER INSERT ON blocks REFERENCING NEW TABLE AS fres
 CREATE TRIGGER blocks_noted_change AFTER UPDATE OF id, account, amount, captured, reason, status, expires_at, transaction, serves, owner, closed_at, created_at ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_noted_end AFTER DELETE ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
+CREATE CONSTRAINT TRIGGER blocks_serving AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.serves IS NOT NULL) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION check_charge_blocked()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select, update
+granted: insert, select
 
 table chain_blocks (
   chain text not null
@@ -266,7 +269,7 @@ table chain_blocks (
   parent_hash text not null
 )
 constraint chain_blocks_pkey PRIMARY KEY (chain, network, height)
-granted: delete, insert, select, update
+granted: select
 
 table chain_cursors (
   chain text not null
@@ -282,7 +285,7 @@ table chain_cursors (
   created_at timestamp with time zone not null
 )
 constraint chain_cursors_pkey PRIMARY KEY (chain, network)
-granted: delete, insert, select, update
+granted: select
 
 table claims (
   chain text not null
@@ -296,7 +299,7 @@ table claims (
 constraint claims_pkey PRIMARY KEY (chain, network, claim)
 CREATE INDEX claims_order ON claims USING btree (order_id)
 CREATE TRIGGER claims_kept BEFORE INSERT OR UPDATE OF claim, order_id ON claims FOR EACH ROW EXECUTE FUNCTION check_claim()
-granted: delete, insert, select, update
+granted: delete, insert, select
 
 table coin_rounds (
   chain text not null
@@ -305,7 +308,7 @@ table coin_rounds (
   index integer not null
 )
 constraint coin_rounds_pkey PRIMARY KEY (chain, network)
-granted: delete, insert, select, update
+granted: select
 
 table coin_searches (
   chain text not null
@@ -314,7 +317,7 @@ table coin_searches (
   searched_at timestamp with time zone not null
 )
 constraint coin_searches_pkey PRIMARY KEY (chain, network)
-granted: delete, insert, select, update
+granted: select
 
 table coins (
   chain text not null
@@ -341,7 +344,7 @@ CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
-granted: delete, insert, select, update
+granted: delete, insert, select
 
 table consolidations (
   id uuid not null
@@ -387,12 +390,12 @@ constraint consolidations_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, '
 constraint consolidations_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
 CREATE INDEX consolidations_account ON consolidations USING btree (account, id)
 CREATE UNIQUE INDEX consolidations_open ON consolidations USING btree (account) WHERE (status = 'PROCESSING'::text)
-granted: delete, insert, select, update
+granted: insert, select
 
 table currencies (
   id uuid not null
   name text not null
-  supply numeric not null
+  supply numeric not null default 0
   decimals smallint not null
   base text
   rate numeric
@@ -423,6 +426,7 @@ constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
+CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FOR EACH ROW EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER currencies_noted AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
@@ -430,7 +434,7 @@ CREATE TRIGGER currencies_noted_change AFTER UPDATE OF id, name, decimals, base,
 CREATE TRIGGER currencies_noted_end AFTER DELETE ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: delete, insert, select, update
+granted: select
 
 table currency_issues (
   transaction uuid not null
@@ -446,7 +450,7 @@ constraint currency_issues_operation_check CHECK ((operation = ANY (ARRAY['issue
 constraint currency_issues_pkey PRIMARY KEY (transaction)
 CREATE INDEX currency_issues_currency ON currency_issues USING btree (currency, transaction)
 CREATE TRIGGER currency_issues_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON currency_issues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table deposit_apps (
   id uuid not null
@@ -472,7 +476,7 @@ CREATE INDEX deposit_apps_owner ON deposit_apps USING btree (owner, id)
 CREATE TRIGGER deposit_apps_noted AFTER INSERT ON deposit_apps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER deposit_apps_noted_change AFTER UPDATE OF id, account, destination, asset, seal, status, owner, deleted_at, created_at ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER deposit_apps_noted_end AFTER DELETE ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table deposits (
   id uuid not null
@@ -527,7 +531,7 @@ CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status =
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
 CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON deposits FOR EACH ROW EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
-granted: delete, insert, select, update
+granted: select
 
 table entries (
   account uuid not null
@@ -544,14 +548,14 @@ constraint entries_linked_check CHECK ((linked > (0)::numeric))
 constraint entries_pkey PRIMARY KEY (account, seq)
 constraint entries_seq_check CHECK ((seq > 0))
 CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table event_listeners (
   type text not null
   until timestamp with time zone not null
 )
 constraint event_listeners_pkey PRIMARY KEY (type)
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table events (
   id uuid not null
@@ -564,7 +568,7 @@ table events (
 )
 constraint events_pkey PRIMARY KEY (id)
 CREATE INDEX events_xact ON events USING btree (xact, id)
-granted: delete, insert, select, update
+granted: insert, select
 
 table external_addresses (
   id uuid not null
@@ -586,7 +590,7 @@ CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFER
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table fee_quotes (
   chain text not null
@@ -602,7 +606,7 @@ table fee_quotes (
 )
 constraint fee_quotes_pkey PRIMARY KEY (chain, network, contract, speed)
 constraint fee_quotes_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-granted: delete, insert, select, update
+granted: select
 
 table fungible_tokens (
   id uuid not null
@@ -640,24 +644,25 @@ CREATE INDEX fungible_tokens_order ON fungible_tokens USING btree (order_id) WHE
 CREATE INDEX fungible_tokens_owner ON fungible_tokens USING btree (owner, id)
 CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbol) WHERE (status <> 'failed'::text)
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
+CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_new()
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, insert, select, update
+granted: select
 
 table holdings (
   chain text not null
   network text not null
   address text not null
   contract text not null default ''::text
-  amount numeric(78,0) not null
+  amount numeric(78,0) not null default 0
   height bigint not null
   nonce bigint
   seen_at timestamp with time zone not null
 )
 constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
 constraint holdings_pkey PRIMARY KEY (chain, network, address, contract)
-granted: delete, insert, select, update
+granted: select
 
 table idempotency (
   key uuid not null
@@ -669,7 +674,9 @@ table idempotency (
 )
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
-granted: delete, insert, select, update
+CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN (((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL)))) EXECUTE FUNCTION keep_kept()
+CREATE TRIGGER idempotency_stays BEFORE DELETE ON idempotency FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
+granted: select
 
 table identities (
   id uuid not null
@@ -696,7 +703,7 @@ CREATE TRIGGER identities_noted_change AFTER UPDATE OF id, type, country, curren
 CREATE TRIGGER identities_noted_end AFTER DELETE ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table jobs (
   id uuid not null
@@ -721,7 +728,7 @@ CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::t
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
 CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running'::text)
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table leases (
   name text not null
@@ -730,7 +737,7 @@ table leases (
   next_at timestamp with time zone not null
 )
 constraint leases_pkey PRIMARY KEY (name)
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table ledger_commits (
   id bigint not null generated as identity
@@ -738,7 +745,7 @@ table ledger_commits (
   events bigint[] not null default '{}'::bigint[]
 )
 constraint ledger_commits_pkey PRIMARY KEY (id)
-granted: delete, insert, select, update
+granted: select
 
 table ledger_events (
   id bigint not null generated as identity
@@ -751,18 +758,18 @@ constraint ledger_events_facts_check CHECK ((jsonb_typeof(facts) = 'object'::tex
 constraint ledger_events_pkey PRIMARY KEY (id)
 CREATE INDEX ledger_events_subject ON ledger_events USING btree (kind, subject, id)
 CREATE TRIGGER ledger_events_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table ledger_facts (
   kind text
   subject text
   facts jsonb
 )
-granted: delete, insert, select, update
+granted: select
 
 table ledger_gate (
 )
-granted: delete, insert, select, update
+granted: select, update
 
 table login_attempts (
   subject text not null
@@ -774,7 +781,7 @@ table login_attempts (
 )
 constraint login_attempts_pkey PRIMARY KEY (subject)
 constraint login_attempts_state_check CHECK ((state = ANY (ARRAY['open'::text, 'busy'::text, 'refused'::text])))
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table logins (
   id uuid not null
@@ -794,7 +801,7 @@ constraint logins_pkey PRIMARY KEY (id)
 constraint logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 CREATE INDEX logins_expires ON logins USING btree (expires_at)
 CREATE INDEX logins_user ON logins USING btree (user_id, created_at) WHERE (ended_at IS NULL)
-granted: delete, insert, select
+granted: insert, select
 
 table migrations (
   number integer not null
@@ -816,7 +823,7 @@ constraint nonces_floor_check CHECK ((floor >= 0))
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
-granted: delete, insert, select, update
+granted: select
 
 table order_candidates (
   order_id uuid not null
@@ -852,7 +859,7 @@ CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash)
 CREATE TRIGGER order_candidates_change BEFORE INSERT OR UPDATE ON order_candidates FOR EACH ROW EXECUTE FUNCTION check_candidate()
 CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_candidates_stay BEFORE DELETE OR TRUNCATE ON order_candidates FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select, update
+granted: select
 
 table order_transitions (
   before text not null
@@ -928,7 +935,7 @@ CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject I
 CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 CREATE TRIGGER orders_stay BEFORE DELETE OR TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select, update
+granted: insert, select
 
 table ramp_costs (
   ramp uuid not null
@@ -941,7 +948,7 @@ table ramp_costs (
 constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
 constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
 constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
-granted: delete, insert, select, update
+granted: select
 
 table ramps (
   account uuid not null
@@ -965,7 +972,7 @@ CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_i
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, insert, select, update
+granted: insert, select
 
 table rates (
   base text not null
@@ -977,7 +984,7 @@ table rates (
 )
 constraint rates_pkey PRIMARY KEY (base, currency)
 constraint rates_rate_check CHECK ((rate > (0)::numeric))
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table reserved_addresses (
   address text not null
@@ -992,7 +999,7 @@ CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON r
 CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER reserved_addresses_noted_end AFTER DELETE ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, insert, select, update
+granted: insert, select
 
 table revocations (
   id uuid not null
@@ -1006,7 +1013,7 @@ table revocations (
 constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
-granted: delete, insert, select, update
+granted: insert, select
 
 table seal_head (
   one boolean not null default true
@@ -1019,7 +1026,7 @@ constraint seal_head_hash_check CHECK ((octet_length(hash) = 32))
 constraint seal_head_one_check CHECK (one)
 constraint seal_head_pkey PRIMARY KEY (one)
 constraint seal_head_seq_check CHECK ((seq >= 0))
-granted: delete, insert, select, update
+granted: select
 
 table seals (
   seq bigint not null
@@ -1036,7 +1043,7 @@ constraint seals_seq_check CHECK ((seq > 0))
 constraint seals_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
 constraint seals_transaction_key UNIQUE (transaction)
 CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table second_factors (
   user_id uuid not null
@@ -1052,7 +1059,7 @@ CREATE TRIGGER second_factors_forward BEFORE UPDATE ON second_factors FOR EACH R
 CREATE TRIGGER second_factors_noted AFTER INSERT ON second_factors REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER second_factors_noted_change AFTER UPDATE OF user_id, secret, confirmed_at, recovery, created_at ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER second_factors_noted_end AFTER DELETE ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, insert, select, update
+granted: delete, select
 
 table secrets (
   id uuid not null
@@ -1069,7 +1076,6 @@ CREATE INDEX secrets_master ON secrets USING btree (master)
 CREATE UNIQUE INDEX secrets_seed ON secrets USING btree (kind) WHERE (kind = 'seed'::text)
 CREATE TRIGGER secrets_seed_kept BEFORE DELETE ON secrets FOR EACH ROW WHEN ((old.kind = 'seed'::text)) EXECUTE FUNCTION keep_seed()
 CREATE TRIGGER secrets_seed_made BEFORE INSERT ON secrets FOR EACH ROW EXECUTE FUNCTION keep_seed()
-granted: delete, insert, select, update
 
 table solvency (
   asset text not null
@@ -1092,7 +1098,7 @@ constraint solvency_drift CHECK ((drift = ((((assets - pending) - sending) - lia
 constraint solvency_missing CHECK ((stopped OR (drift >= (0)::numeric)))
 constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
-granted: delete, insert, select, update
+granted: select
 
 table stops (
   id uuid not null
@@ -1150,7 +1156,7 @@ CASE
     WHEN (index = '-2'::integer) THEN address
     ELSE ''::text
 END))
-granted: delete, insert, select, update
+granted: select
 
 table sweeps (
   id uuid not null
@@ -1185,7 +1191,7 @@ CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::n
 CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
-granted: delete, insert, select, update
+granted: select
 
 table tallies (
   collection text not null
@@ -1196,7 +1202,7 @@ table tallies (
 )
 CREATE INDEX tallies_new ON tallies USING btree (collection, owner) WHERE (NOT summed)
 CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
-granted: delete, insert, select, update
+granted: select
 
 table token_proofs (
   chain text not null
@@ -1206,7 +1212,7 @@ table token_proofs (
   created_at timestamp with time zone not null
 )
 constraint token_proofs_pkey PRIMARY KEY (chain, network, contract, asset)
-granted: delete, insert, select, update
+granted: select
 
 table transaction_data (
   transaction uuid not null
@@ -1215,7 +1221,7 @@ table transaction_data (
 )
 constraint transaction_data_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint transaction_data_pkey PRIMARY KEY (transaction)
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table transaction_list (
   id uuid
@@ -1243,7 +1249,7 @@ table transaction_list (
   updated_at timestamp with time zone
   created_at timestamp with time zone
 )
-granted: delete, insert, select, update
+granted: select
 
 table transactions (
   id uuid not null
@@ -1276,7 +1282,7 @@ CREATE INDEX transactions_owner ON transactions USING btree (owner, id)
 CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (reference) WHERE (reference IS NOT NULL)
 CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
+granted: select
 
 table unexplained_gains (
   chain text not null
@@ -1299,7 +1305,7 @@ constraint unexplained_gains_pkey PRIMARY KEY (chain, network, address, contract
 constraint unexplained_gains_range CHECK (((above <= searched) AND (searched < height)))
 constraint unexplained_gains_tries_check CHECK ((tries >= 0))
 CREATE INDEX unexplained_gains_due ON unexplained_gains USING btree (chain, network, retry_at)
-granted: delete, insert, select, update
+granted: select
 
 table users (
   id uuid not null
@@ -1337,7 +1343,7 @@ CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles,
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: delete, insert, select, update
+granted: insert, select, update
 
 table withdrawals (
   id uuid not null
@@ -1403,7 +1409,8 @@ CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
-granted: delete, insert, select, update
+CREATE TRIGGER withdrawals_ended BEFORE UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status = ANY (ARRAY['FAILED'::text, 'CANCELED'::text])))) EXECUTE FUNCTION check_withdrawal_end()
+granted: insert, select
 
 CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
  RETURNS text
@@ -1430,6 +1437,7 @@ $function$;
 CREATE OR REPLACE FUNCTION api_keys_ended()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at then
@@ -1442,6 +1450,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION api_keys_within_user()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if not exists (select from users u where u.id = new.owner and u.active and u.deleted_at is null
@@ -1452,9 +1461,30 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_asset_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  taken boolean;
+begin
+  if tg_table_name = 'currencies' then
+    taken := exists (select from accounts a where a.type = 'ramp' and a.asset = new.name);
+  else
+    taken := exists (select from currencies c where c.name = new.asset);
+  end if;
+  if taken then
+    raise exception 'an asset is of a chain, or a virtual currency, and not both'
+      using errcode = 'check_violation', constraint = 'currencies_asset';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_candidate()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   o orders;
@@ -1517,9 +1547,24 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_charge_blocked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if exists (select from withdrawals w join blocks b on b.id = w.block
+      where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
+    raise exception 'what a withdrawal was charged stays blocked until it has ended'
+      using errcode = 'check_violation', constraint = 'blocks_serving';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_claim()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
@@ -1536,6 +1581,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION check_deletion()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   tie text := account_ties(new.id);
@@ -1548,6 +1594,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION check_nonce()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   last integer := case when tg_op = 'INSERT' then 0 else old.next end;
@@ -1576,6 +1623,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION check_order()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   demand text;
@@ -1637,6 +1685,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION check_payout()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   p uuid;
@@ -1660,9 +1709,23 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_token_new()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if new.status <> 'pending' or new.currency is not null then
+    raise exception 'token % does not begin as pending', new.id
+      using errcode = 'check_violation', constraint = 'fungible_tokens_begin';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_token_supply()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if exists (select from fungible_tokens t join currencies c on c.id = t.currency
@@ -1672,6 +1735,19 @@ begin
       using errcode = 'check_violation', constraint = 'currencies_backed';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_withdrawal_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from orders o where o.id = new.order_id and o.state in ('canceled', 'failed', 'dead')) then
+    raise exception 'withdrawal % may still be paid', new.id
+      using errcode = 'check_violation', constraint = 'withdrawals_ended';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own bigint, OUT whole bigint)
@@ -1768,6 +1844,8 @@ $function$;
 CREATE OR REPLACE FUNCTION keep_closed()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if exists (select from earlier e full join later l on l.id = e.id
@@ -1791,6 +1869,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_facts()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   raise exception 'facts of % do not change', tg_table_name using errcode = 'restrict_violation';
@@ -1799,14 +1878,25 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_index()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   raise exception 'an address index is handed out once' using errcode = 'restrict_violation';
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_kept()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  raise exception 'an answer is kept once' using errcode = 'restrict_violation';
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_line()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if old.seq is not null or new.seq is null
@@ -1819,6 +1909,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_linked()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   raise exception 'linked value does not become available' using errcode = 'restrict_violation';
@@ -1827,6 +1918,8 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_opened()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   v_blocked numeric;
@@ -1844,6 +1937,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_seed()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if tg_op = 'INSERT' then
@@ -1862,6 +1956,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION keep_stop()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if old.lifted_at is not null or (to_jsonb(new) - 'lifted_at' - 'lifted_by')
@@ -1874,7 +1969,9 @@ end $function$;
 CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET plan_cache_mode TO 'force_generic_plan'
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   n integer := cardinality(p_amount);
@@ -1897,6 +1994,10 @@ begin
     raise exception 'the ledger posts in serializable transactions only';
   end if;
   if n > 16384 then raise exception 'too many moves in one posting'; end if;
+  if (array_lower(p_ids, 1), array_lower(p_source, 1), array_lower(p_destination, 1), array_lower(p_amount, 1))
+    <> (1, 1, 1, 1) then
+    raise exception 'positions begin with 1';
+  end if;
   if p_head is not null then
     if p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > id_ms(ledger_id(v_head, 1, v_tail)) + 60000 then
@@ -2009,7 +2110,7 @@ begin
       asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
+      case when p_type = 'revert' then (q.more ->> 'reverts')::uuid end, q.seal, q.more -> 'address_data', v_at
     from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
       q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
@@ -2032,7 +2133,9 @@ end $function$;
 CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
  RETURNS record
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET plan_cache_mode TO 'force_generic_plan'
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   n integer := cardinality(p_amount); first_refused integer;
@@ -2102,7 +2205,9 @@ $function$;
 CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
  RETURNS record
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET plan_cache_mode TO 'force_generic_plan'
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
@@ -2172,6 +2277,60 @@ AS $function$
   select ms_time(ledger_ms())
 $function$;
 
+CREATE OR REPLACE FUNCTION ledger_post(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  n integer := cardinality(p_amount);
+  s accounts; d accounts; t transactions;
+  v_issue text; v_force boolean := p_type = 'return';
+begin
+  if p_type <> 'transfer' then
+    if n <> 1 then raise exception 'moves of type % are posted one by one', p_type; end if;
+    select * into s from accounts a where a.id = p_ids[p_source[1]];
+    select * into d from accounts a where a.id = p_ids[p_destination[1]];
+    case p_type
+      when 'capture' then
+        perform 1 from blocks b where b.status = 'CAPTURED' and b.transaction = ledger_id(p_head, 1, p_tail)
+          and b.account = s.id and b.captured = p_amount[1];
+      when 'withdrawal' then perform 1 where d.type = 'ramp';
+      when 'fee' then
+        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp';
+      when 'return' then
+        perform 1 from withdrawals w join orders o on o.id = w.order_id
+          where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and w.charged >= p_amount[1]
+            and o.state in ('canceled', 'failed', 'dead');
+      when 'issue' then
+        v_issue := 'issue';
+        perform 1 where s.system = 'world' and d.type <> 'system';
+      when 'destroy' then
+        v_issue := 'destroy';
+        perform 1 where s.type <> 'system' and d.system = 'world';
+      when 'revert' then
+        select * into t from transactions x where x.id = (p_more[1] ->> 'reverts')::uuid;
+        v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
+        perform 1 where t.type in ('transfer', 'capture', 'issue', 'destroy')
+          and (t.source, t.destination, t.amount) = (d.id, s.id, p_amount[1]);
+      else raise exception 'moves of type % are not asked for', p_type
+        using errcode = 'insufficient_privilege';
+    end case;
+    if not found then
+      raise exception 'nothing justifies a move of type %', p_type using errcode = 'insufficient_privilege';
+    end if;
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply(p_type, v_issue is not null, v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+  if v_issue is not null and refusals is null then
+    perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
+      case v_issue when 'issue' then d.id else s.id end, p_amount[1]);
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION ledger_replay(p_key uuid, p_fingerprint uuid)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2183,18 +2342,21 @@ begin
     from idempotency x left join batches b on b.key = x.key where x.key = p_key);
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_api_key uuid, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_single(p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb, OUT posted text[], OUT refused text, OUT replay jsonb)
+ RETURNS record
  LANGUAGE plpgsql
-AS $procedure$
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
 declare
   plain boolean; s_total numeric; s_blocked numeric; s_linked numeric; s_seq bigint;
   d_total numeric; d_blocked numeric; d_linked numeric; d_seq bigint;
   v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
   newest uuid; head text; v_id uuid;
 begin
-  commit;
-  set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  if current_setting('transaction_isolation') <> 'serializable' then
+    raise exception 'the ledger posts in serializable transactions only';
+  end if;
   select x.total - p_amount, x.blocked, nullif(x.linked, 0), x.seq + 1,
       y.total + p_amount, case when not y.frozen then y.blocked end, nullif(y.linked, 0), y.seq + 1,
       x.asset, x.testnet, x.currency, x.currency_places,
@@ -2246,6 +2408,18 @@ begin
         array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
+end $function$;
+
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_api_key uuid, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select l.posted, l.refused, l.replay into posted, refused, replay
+    from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
+      p_any, p_origin, p_api_key, p_seal, p_data) l;
   commit;
 end $procedure$;
 
@@ -2268,7 +2442,9 @@ $function$;
 CREATE OR REPLACE FUNCTION note_changed_row()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET "TimeZone" TO 'UTC'
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   v_new jsonb := case when tg_op = 'UPDATE' then to_jsonb(new) end;
@@ -2286,6 +2462,8 @@ end $function$;
 CREATE OR REPLACE FUNCTION note_events(p_kind text, p_subjects text[], p_facts jsonb[])
  RETURNS void
  LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
   with noted as (
     insert into ledger_events (kind, subject, facts)
@@ -2297,16 +2475,38 @@ $function$;
 CREATE OR REPLACE FUNCTION note_frozen()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   perform note_state(new.id, ledger_now(), new.blocked, new.frozen);
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION note_issue(p_operation text, p_transaction uuid, p_asset text, p_account uuid, p_amount numeric)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  v_currency uuid;
+begin
+  update currencies c set supply = supply + case p_operation when 'issue' then p_amount else -p_amount end
+    where c.name = p_asset and c.deleted_at is null returning c.id into v_currency;
+  if v_currency is null then
+    raise exception 'only virtual currencies are issued and destroyed' using errcode = 'insufficient_privilege';
+  end if;
+  insert into currency_issues (transaction, currency, operation, amount, account, created_at)
+    values (p_transaction, v_currency, p_operation, p_amount, p_account, ms_time(id_ms(p_transaction)));
+end $function$;
+
 CREATE OR REPLACE FUNCTION note_new_rows()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET "TimeZone" TO 'UTC'
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   perform note_events(tg_table_name, array_agg(subject_of(tg_table_name, q.row)),
@@ -2317,6 +2517,8 @@ end $function$;
 CREATE OR REPLACE FUNCTION note_state(p_account uuid, p_at timestamp with time zone, p_blocked numeric, p_frozen boolean)
  RETURNS void
  LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
   insert into account_states (account, at, blocked, frozen)
     values (p_account, greatest(p_at, (select max(s.at) from account_states s where s.account = p_account)),
@@ -2347,6 +2549,7 @@ $function$;
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
@@ -2355,6 +2558,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refuse_linked_deposit()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if watches_addresses(new.account) and exists (select 1 from addresses o
@@ -2368,6 +2572,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refuse_linked_own()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if exists (select 1 from external_addresses e where e.address = new.address and e.deleted_at is null) then
@@ -2380,6 +2585,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refuse_own_link()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if not watches_addresses(new.account) then
@@ -2397,6 +2603,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refuse_signature()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   perform 1 from orders o join ramps r on r.account = o.ramp
@@ -2425,6 +2632,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION second_factors_forward()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if new.secret = old.secret and (new.last_step < old.last_step
@@ -2501,6 +2709,8 @@ $function$;
 CREATE OR REPLACE FUNCTION tally_change()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   if new.owner is not null then
@@ -2515,6 +2725,8 @@ end $function$;
 CREATE OR REPLACE FUNCTION tally_new()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
   insert into tallies (collection, owner, living, dead)
@@ -2548,6 +2760,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION time_block()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   v_now timestamptz := ledger_now();

@@ -1,14 +1,83 @@
--- The rights of a realm's role, whole, restated after every migration of the realm. The role owns
--- nothing: it cannot change a table, and it cannot touch what is append-only.
-grant usage on schema :schema to :role;
-grant select, insert, update, delete on all tables in schema :schema to :role;
-revoke update, delete, truncate on transactions, entries, audit, currency_issues, account_states, seals, ledger_events from :role;
-grant update (seq, hash) on audit to :role;
-revoke delete, truncate on blocks, stops, orders, order_candidates from :role;
-revoke insert, update, delete, truncate on order_transitions from :role;
-revoke insert, update, delete on migrations from :role;
-grant execute on all functions in schema :schema to :role;
-revoke update, delete, truncate on api_keys from :role;
+-- The rights of a realm's two roles, whole, restated after every migration of the realm. They own nothing: they
+-- cannot change a table or a function, and they cannot touch what is append-only.
+--   :role    serves requests. It writes what users own. Value moves through the posting functions alone.
+--   :worker  works: it has the rights of :role, writes what is seen and sent on chains, and books it.
+-- Neither writes balances, transactions, entries or commits itself: the posting functions have their owner's rights.
+revoke all on all tables in schema :schema from :role, :worker;
+revoke all on all sequences in schema :schema from :role, :worker;
+revoke execute on all routines in schema :schema from public, :role, :worker;
+grant usage on schema :schema to :role, :worker;
+grant select on all tables in schema :schema to :role, :worker;
+revoke select on secrets from :role;
+grant select (kind) on secrets to :role;
+
+grant insert, update on identities, users, aliases, login_attempts, rates, jobs, leases, event_listeners,
+  deposit_apps, external_addresses, stops, transaction_data to :role;
+grant insert on revocations, events, audit, blocks, addresses, reserved_addresses, ramps, withdrawals, orders,
+  consolidations, api_keys to :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
-revoke update on logins from :role;
+grant insert on logins to :role;
 grant update (last_used_at, ended_at) on logins to :role;
+grant insert (user_id, secret, created_at), update (secret, confirmed_at, last_step, recovery), delete
+  on second_factors to :role;
+grant insert (key, fingerprint), update (status, body) on idempotency to :role;
+grant insert (id, type, asset, testnet, decimals, active, enabled, is_default, currency, currency_places, country,
+    holder, owner, system, ramp, reference, data, created_at),
+  update (active, enabled, is_default, frozen, frozen_by, frozen_by_realm, ramp, data, error, deleted_at, updated_at)
+  on accounts to :role;
+grant insert (id, name, decimals, base, rate, currency, country, symbol, symbol_url, sub_unit, account, data, owner,
+    created_at),
+  update (base, rate, symbol, symbol_url, sub_unit, active, data, deleted_at, updated_at) on currencies to :role;
+grant update (status, captured, transaction, closed_at) on blocks to :role;
+grant update (xpub, next_index, reserved) on ramps to :role;
+grant insert (id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, fee, order_id, external, data,
+    owner, created_at), update (status, currency, since, data, deleted_at, updated_at) on fungible_tokens to :role;
+grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
+-- A cancellation takes back what was planned and never left. Whether it worked is the worker's to write.
+grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
+    budget, error, updated_at) on orders to :role;
+grant insert, delete on claims to :role;
+grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
+grant insert, delete, update (created_at) on coins to :role;
+-- What waits at an address goes to the account that the address is handed out for.
+grant update (account, owner, address_data, status, confirmations, error, updated_at) on deposits to :role;
+-- LOCK asks for a right to write; the table has no columns.
+grant update on ledger_gate to :role, :worker;
+
+grant :role to :worker;
+grant insert, update, delete on secrets, ramps, addresses, external_addresses, reserved_addresses, chain_cursors,
+  chain_blocks, token_proofs, deposits, strays, coins, coin_rounds, holdings, unexplained_gains, fee_quotes, claims,
+  sweeps, deposit_apps, nonces, ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, tallies,
+  login_attempts, revocations, jobs, events, leases, event_listeners, rates to :worker;
+grant insert, update on orders, order_candidates, seal_head, attestations, coin_searches to :worker;
+grant insert on seals to :worker;
+grant update (seq, hash) on audit to :worker;
+grant delete on ledger_commits, idempotency, batches, logins to :worker;
+
+do $rights$
+declare
+  f record;
+  -- What posts and keeps the books acts with its owner's rights.
+  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post',
+    'note_issue', 'note_state', 'note_events', 'note_frozen', 'note_new_rows', 'note_changed_row', 'keep_opened',
+    'keep_closed', 'tally_new', 'tally_change'];
+  -- What only the worker calls, and what only other functions do.
+  working constant text[] := array['ledger_apply', 'note_events'];
+  inner_ones constant text[] := array['note_issue', 'note_state'];
+begin
+  for f in select p.oid::regprocedure as name, p.proname, p.prokind, p.prorettype = 'trigger'::regtype as of_trigger
+    from pg_proc p where p.pronamespace = ':schema'::regnamespace
+  loop
+    if f.proname = any (definers) then
+      execute format('alter function %s security definer', f.name);
+    end if;
+    -- Temporary tables of a session never stand for the realm's, in triggers neither.
+    if f.proname = any (definers) or f.of_trigger then
+      execute format('alter function %s set search_path to :schema, pg_temp', f.name);
+    end if;
+    if f.proname <> all (inner_ones) and not f.of_trigger then
+      execute format('grant execute on routine %s to %s', f.name,
+        case when f.proname = any (working) then ':worker' else ':role' end);
+    end if;
+  end loop;
+end $rights$;

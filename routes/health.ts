@@ -48,7 +48,11 @@ export const healthRoutes: readonly AnyRoute[] = [
       const found = await soon(look(services, at));
       const { chains = {}, ...installation } = found?.signing ?? {};
       const ok = found !== null && found.migrated && Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
-      const isolation = services.config.realmRoles ? "schema and role" : "schema alone";
+      const { realmRoles, realmLogins } = services.config;
+      const role = realmLogins && services.config.databasePrepare
+        ? "schema and login"
+        : "schema and role";
+      const isolation = realmRoles ? role : "schema alone";
       const database = found === null ? { writable: false, isolation } : {
         writable: true,
         migrated: found.migrated,
@@ -56,6 +60,7 @@ export const healthRoutes: readonly AnyRoute[] = [
         durable: found.durable,
         clock_ahead_ms: found.clockAheadMs,
         isolation,
+        superuser: found.superuser,
       };
       return {
         status: ok ? 200 : 503,

@@ -116,7 +116,7 @@ async function pass(work: Work, until: number): Promise<void> {
 async function visit(work: Work, realm: RealmRow, until: number): Promise<void> {
   const watch = work.database.watch(placeOf(realm));
   const places = await reading(watch, selectPlaces) as unknown as ChainPlace[];
-  const pool = work.database.realm(placeOf(realm));
+  const pool = work.database.working(placeOf(realm));
   for (const place of places.filter((one) => isOpen(work.chains, one))) {
     const { chain, network } = place;
     const name = `${realm.id} ${chain} ${network}`;

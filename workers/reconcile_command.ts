@@ -98,7 +98,7 @@ async function reconcileRealms(
   const reports: RealmReport[] = [];
   try {
     for await (const realm of allRealms(database)) {
-      const pool = database.realm(placeOf(realm));
+      const pool = database.working(placeOf(realm));
       const at = Date.now();
       const bench: Bench = {
         ...{ realm, pool, log, chains },

@@ -48,7 +48,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<number> {
   for (let found = 1; found > 0; count += found) {
     found = 0;
     for await (const realm of allRealms(database)) {
-      found += await rotateRealm(database.realm(placeOf(realm)), realm.id, keys);
+      found += await rotateRealm(database.working(placeOf(realm)), realm.id, keys);
     }
   }
   log("info", "the master key was changed", { count });

@@ -221,7 +221,7 @@ async function visit(floor: Floor, id: string): Promise<void> {
   const room = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
   const limit = Math.min(room, roomOf(floor), KIND_JOBS_MAX - most);
   if (limit <= 0) return; // whoever ends wakes the realm again
-  const pool = database.realm(placeOf(realm));
+  const pool = database.working(placeOf(realm));
   floor.reserved += limit;
   try {
     const jobs = await writing(pool, (db) => claimJobs(db, limit, leaseS, crowded));

@@ -241,7 +241,7 @@ async function listRealms(desk: Desk): Promise<void> {
       gone.delete(realm.id);
       if (desk.only !== null && realm.id !== desk.only) continue;
       const place = placeOf(realm);
-      sites.set(realm.id, { realm, pool: database.realm(place), watch: database.watch(place) });
+      sites.set(realm.id, { realm, pool: database.working(place), watch: database.watch(place) });
     }
     if (rows.length < REALMS_PAGE) break;
     after = rows[rows.length - 1].id;
@@ -395,6 +395,6 @@ async function fetchRates(platform: Pool, desk: Desk): Promise<void> {
   const updated_at = desk.now();
   const rows = prices.map((price) => ({ ...price, source: "market", owner: null, updated_at }));
   await keepRates(platform, rows);
-  const reach = (realm: RealmRow) => Promise.resolve(desk.database.realm(placeOf(realm)));
+  const reach = (realm: RealmRow) => Promise.resolve(desk.database.working(placeOf(realm)));
   await spreadRates(platform, reach, rows, desk.only);
 }

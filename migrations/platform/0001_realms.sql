@@ -26,6 +26,7 @@ create table realms (
   schema_name text not null unique check (schema_name ~ '^realm_[0-9a-f]{32}$'),
   role_name text check (role_name = schema_name),
   placement bytea,
+  login bytea,
   rung integer not null,
   ladder text not null,
   settings jsonb not null default '{}',
@@ -35,6 +36,7 @@ create table realms (
 );
 comment on column realms.previous_realm_key is 'Holds at logins beside realm_key, until it is ended.';
 comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';
+comment on column realms.login is 'Encrypted secret from which the passwords of the realm''s roles derive; null: they do not log in.';
 comment on column realms.rung is 'Number of the last migration applied to the realm.';
 comment on column realms.ladder is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';
 

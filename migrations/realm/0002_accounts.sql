@@ -100,7 +100,7 @@ create index aliases_identity on aliases (identity) where identity is not null;
 create table currencies (
   id uuid primary key,
   name text not null unique check (name ~ '^[A-Za-z0-9_-]{2,40}$'),
-  supply numeric not null check (supply >= 0),
+  supply numeric not null default 0 check (supply >= 0),
   decimals smallint not null check (decimals between 0 and 77),
   base text,
   rate numeric check (rate > 0),

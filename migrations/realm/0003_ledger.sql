@@ -207,6 +207,10 @@ begin
     raise exception 'the ledger posts in serializable transactions only';
   end if;
   if n > 16384 then raise exception 'too many moves in one posting'; end if;
+  if (array_lower(p_ids, 1), array_lower(p_source, 1), array_lower(p_destination, 1), array_lower(p_amount, 1))
+    <> (1, 1, 1, 1) then
+    raise exception 'positions begin with 1';
+  end if;
   if p_head is not null then
     if p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > id_ms(ledger_id(v_head, 1, v_tail)) + 60000 then
@@ -319,7 +323,7 @@ begin
       asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      (q.more ->> 'reverts')::uuid, q.seal, q.more -> 'address_data', v_at
+      case when p_type = 'revert' then (q.more ->> 'reverts')::uuid end, q.seal, q.more -> 'address_data', v_at
     from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
       fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
       q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
@@ -404,13 +408,13 @@ begin
   commit;
 end $$;
 
--- ledger_lane_now for one transfer that asks for nothing special: what nearly every move passes is asked
+-- ledger_lane for one transfer that asks for nothing special: what nearly every move passes is asked
 -- at once, and written without arrays for half the price. What does not pass goes through ledger_lane,
 -- which alone knows why.
-create procedure ledger_single_now(
+create function ledger_single(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
   p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
-  inout posted text[], inout refused text, inout replay jsonb
+  out posted text[], out refused text, out replay jsonb
 ) language plpgsql as $$
 declare
   plain boolean; s_total numeric; s_blocked numeric; s_linked numeric; s_seq bigint;
@@ -418,9 +422,9 @@ declare
   v_asset text; v_testnet boolean; v_currency text; v_money_places integer; rate numeric; value numeric; s integer; d integer;
   newest uuid; head text; v_id uuid;
 begin
-  commit;
-  set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  if current_setting('transaction_isolation') <> 'serializable' then
+    raise exception 'the ledger posts in serializable transactions only';
+  end if;
   select x.total - p_amount, x.blocked, nullif(x.linked, 0), x.seq + 1,
       y.total + p_amount, case when not y.frozen then y.blocked end, nullif(y.linked, 0), y.seq + 1,
       x.asset, x.testnet, x.currency, x.currency_places,
@@ -472,6 +476,21 @@ begin
         array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
+end $$;
+
+-- ledger_single in one message, as ledger_lane_now. Both end transactions and so act with the caller's rights.
+create procedure ledger_single_now(
+  p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
+  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
+  inout posted text[], inout refused text, inout replay jsonb
+) language plpgsql as $$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_gate in exclusive mode;
+  select l.posted, l.refused, l.replay into posted, refused, replay
+    from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
+      p_any, p_origin, p_api_key, p_seal, p_data) l;
   commit;
 end $$;
 

@@ -313,7 +313,7 @@ create table holdings (
   network text not null,
   address text not null,
   contract text not null default '',
-  amount numeric(78, 0) not null check (amount >= 0),
+  amount numeric(78, 0) not null default 0 check (amount >= 0),
   height bigint not null,
   nonce bigint,
   seen_at timestamptz not null,

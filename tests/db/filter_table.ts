@@ -57,7 +57,14 @@ export async function testTable(): Promise<{ sql: Sql } & AsyncDisposable> {
   const schema = `things_${crypto.randomUUID().replaceAll("-", "")}`;
   const owner = database.platform.sql;
   await owner`create schema ${owner(schema)}`;
-  const { sql } = database.realm({ id: schema, schema, role: null, placement: null, rung: 0 });
+  const { sql } = database.realm({
+    id: schema,
+    schema,
+    role: null,
+    placement: null,
+    login: null,
+    rung: 0,
+  });
   // Its text is ordered by code points, as JavaScript can check.
   await sql`create table things (
     id uuid primary key, name text collate "C", maker uuid, total numeric not null, places integer,

@@ -282,7 +282,7 @@ Deno.test("a race lost against a writer without the gate is run again", async ()
   await using own = await ownLane(realm);
   await own.lane.post(move());
   const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
-    await tx`update accounts set reference = 'x' where id = ${source}`;
+    await tx`update accounts set updated_at = now() where id = ${source}`;
     const posting = own.lane.post(move());
     while (true) {
       const [{ n }] = await realm.pool.sql`

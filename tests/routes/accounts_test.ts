@@ -141,11 +141,12 @@ Deno.test("a page with relations takes as many statements as one row with them",
   }
   const statements = async (limit: number) => {
     let count = 0;
-    const debug = realm.pool.sql.options.debug;
-    realm.pool.sql.options.debug = () => count++;
+    const { sql } = (await realm.services.realms.find(realm.id))!.pool;
+    const debug = sql.options.debug;
+    sql.options.debug = () => count++;
     const path = `/v1/accounts/all?scope=all&limit=${limit}&populate=holder,owner,ramp,address`;
     const { status, body } = await realm.admin.send("GET", path);
-    realm.pool.sql.options.debug = debug;
+    sql.options.debug = debug;
     deepEqual([status, body.length], [200, limit]);
     return count;
   };

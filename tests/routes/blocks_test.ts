@@ -207,7 +207,7 @@ Deno.test("the database keeps the sum of blocks itself, and refuses a second lif
     match(String(error?.code ?? "none"), state, text);
   };
   await refused("update blocks set amount = 1 where id = $1", /23001/);
-  await refused("delete from blocks where id = $1", /42501/);
+  await refused("delete from blocks where id = $1", /23001/);
   await realm.admin.send("DELETE", `/v1/accounts/${account}/blocks/${id}`);
   await refused("update blocks set status = 'OPEN', closed_at = null where id = $1", /23001/);
   const states = await rowsOf(

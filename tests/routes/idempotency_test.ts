@@ -88,7 +88,7 @@ Deno.test("a repeat waits for the one that runs, in this process and in another"
     (await rowsOf<{ n: number }>(
       realm,
       `select count(*)::integer as n from pg_locks l join pg_stat_activity a using (pid)
-        where not l.granted and a.usename = session_user`,
+        where not l.granted and a.usename ^@ '${realm.made.realm.role_name}'`,
     ))[0].n;
   while (await waiting() < 3) await new Promise((resolve) => setTimeout(resolve, 10));
   release();

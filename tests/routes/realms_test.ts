@@ -248,5 +248,5 @@ Deno.test("REALM_ROLES=off keeps realms apart by schema, and says so", async () 
   equal(ready.body.checks.database.isolation, "schema alone");
   await using usual = await testRealm();
   const other = await usual.nobody("GET", "/health/ready");
-  equal(other.body.checks.database.isolation, "schema and role");
+  equal(other.body.checks.database.isolation, "schema and login");
 });

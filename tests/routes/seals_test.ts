@@ -185,7 +185,7 @@ Deno.test("a sealer that dies in the middle leaves nothing behind", async () => 
   await using realm = await testRealm();
   await stage(realm, 2);
   const { sealNext } = await import("../../domain/seals.ts");
-  await realm.database.realm((await realm.services.realms.find(realm.id))!.place).sql
+  await realm.pool.sql
     .begin(async (tx) => {
       equal((await sealNext(tx, { at: Date.now() }, 100))!.transactions, 3);
       throw new Error("killed");
@@ -241,7 +241,7 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
         `truncate ${table}`,
       ]
     ) {
-      const byRole = await rowsOf(realm, change).then(() => "done", (error) => error.code);
+      const byRole = await realm.pool.sql.unsafe(change).then(() => "done", (error) => error.code);
       equal(byRole, "42501", `role: ${change}`);
       const byOwner = await realm.database.platform.sql.begin(async (tx) => {
         await tx`set local search_path to ${tx(schema)}`;

@@ -66,7 +66,7 @@ Deno.test("the database issues no more than there is of a token either", async (
       "update currencies set supply = supply + 1 where id = $1",
       "update fungible_tokens set supply = supply - 1 where currency = $1",
     ]
-  ) await rejects(realm.command((tx) => tx.unsafe(statement, [id])), /more would be issued/);
+  ) await rejects(rowsOf(realm, statement, [id]), /more would be issued/);
   await rowsOf(realm, "update fungible_tokens set status = 'pending'");
   await rowsOf(realm, "update currencies set supply = supply + 1 where id = $1", [id]);
   const register = "update fungible_tokens set status = 'registered'";

@@ -181,7 +181,7 @@ export async function benchOf(realm: TestRealm): Promise<Bench> {
   const context = (await services.realms.find(realm.id))!;
   return {
     realm: context.row(),
-    pool: realm.database.realm(placeOf(context.row())),
+    pool: realm.database.working(placeOf(context.row())),
     actor: { ...realm.admin.actor, user: realm.id, kind: "worker" },
     log: services.log,
     chains: openChains(services.config.chains),
@@ -207,6 +207,7 @@ export async function credit(realm: TestRealm, account: string, amount: string):
     const source = await counterparty(tx, actor, "world", asset);
     // From the chain to a virtual account comes linked value alone.
     const type = row.type === "virtual" ? "forward" : "deposit";
-    await postMove(tx, actor, { type, source, destination: account, amount });
+    const move = { type, source, destination: account, amount } as const;
+    await postMove(tx, actor, move, { force: true });
   }, { gate: true });
 }

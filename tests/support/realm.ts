@@ -5,16 +5,16 @@
  * @module
  */
 import { type Config, readConfig } from "../../config.ts";
-import { type Database, openDatabase, type Pool, type Tx } from "../../db/database.ts";
+import { actingAs, type Database, openDatabase, type Pool, type Tx } from "../../db/database.ts";
 import { type Ladders, migratePlatform, readLadders } from "../../db/migrate.ts";
-import { reading, serializable } from "../../db/transaction.ts";
+import { serializable, writing } from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openKeyring } from "../../domain/keyring.ts";
 import { openRealmContexts } from "../../domain/realm_context.ts";
-import { createRealm, type MadeRealm } from "../../domain/realms.ts";
-import { openSecrets } from "../../domain/serving_secrets.ts";
+import { createRealm, type MadeRealm, placeOf } from "../../domain/realms.ts";
+import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
 import { createUser } from "../../domain/users.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { createLog } from "../../log.ts";
@@ -66,6 +66,7 @@ export interface TestRealm extends AsyncDisposable {
   id: string;
   made: MadeRealm;
   database: Database;
+  /** Connections with the rights of workers; the API has its own. */
   pool: Pool;
   services: Services;
   /** The first administrator. */
@@ -115,6 +116,7 @@ function reach(config: Config, onStatement?: (text: string) => void): Database {
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
     unseal: (placement, id) => secrets.open("database_url", id, placement),
+    logins: config.realmLogins ? loginsUnder(secrets) : undefined,
     onStatement,
   });
 }
@@ -191,7 +193,8 @@ async function makeRealm(
     tier,
     admin: { email: "admin@test.example", password: PASSWORD },
   };
-  const workshop = { ladders, roles: config.realmRoles, verifier: VERIFIER };
+  const { logins } = database;
+  const workshop = { ladders, roles: config.realmRoles, logins, verifier: VERIFIER };
   return await serializable(
     database.platform,
     (tx) => createRealm(tx, operator, input, workshop),
@@ -204,7 +207,7 @@ async function furnish(
   made: MadeRealm,
 ): Promise<TestRealm> {
   const send = sender(createApp(services, PLATFORM_KEY));
-  const { pool } = (await services.realms.find(made.realm.id))!;
+  const pool = database.working(placeOf(made.realm));
   const admin = await asUser(services, made.realm.id, made.admin, send);
   const chains = openChains(services.config.chains);
   const signer = openSigner(services.config.masterKey!, Date.now);
@@ -347,14 +350,12 @@ async function asUser(
   return { id: row.id, identity: row.identity, actor, key, send: send(key) };
 }
 
-/** Reads rows of a realm's own tables, for what the API does not show. */
+/** Runs a statement on a realm's own tables as their owner, for what no right of the service's reaches. */
 export async function rowsOf<T>(
   realm: TestRealm,
   text: string,
   values: unknown[] = [],
 ): Promise<T[]> {
-  return await reading(
-    realm.pool,
-    (db) => db.unsafe(text, values as never[]),
-  ) as unknown as T[];
+  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  return await writing(owner, (db) => db.unsafe(text, values as never[])) as unknown as T[];
 }

@@ -5,11 +5,18 @@
  * @module
  */
 import type { Sql } from "../../db/database.ts";
-import { createPlace, migratePlatform, migrateRealm, readLadders } from "../../db/migrate.ts";
+import {
+  createPlace,
+  dropPlace,
+  migratePlatform,
+  migrateRealm,
+  readLadders,
+} from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
+const PLACE = { id: NAME, schema: NAME, placement: null, login: null, rung: 0 };
 const MIGRATIONS = new URL("../../migrations/", import.meta.url);
 
 /** The two golden dumps. */
@@ -27,12 +34,12 @@ export async function dumpSchemas(url: string): Promise<Dumps> {
     await migratePlatform(sql, ladders.platform);
     const platform = await describe(sql, "platform", "");
     await sql.begin(async (tx) => {
-      const place = { schema: NAME, role: NAME };
+      const place = { ...PLACE, role: NAME };
       await createPlace(tx, place);
       await migrateRealm(tx, ladders, place);
     });
     const realm = await describe(sql, NAME, NAME);
-    await sql.unsafe(`drop schema ${NAME} cascade; drop role ${NAME}`);
+    await sql.begin((tx) => dropPlace(tx, { schema: NAME, role: NAME }));
     return { platform, realm };
   } finally {
     await database.close();
