@@ -38,43 +38,52 @@ export async function insertReserved(
     where account = ${of.ramp}`;
 }
 
-/** A deposit that came to an address while somebody watched it. */
-export interface WatchedDepositRow {
-  id: string;
-  hash: string;
-  index: number;
-  asset: string;
-  contract: string | null;
-  /** Whole units of the asset. */
-  amount: string;
-  block: number | null;
-  matures_at: number | null;
-}
-
-/** Reads what came to an address for accounts that watched it, and is not booked. */
-export async function lockWatchedDeposits(
+/**
+ * Gives what came to an address that is handed out now, while somebody watched it, and is not booked, to its
+ * account, with the coins that it left.
+ *
+ * @param how.error said of what is of another asset: that is given up
+ */
+export async function handOverDeposits(
   tx: Tx,
-  place: PlaceKey,
   address: string,
-): Promise<WatchedDepositRow[]> {
-  return await tx<WatchedDepositRow[]>`
-    select d.id, d.hash, d.index, d.asset, d.contract, d.amount, d.block::float8 as block,
-      d.matures_at::float8 as matures_at
-    from deposits d
-    where d.chain = ${place.chain} and d.network = ${place.network} and d.address = ${address}
-      and d.status <> 'CONFIRMED' and watches_addresses(d.account)
-    order by d.id for update`;
+  how: { coins: boolean; error: unknown; at: number },
+): Promise<void> {
+  await tx`select hand_over_deposits(${address}, ${how.coins},
+    ${tx.json(how.error as never)}, ${how.at}::timestamptz)`;
 }
 
-/** Makes deposits those of the account whose address they came to. */
-export async function moveDeposits(
+/** An address whose derivation no worker has shown yet. */
+export interface UnprovenRow {
+  ramp: string;
+  address: string;
+  derivation_key: number;
+  chain: string;
+  network: string;
+  xpub: string | null;
+}
+
+/** Reads those of the addresses that some deposits came to which no worker has derived. */
+export async function selectUnproven(db: Db, deposits: readonly string[]): Promise<UnprovenRow[]> {
+  return await db<UnprovenRow[]>`
+    select distinct a.ramp, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    from deposits d
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+      join ramps r on r.account = a.ramp
+    where d.id = any (${`{${deposits.join(",")}}`}::text::uuid[])
+      and not is_derived(a.address, a.derivation_key)`;
+}
+
+/** Notes addresses that a worker has derived, although they were not reserved. */
+export async function insertDerived(
   tx: Tx,
-  ids: readonly string[],
-  to: { account: string; owner: string | null; data: Record<string, unknown>; at: number },
+  rows: readonly UnprovenRow[],
+  at: number,
 ): Promise<void> {
-  const data = Object.keys(to.data).length === 0 ? null : tx.json(to.data as never);
   await tx`
-    update deposits set account = ${to.account}, owner = ${to.owner}, address_data = ${data},
-      updated_at = ${to.at}
-    where id = any (${`{${ids.join(",")}}`}::text::uuid[]) and status <> 'CONFIRMED'`;
+    insert into reserved_addresses (address, ramp, derivation_key, created_at)
+    select g.address, g.ramp, g.derivation_key, ${at}
+    from jsonb_to_recordset(${tx.json(rows as never)})
+      g(address text, ramp uuid, derivation_key integer)
+    on conflict (address) do nothing`;
 }

@@ -6,23 +6,18 @@
  */
 import type { PlaceKey } from "../db/chains.ts";
 import type { Db, Tx } from "../db/database.ts";
-import { markOrphaned } from "../db/deposits.ts";
 import { endAssignments } from "../db/external_addresses.ts";
 import {
+  handOverDeposits,
   insertReserved,
   isReserved,
-  lockWatchedDeposits,
-  moveDeposits,
   selectOwnAddress,
-  type WatchedDepositRow,
 } from "../db/own_addresses.ts";
 import { type AddressRow, insertAddress, type RampRow } from "../db/ramps.ts";
-import { upsertCoins } from "../db/sightings.ts";
 import type { Actor } from "./actor.ts";
-import { chainFacts, type ChainId, findAsset, nativeAsset } from "./assets.ts";
+import { chainFacts, type ChainId, findAsset } from "./assets.ts";
 import { trouble } from "./deposit_views.ts";
 import { DomainError } from "./errors.ts";
-import { toUnits } from "./money.ts";
 
 /** So many addresses of each ramp are reserved beyond the next one, */
 export const RESERVED_AHEAD = 200;
@@ -48,40 +43,9 @@ export async function reserveAddresses(
 export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
   await insertAddress(tx, address);
-  const found = await lockWatchedDeposits(tx, address, address.address);
-  if (found.length === 0) return;
-  const ours = found.filter((deposit) => deposit.asset === address.asset);
-  await moveDeposits(tx, ours.map(({ id }) => id), {
-    account: address.account,
-    owner: address.owner,
-    data: address.data,
-    at: actor.at,
-  });
-  await keepCoins(tx, actor, { place: address, address: address.address, deposits: ours });
-  for (const deposit of found.filter((one) => !ours.includes(one))) {
-    const error = trouble("address.invalid", `the address is one of ours for ${address.asset}`);
-    await markOrphaned(tx, deposit.id, { error, at: actor.at });
-  }
-}
-
-/** What a watched address received was no coin of ours; now that the address is, it is. */
-async function keepCoins(
-  tx: Tx,
-  actor: Actor,
-  of: { place: PlaceKey; address: string; deposits: readonly WatchedDepositRow[] },
-): Promise<void> {
-  const chain = of.place.chain as ChainId;
-  if (chainFacts(chain).family !== "bitcoin") return;
-  const { decimals } = nativeAsset(chain);
-  const coins = of.deposits.filter(({ block }) => block !== null).map((deposit) => ({
-    hash: deposit.hash,
-    index: deposit.index,
-    address: of.address,
-    amount: `${toUnits(deposit.amount, decimals)}`,
-    height: deposit.block!,
-    matures_at: deposit.matures_at,
-  }));
-  if (coins.length > 0) await upsertCoins(tx, of.place, coins, actor.at);
+  const error = trouble("address.invalid", `the address is one of ours for ${address.asset}`);
+  const coins = chainFacts(address.chain as ChainId).family === "bitcoin";
+  await handOverDeposits(tx, address.id, { coins, error, at: actor.at });
 }
 
 /**

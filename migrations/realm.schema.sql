@@ -344,7 +344,7 @@ CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
-granted: delete, insert, select
+granted: delete, select
 
 table consolidations (
   id uuid not null
@@ -1817,6 +1817,34 @@ AS $function$
       from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $function$;
 
+CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  n addresses;
+begin
+  select * into n from addresses where id = p_address;
+  with waiting as (
+    select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
+      and d.status <> 'CONFIRMED' and watches_addresses(d.account) order by d.id for update
+  ), moved as (
+    update deposits d set account = n.account, owner = n.owner, updated_at = p_at,
+        address_data = nullif(n.data, '{}')
+      from waiting w where d.id = w.id and d.asset = n.asset returning d.*
+  ), given_up as (
+    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at
+      from waiting w where d.id = w.id and d.asset <> n.asset and d.status = 'PENDING'
+  )
+  insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
+    select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
+      trim_scale(m.amount * ('1e' || a.decimals)::numeric), m.block, m.matures_at, p_at
+    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null
+    on conflict (chain, network, hash, index) do nothing;
+end $function$;
+
 CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -1839,6 +1867,14 @@ CREATE OR REPLACE FUNCTION is_attested()
 AS $function$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
     and a.place = database_place() from attestations a), true)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_derived(p_address text, p_key integer)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
 $function$;
 
 CREATE OR REPLACE FUNCTION keep_closed()

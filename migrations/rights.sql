@@ -38,9 +38,7 @@ grant update (state, carrier, hash, height, confirmations, speed, replace, looks
     budget, error, updated_at) on orders to :role;
 grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
-grant insert, delete, update (created_at) on coins to :role;
--- What waits at an address goes to the account that the address is handed out for.
-grant update (account, owner, address_data, status, confirmations, error, updated_at) on deposits to :role;
+grant delete, update (created_at) on coins to :role; -- to lock rows takes a right to write some column
 -- LOCK asks for a right to write; the table has no columns.
 grant update on ledger_gate to :role, :worker;
 
@@ -58,7 +56,7 @@ do $rights$
 declare
   f record;
   -- What posts and keeps the books acts with its owner's rights.
-  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post',
+  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post', 'hand_over_deposits',
     'note_issue', 'note_state', 'note_events', 'note_frozen', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'tally_new', 'tally_change'];
   -- What only the worker calls, and what only other functions do.

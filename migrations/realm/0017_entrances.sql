@@ -147,3 +147,34 @@ begin
 end $$;
 create trigger fungible_tokens_begin before insert on fungible_tokens
   for each row execute function check_token_new();
+
+-- Gives what waits at an address that was handed out, and came while somebody watched it, to the account of the
+-- address; what is of another asset is given up. The coins that it left are ours from then on.
+create function hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamptz) returns void
+language plpgsql as $$
+declare
+  n addresses;
+begin
+  select * into n from addresses where id = p_address;
+  with waiting as (
+    select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
+      and d.status <> 'CONFIRMED' and watches_addresses(d.account) order by d.id for update
+  ), moved as (
+    update deposits d set account = n.account, owner = n.owner, updated_at = p_at,
+        address_data = nullif(n.data, '{}')
+      from waiting w where d.id = w.id and d.asset = n.asset returning d.*
+  ), given_up as (
+    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at
+      from waiting w where d.id = w.id and d.asset <> n.asset and d.status = 'PENDING'
+  )
+  insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
+    select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
+      trim_scale(m.amount * ('1e' || a.decimals)::numeric), m.block, m.matures_at, p_at
+    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null
+    on conflict (chain, network, hash, index) do nothing;
+end $$;
+
+-- Whether a worker has derived an address: the role that serves writes none of these.
+create function is_derived(p_address text, p_key integer) returns boolean language sql stable as $$
+  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
+$$;
