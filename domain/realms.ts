@@ -181,7 +181,7 @@ export async function createRealm(
 /** Where a new realm will live. */
 export function newPlace(
   id: string,
-  { roles, logins }: { roles: boolean; logins?: Logins },
+  { roles, logins }: Pick<RealmWorkshop, "roles" | "logins">,
   placement: Uint8Array | null = null,
 ): Place {
   const schema = `realm_${id.replaceAll("-", "")}`;
@@ -271,10 +271,8 @@ export async function addApplicationKey(
   if (!isId(realm) || await selectRealm(tx, realm) === null) throw notFound("realm.not_found");
   const secret = crypto.getRandomValues(new Uint8Array(32));
   const key = `app_${secret.toBase64({ alphabet: "base64url", omitPadding: true })}`;
-  const id = newId(actor.at);
-  const digest = await digestKey(key);
-  const row = await insertApplicationKey(tx, { id, realm, digest, created_at: idTime(id) });
-  return { ...row, key };
+  const [id, digest] = [newId(actor.at), await digestKey(key)];
+  return { ...await insertApplicationKey(tx, { id, realm, digest, created_at: idTime(id) }), key };
 }
 
 /**

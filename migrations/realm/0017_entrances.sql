@@ -6,7 +6,8 @@
 -- Undo:     forward only.
 
 -- Posts what a user asks for, and nothing else: value comes out of accounts that hold it. The world takes part in
--- issuing and destroying a virtual currency alone, which is noted with it. A return is of a withdrawal whose
+-- issuing and destroying a virtual currency alone, which is noted with it. The fees take what a ramp is charged for the
+-- network, and what covers a loss of the house, up to that loss. A return is of a withdrawal whose
 -- order has ended without paying, and is booked whatever state the accounts are in.
 create function ledger_post(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
@@ -18,23 +19,27 @@ create function ledger_post(
 declare
   n integer := cardinality(p_amount);
   s accounts; d accounts; t transactions;
-  v_issue text; v_force boolean := p_type = 'return';
+  v_issue text; v_force boolean := p_type = 'return'; v_fees boolean := false;
 begin
-  if p_type <> 'transfer' then
-    if n <> 1 then raise exception 'moves of type % are posted one by one', p_type; end if;
+  if n = 1 then
     select * into s from accounts a where a.id = p_ids[p_source[1]];
     select * into d from accounts a where a.id = p_ids[p_destination[1]];
+    v_fees := d.system = 'fees' and s.type <> 'system'
+      and (p_type = 'transfer' and d.total + p_amount[1] <= 0 or p_type = 'fee' and s.type = 'ramp');
+  end if;
+  if p_type <> 'transfer' then
+    if n <> 1 then raise exception 'moves of type % are posted one by one', p_type; end if;
     case p_type
       when 'capture' then
         perform 1 from blocks b where b.status = 'CAPTURED' and b.transaction = ledger_id(p_head, 1, p_tail)
           and b.account = s.id and b.captured = p_amount[1];
       when 'withdrawal' then perform 1 where d.type = 'ramp';
       when 'fee' then
-        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp';
+        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
       when 'return' then
         perform 1 from withdrawals w join orders o on o.id = w.order_id
-          where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and w.charged >= p_amount[1]
-            and o.state in ('canceled', 'failed', 'dead');
+          where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
+            case when o.state in ('canceled', 'failed', 'dead') then w.charged when o.state = 'done' then w.surcharge end;
       when 'issue' then
         v_issue := 'issue';
         perform 1 where s.system = 'world' and d.type <> 'system';
@@ -55,7 +60,7 @@ begin
   end if;
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply(p_type, v_issue is not null, v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
       p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
