@@ -69,8 +69,9 @@ export async function noteEvent(
   tx: Tx,
   event: { kind: string; subject: string; facts: Record<string, unknown> },
 ): Promise<void> {
-  await tx`select note_events(${event.kind}, array[${event.subject}],
-    array[${tx.json(event.facts as never)}::jsonb])`;
+  await tx`select note_seen(${event.kind}, ${event.subject}, ${
+    tx.json(event.facts as never)
+  }::jsonb)`;
 }
 
 /** Notes an event unless the last one of its kind and subject tells the same facts. */
@@ -79,7 +80,7 @@ export async function noteWhereChanged(
   event: { kind: string; subject: string; facts: Record<string, unknown> },
 ): Promise<void> {
   const facts = tx.json(event.facts as never);
-  await tx`select note_events(${event.kind}, array[${event.subject}], array[${facts}::jsonb])
+  await tx`select note_seen(${event.kind}, ${event.subject}, ${facts}::jsonb)
     where ${facts}::jsonb is distinct from (select e.facts from ledger_events e
       where e.kind = ${event.kind} and e.subject = ${event.subject} order by e.id desc limit 1)`;
 }

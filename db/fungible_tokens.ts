@@ -142,7 +142,7 @@ export async function updateToken(
   id: string,
   change:
     & Partial<
-      Pick<TokenRow, "status" | "hash" | "contract" | "currency" | "fee" | "since" | "error">
+      Pick<TokenRow, "status" | "hash" | "contract" | "fee" | "since" | "error">
     >
     & {
       updated_at: number;
@@ -154,6 +154,16 @@ export async function updateToken(
     update fungible_tokens set ${tx({ ...rest, ...noted } as never)}
     where id = ${id} returning ${columns(tx)}`;
   return row;
+}
+
+/** Makes a deployed token the virtual currency that it is in the ledger. */
+export async function markRegistered(
+  tx: Tx,
+  id: string,
+  to: { currency: string; at: number },
+): Promise<TokenRow> {
+  await tx`select register_token(${id}, ${to.currency}, ${to.at}::timestamptz)`;
+  return (await selectToken(tx, id))!;
 }
 
 /** A token of the realm's own, and where it is kept. */

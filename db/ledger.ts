@@ -16,8 +16,8 @@ const MOVES = `$5::uuid[], $6::int[], $7::int[], $8::numeric[], $9::uuid[],
 const POSTING = `select ${POSTED_COLUMNS} from ledger_post($1::text, $2::boolean, $3::text,
   $4::text, ${MOVES})`;
 /** What happened on a chain, which workers alone may book. */
-const BOOKING = `select ${POSTED_COLUMNS} from ledger_apply($1::text, true, true, $2::boolean,
-  $3::text, $4::text, null, ${MOVES})`;
+const BOOKING = `select ${POSTED_COLUMNS} from ledger_book($1::text, $2::boolean, $3::text,
+  $4::text, ${MOVES})`;
 
 /**
  * Posts moves of one type in the caller's transaction, which holds the gate.

@@ -9,6 +9,7 @@ import { selectCurrencyByName } from "../db/currencies.ts";
 import type { Db, Tx } from "../db/database.ts";
 import {
   insertToken,
+  markRegistered,
   selectToken,
   selectTokenByContract,
   selectTokenByCurrency,
@@ -237,12 +238,20 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
     const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
     return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
   };
-  const fault = faultOf(token, found);
+  const known = token.network === "main"
+    ? tokenByContract(token.chain as ChainId, token.contract!)
+    : null;
+  const fault = known === null
+    ? faultOf(token, found)
+    : `it is the contract of the asset ${known.code}`;
   if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
   // It is made for whoever asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
-    await tx.savepoint((sp) => link(sp, owner, { ...token, since: found.height }));
+    await tx.savepoint(async (sp) => {
+      const checked = { status: "deployed", since: found.height, updated_at: worker.at } as const;
+      await link(sp, owner, await updateToken(sp, token.id, checked));
+    });
     const counted = { ramp: token.account, contract: token.contract!, height: found.height };
     await deleteCountedStrays(tx, token, counted);
   } catch (error) {
@@ -269,12 +278,7 @@ function faultOf(token: TokenRow, { told, held }: TokenFindings): string | null 
 async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
   const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
-  return await updateToken(tx, token.id, {
-    status: "registered",
-    currency: currency.id,
-    since: token.since,
-    updated_at: actor.at,
-  });
+  return await markRegistered(tx, token.id, { currency: currency.id, at: actor.at });
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What keeps a worker from signing an order: quarantines, stops, frozen accounts, suspended assets, insolvency. It
- * is asked when an order is planned and again when its bytes are stored; an order that is held waits,
+ * What keeps a worker from signing an order: quarantines, stops, frozen accounts, suspended assets, insolvency, and
+ * orders that are not what was asked for. It is asked when an order is planned and again when its bytes are stored; an order that is held waits,
  * and goes on when nothing holds it any more, or is canceled. What is signed goes on being sent.
  * @module
  */
@@ -11,6 +11,7 @@ import { selectSigning, type SigningRow } from "../db/stops.ts";
 import { selectWithdrawal, updateWithdrawal } from "../db/withdrawals.ts";
 import type { Actor, RealmDefaults } from "./actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
+import { findUnjustified } from "./order_reasons.ts";
 import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./orders.ts";
 import { costHold, tellCostHold } from "./ramp_costs.ts";
 import { announce } from "./withdrawal_settlement.ts";
@@ -42,6 +43,7 @@ export async function signingHolds(
     const reason = reasonOf(row);
     return reason === null ? [] : [[row.id, reason] as const];
   }));
+  for (const [id, why] of await findUnjustified(db, orders)) if (!holds.has(id)) holds.set(id, why);
   // They leave by the same ramp, so what holds one of them holds all.
   const costly = await costHold(db, realm, orders[0], orders);
   if (costly === null) return holds;

@@ -99,6 +99,7 @@ CREATE INDEX addresses_place ON addresses USING btree (chain, network, id)
 CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serves IS NOT NULL)
 CREATE INDEX addresses_text ON addresses USING btree (address)
 CREATE TRIGGER addresses_facts BEFORE UPDATE ON addresses FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION keep_facts()
+CREATE TRIGGER addresses_fit BEFORE INSERT ON addresses FOR EACH ROW EXECUTE FUNCTION check_address()
 CREATE TRIGGER addresses_linked BEFORE INSERT OR UPDATE OF address ON addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
 CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, serves, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -299,6 +300,7 @@ table claims (
 constraint claims_pkey PRIMARY KEY (chain, network, claim)
 CREATE INDEX claims_order ON claims USING btree (order_id)
 CREATE TRIGGER claims_kept BEFORE INSERT OR UPDATE OF claim, order_id ON claims FOR EACH ROW EXECUTE FUNCTION check_claim()
+CREATE TRIGGER claims_served BEFORE INSERT OR DELETE ON claims FOR EACH ROW EXECUTE FUNCTION check_served_claim()
 granted: delete, insert, select
 
 table coin_rounds (
@@ -339,11 +341,14 @@ table coins (
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
 constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
 constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
+constraint coins_unmade TRIGGER DEFERRABLE INITIALLY DEFERRED
 CREATE INDEX coins_free ON coins USING btree (chain, network, address, amount) WHERE (spent_by IS NULL)
 CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
+CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
+CREATE CONSTRAINT TRIGGER coins_unmade AFTER DELETE ON coins DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.height IS NULL)) EXECUTE FUNCTION check_unmade()
 granted: delete, select
 
 table consolidations (
@@ -527,10 +532,13 @@ CASE
     ELSE ''::text
 END))
 CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT NULL)
+CREATE UNIQUE INDEX deposits_transaction ON deposits USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
+CREATE TRIGGER deposits_booked BEFORE UPDATE ON deposits FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) OR (new.status = 'CONFIRMED'::text) OR ((((((((old.chain IS DISTINCT FROM new.chain) OR (old.network IS DISTINCT FROM new.network)) OR (old.hash IS DISTINCT FROM new.hash)) OR (old.index IS DISTINCT FROM new.index)) OR (old.address IS DISTINCT FROM new.address)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.amount IS DISTINCT FROM new.amount)) OR (old.contract IS DISTINCT FROM new.contract)))) EXECUTE FUNCTION check_deposit()
 CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON deposits FOR EACH ROW EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
+CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
 granted: select
 
 table entries (
@@ -590,7 +598,7 @@ CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFER
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
-granted: insert, select, update
+granted: insert, select
 
 table fee_quotes (
   chain text not null
@@ -922,6 +930,7 @@ constraint orders_nonce_check CHECK ((nonce >= 0))
 constraint orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint orders_pkey PRIMARY KEY (id)
 constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
+constraint orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
 CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
@@ -934,6 +943,8 @@ CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHER
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
+CREATE CONSTRAINT TRIGGER orders_reason AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
+CREATE TRIGGER orders_served BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER orders_stay BEFORE DELETE OR TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
@@ -972,7 +983,7 @@ CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_i
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: insert, select
+granted: select
 
 table rates (
   base text not null
@@ -999,7 +1010,7 @@ CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON r
 CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER reserved_addresses_noted_end AFTER DELETE ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: insert, select
+granted: select
 
 table revocations (
   id uuid not null
@@ -1276,12 +1287,14 @@ table transactions (
 constraint transactions_amount_check CHECK ((amount > (0)::numeric))
 constraint transactions_check CHECK ((source <> destination))
 constraint transactions_check1 CHECK ((((fiat_currency IS NULL) = (fiat_value IS NULL)) AND ((fiat_rate IS NULL) = (fiat_value IS NULL))))
+constraint transactions_deposit TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_pkey PRIMARY KEY (id)
 constraint transactions_type_check CHECK ((type = ANY (ARRAY['transfer'::text, 'deposit'::text, 'forward'::text, 'withdrawal'::text, 'return'::text, 'fee'::text, 'issue'::text, 'destroy'::text, 'capture'::text, 'revert'::text])))
 CREATE INDEX transactions_owner ON transactions USING btree (owner, id)
 CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (reference) WHERE (reference IS NOT NULL)
 CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
 granted: select
 
 table unexplained_gains (
@@ -1388,6 +1401,7 @@ constraint withdrawals_charged_check CHECK ((charged > (0)::numeric))
 constraint withdrawals_check CHECK (((surcharge >= (0)::numeric) AND (surcharge <= fee)))
 constraint withdrawals_check1 CHECK (((returned >= (0)::numeric) AND (returned <= surcharge)))
 constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
+constraint withdrawals_covered TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
 constraint withdrawals_gas CHECK (((gas_asset IS NULL) = (gas IS NULL)))
@@ -1409,7 +1423,9 @@ CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
-CREATE TRIGGER withdrawals_ended BEFORE UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status = ANY (ARRAY['FAILED'::text, 'CANCELED'::text])))) EXECUTE FUNCTION check_withdrawal_end()
+CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
+CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
+CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
 CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
@@ -1457,6 +1473,28 @@ begin
       and new.roles <@ u.roles and new.scopes <@ u.scopes) then
     raise exception 'a key has no more than the rights of its user'
       using errcode = 'check_violation', constraint = 'api_keys_within_user';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  perform 1 from ramps r join accounts k on k.id = r.account join accounts a on a.id = new.account
+    where r.account = new.ramp and (r.chain, r.network) = (new.chain, new.network)
+      and a.asset = new.asset and a.testnet = (r.network <> 'main') and k.testnet = a.testnet
+      and (a.id = k.id and new.derivation_key = 0 or a.type = 'deposit' and a.ramp = k.id)
+      and ((k.asset, k.decimals) = (a.asset, a.decimals) or exists (
+        select from fungible_tokens t join currencies c on c.id = t.currency
+        where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
+      and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
+        and (s.asset, s.testnet, s.decimals) = (a.asset, a.testnet, a.decimals)));
+  if not found then
+    raise exception 'address % does not fit its account and its ramp', new.address
+      using errcode = 'check_violation', constraint = 'addresses_fit';
   end if;
   return new;
 end $function$;
@@ -1591,6 +1629,56 @@ begin
     using errcode = 'check_violation', constraint = 'accounts_deletable';
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_deposit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  fault text;
+begin
+  if tg_op = 'DELETE' then
+    fault := 'was booked';
+  elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)
+      is distinct from (old.chain, old.network, old.hash, old.index, old.address, old.asset, old.amount)
+      or new.contract is distinct from old.contract then
+    fault := 'stays what was seen';
+  elsif old.status = 'CONFIRMED' then
+    if (new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
+        or new.transaction is distinct from old.transaction then fault := 'was booked'; end if;
+  elsif new.status = 'CONFIRMED' then
+    fault := case
+      when new.block is null then 'is in no block'
+      when new.credited > new.amount then 'brought less'
+      when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
+          and (o.account <> new.account or not is_derived(o.address, o.derivation_key)))
+        then 'came to an address that no worker has derived'
+      when not exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address))
+        and not exists (select from external_addresses e
+          where (e.chain, e.network, e.address, e.account) = (new.chain, new.network, new.address, new.account))
+        then 'came to no address of its account'
+    end;
+  end if;
+  if fault is not null then
+    raise exception 'deposit % %', old.id, fault using errcode = 'check_violation', constraint = 'deposits_booked';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_deposit_booked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from deposits d where d.transaction = new.id and d.status = 'CONFIRMED'
+      and d.account = new.destination and d.credited = new.amount) then
+    raise exception 'no deposit stands behind transaction %', new.id
+      using errcode = 'check_violation', constraint = 'transactions_deposit';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_nonce()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1682,6 +1770,46 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_order_reason()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  pay jsonb := jsonb_build_object('kind', 'pay', 'from', new.sender, 'contract', nullif(new.contract, ''));
+  justified boolean;
+begin
+  justified := case new.purpose
+    when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
+      where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
+        and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
+        and (k.asset, k.testnet) = (w.asset, w.network <> 'main')
+        and (w.ramp = new.ramp or exists (select from fungible_tokens t join currencies c on c.id = t.currency
+          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract) = (w.asset, w.contract)))
+        and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
+          'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
+    when 'payout' then new.wish - 'payments' = pay and (
+      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
+      select jsonb_agg(p order by p::text) from orders m, jsonb_array_elements(m.wish -> 'payments') p
+      where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
+        = (new.ramp, new.chain, new.network, new.sender, new.contract))
+    when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
+    when 'deploy' then new.wish ->> 'kind' = 'deploy' and new.wish ->> 'from' = new.sender
+      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.subject, new.id, new.ramp))
+    else new.wish - 'payments' - 'feePayer' = pay
+      and not exists (select from jsonb_array_elements(new.wish -> 'payments') p where not exists (
+        select from addresses a where (a.ramp, a.chain, a.network, a.address)
+          = (new.ramp, new.chain, new.network, p ->> 'to')))
+  end;
+  if justified is not true or not exists (select from addresses a
+      where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
+        and (a.account = a.ramp or new.purpose in ('sweep', 'fill'))) then
+    raise exception 'nothing justifies order % for a %', new.id, new.purpose
+      using errcode = 'check_violation', constraint = 'orders_reason';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_payout()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1707,6 +1835,38 @@ begin
     end if;
   end loop;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_served_claim()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from orders o where o.id = new.order_id
+      and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
+      and new.claim = o.sender || ':' || o.nonce))
+    or (tg_op = 'DELETE' and exists (select from orders o where o.id = old.order_id
+      and o.state in ('done', 'failed', 'dead', 'canceled'))) then
+    return case tg_op when 'INSERT' then new else old end;
+  end if;
+  raise exception 'order % has not ended', coalesce(new.order_id, old.order_id) using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_served_order()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
+      then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
+      else new.state in (old.state, 'canceled') and (new.hash, new.height, new.carrier, new.confirmations)
+          is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
+        or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
+    return new;
+  end if;
+  raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_token_new()
@@ -1737,17 +1897,62 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION check_withdrawal_end()
+CREATE OR REPLACE FUNCTION check_unmade()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if not exists (select from orders o where o.id = new.order_id and o.state in ('canceled', 'failed', 'dead')) then
-    raise exception 'withdrawal % may still be paid', new.id
-      using errcode = 'check_violation', constraint = 'withdrawals_ended';
+  if exists (select from order_candidates c join orders o on o.id = c.order_id
+      where c.hash = old.hash and not c.dead and o.state <> 'canceled') then
+    raise exception 'transaction % may still be', old.hash
+      using errcode = 'check_violation', constraint = 'coins_unmade';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_withdrawal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  fault text;
+begin
+  if (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
+      old.paid_by, old.order_id) is distinct from (new.account, new.ramp, new.chain, new.network, new.sender,
+      new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
+      or new.contract is distinct from old.contract then
+    fault := 'stays what was asked for';
+  elsif new.status = old.status then
+    return new;
+  elsif old.status <> 'PROCESSING' then
+    fault := 'has ended';
+  elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
+    fault := 'is ended by workers';
+  elsif not exists (select from orders o where o.id = new.order_id
+      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
+    fault := 'may still be paid';
+  end if;
+  if fault is not null then
+    raise exception 'withdrawal % %', new.id, fault using errcode = 'check_violation', constraint = 'withdrawals_ended';
   end if;
   return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_withdrawal_covered()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
+      select from blocks b where b.id = w.block and b.status = 'OPEN'
+        and (b.serves, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
+    raise exception 'withdrawal % is not covered', new.id
+      using errcode = 'check_violation', constraint = 'withdrawals_covered';
+  end if;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own bigint, OUT whole bigint)
@@ -1900,6 +2105,18 @@ begin
       f.before - sum(l.amount) over (partition by l.account order by l.closed_at, l.id), f.frozen
     from later l join freed f on f.id = l.account order by l.closed_at, l.id;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_coin()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if current_user = tg_table_schema then
+    raise exception 'a coin that a block has shown stays' using errcode = 'insufficient_privilege';
+  end if;
+  return old;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_facts()
@@ -2164,6 +2381,32 @@ begin
   insert into ledger_commits (transactions)
     values (case when refusals is null and p_go is null then v_id
       else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
+end $function$;
+
+CREATE OR REPLACE FUNCTION ledger_book(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  perform 1 from unnest(p_source, p_destination) q(source, destination)
+    left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
+    where case p_type
+      when 'deposit' then s.system = 'world' and d.type <> 'system'
+      when 'forward' then exists (select from addresses a
+        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.serves) = (s.id, d.id) or (a.ramp, a.serves) = (s.id, d.id))
+      when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
+      when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
+      when 'return' then s.system = 'fees' and d.type = 'ramp'
+      end is not true;
+  if found then
+    raise exception 'nothing justifies a move of type %', p_type using errcode = 'insufficient_privilege';
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply(p_type, true, true, p_atomic, p_head, p_tail, null, p_ids, p_source,
+      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
 end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
@@ -2554,6 +2797,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION note_seen(p_kind text, p_subject text, p_facts jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if p_kind not in ('realm', 'audit') then
+    raise exception 'events of % are noted by their table', p_kind using errcode = 'insufficient_privilege';
+  end if;
+  perform note_events(p_kind, array[p_subject], array[p_facts]);
+end $function$;
+
 CREATE OR REPLACE FUNCTION note_state(p_account uuid, p_at timestamp with time zone, p_blocked numeric, p_frozen boolean)
  RETURNS void
  LANGUAGE sql
@@ -2653,6 +2909,21 @@ begin
       using errcode = 'check_violation', constraint = 'ramps_quarantined';
   end if;
   return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION register_token(p_token uuid, p_currency uuid, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  update fungible_tokens t set currency = p_currency, status = 'registered', updated_at = p_at
+    from currencies c where t.id = p_token and t.status = 'deployed' and c.id = p_currency and c.name = t.symbol
+      and c.decimals = t.decimals;
+  if not found then
+    raise exception 'token % was not deployed', p_token using errcode = 'insufficient_privilege';
+  end if;
 end $function$;
 
 CREATE OR REPLACE FUNCTION round_half_even(x numeric, places integer)

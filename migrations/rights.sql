@@ -12,9 +12,12 @@ revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, jobs, leases, event_listeners,
-  deposit_apps, external_addresses, stops, transaction_data to :role;
-grant insert on revocations, events, audit, blocks, addresses, reserved_addresses, ramps, withdrawals, orders,
+  deposit_apps, stops, transaction_data to :role;
+grant insert on revocations, events, audit, blocks, addresses, external_addresses, withdrawals, orders,
   consolidations, api_keys to :role;
+grant update (deleted_at) on external_addresses to :role;
+-- A ramp's xpub, and the addresses that are reserved below it, are what a worker has derived.
+grant insert (account, chain, network, number, created_at), update (next_index) on ramps to :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
 grant insert on logins to :role;
 grant update (last_used_at, ended_at) on logins to :role;
@@ -29,16 +32,15 @@ grant insert (id, name, decimals, base, rate, currency, country, symbol, symbol_
     created_at),
   update (base, rate, symbol, symbol_url, sub_unit, active, data, deleted_at, updated_at) on currencies to :role;
 grant update (status, captured, transaction, closed_at) on blocks to :role;
-grant update (xpub, next_index, reserved) on ramps to :role;
-grant insert (id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, fee, order_id, external, data,
-    owner, created_at), update (status, currency, since, data, deleted_at, updated_at) on fungible_tokens to :role;
+grant insert (id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, fee, order_id,
+    external, data, owner, created_at), update (data, deleted_at, updated_at) on fungible_tokens to :role;
 grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
--- A cancellation takes back what was planned and never left. Whether it worked is the worker's to write.
+-- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
 grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
     budget, error, updated_at) on orders to :role;
 grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
-grant delete, update (created_at) on coins to :role; -- to lock rows takes a right to write some column
+grant delete on coins to :role;
 -- LOCK asks for a right to write; the table has no columns.
 grant update on ledger_gate to :role, :worker;
 
@@ -56,12 +58,13 @@ do $rights$
 declare
   f record;
   -- What posts and keeps the books acts with its owner's rights.
-  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post', 'hand_over_deposits',
-    'note_issue', 'note_state', 'note_events', 'note_frozen', 'note_new_rows', 'note_changed_row', 'keep_opened',
+  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post',
+    'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
+    'note_frozen', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'tally_new', 'tally_change'];
   -- What only the worker calls, and what only other functions do.
-  working constant text[] := array['ledger_apply', 'note_events'];
-  inner_ones constant text[] := array['note_issue', 'note_state'];
+  working constant text[] := array['ledger_book', 'note_seen'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state'];
 begin
   for f in select p.oid::regprocedure as name, p.proname, p.prokind, p.prorettype = 'trigger'::regtype as of_trigger
     from pg_proc p where p.pronamespace = ':schema'::regnamespace

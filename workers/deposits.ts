@@ -9,8 +9,11 @@ import {
   selectRipe,
   updateConfirmations,
 } from "../db/deposits.ts";
+import { insertDerived, selectUnproven, type UnprovenRow } from "../db/own_addresses.ts";
 import { reading, writing } from "../db/transaction.ts";
-import { findAsset, takesDeposits } from "../domain/assets.ts";
+import type { Network } from "../domain/addresses.ts";
+import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";
+import { deriveAddress } from "../domain/derivation.ts";
 import { trouble } from "../domain/deposit_views.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
@@ -56,7 +59,9 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
     const at = { settled, head: head.height, after, limit: BATCH };
     const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
-    const { proofs, deferred } = await prove(bench, chain, ripe, facts);
+    const own = await derived(bench, ripe);
+    const { proofs, deferred } = await prove(bench, chain, own.proven, facts);
+    deferred.push(...own.deferred);
     if (deferred.length > 0) await bench.step((tx) => deferDeposits(tx, deferred));
     await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
     after = ripe[ripe.length - 1].id;
@@ -92,6 +97,40 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
 interface Proven {
   proofs: Proof[];
   deferred: { id: string; error: unknown }[];
+}
+
+/**
+ * Derives the addresses of deposits that no worker has derived before: who writes a row of an address has not
+ * shown that its key is ours.
+ */
+async function derived(
+  bench: Bench,
+  ripe: readonly PendingRow[],
+): Promise<{ proven: readonly PendingRow[]; deferred: Proven["deferred"] }> {
+  const ids = ripe.map(({ id }) => id);
+  const unproven = await reading(bench.pool, (db) => selectUnproven(db, ids));
+  if (unproven.length === 0) return { proven: ripe, deferred: [] };
+  const ours: UnprovenRow[] = [];
+  for (const row of unproven) if (await isOurs(row)) ours.push(row);
+  await bench.step((tx) => insertDerived(tx, ours, bench.actor.at));
+  const foreign = new Set(
+    unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
+  );
+  const why = "the realm's seed has no key of this address";
+  return {
+    proven: ripe.filter(({ address }) => !foreign.has(address)),
+    deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
+      bench.log("error", "a deposit came to an address that is not ours", { deposit: id, address });
+      return { id, error: trouble("address.invalid", why) };
+    }),
+  };
+}
+
+async function isOurs(row: UnprovenRow): Promise<boolean> {
+  if (row.xpub === null) return false;
+  const { chain, network, xpub, derivation_key } = row;
+  return row.address ===
+    await deriveAddress(chain as ChainId, network as Network, xpub, derivation_key);
 }
 
 /**

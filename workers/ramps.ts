@@ -27,7 +27,7 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   await beginCursor(bench, ramp);
   const fault = await faultOf(bench, ramp);
   if (fault !== null) {
-    bench.log("error", "a token is not what the registry says", { account, fault });
+    bench.log("error", "an asset is not what the registry says", { account, fault });
     return await bench.step((tx) => refuseRamp(tx, account, fault), { gate: true });
   }
   const chain = ramp.chain as ChainId;
@@ -77,7 +77,11 @@ async function deriveRange(
 async function faultOf(bench: Bench, ramp: RampRow): Promise<string | null> {
   const row = await reading(bench.pool, (db) => selectAccount(db, ramp.account));
   const asset = findAsset(row!.asset);
-  if (asset === null || asset.contract === null) return null;
+  // The row was written by the serving half; what lies below it is credited by it.
+  const fits = asset !== null && asset.chain === ramp.chain && asset.decimals === row!.decimals &&
+    row!.type === "ramp" && row!.testnet === (ramp.network !== "main");
+  if (!fits) return `the account is none of an asset on ${ramp.chain}`;
+  if (asset.contract === null) return null;
   const at = { chain: ramp.chain as ChainId, testnet: ramp.network !== "main" };
   return await tokenFault(bench, await bench.chains.open(at), asset);
 }

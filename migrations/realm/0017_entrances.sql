@@ -1,7 +1,8 @@
--- What:     the entrance for what users ask the ledger to post; rules that keep a right to write rows from
---           making value.
+-- What:     the entrances for what users ask the ledger to post and for what workers book; rules that keep a right
+--           to write rows from making value, from paying it out, and from hiding either.
 -- Why:      least rights in the database: who may call ledger_apply with system accounts books what it likes.
--- Locks:    share row exclusive on four tables for their triggers.
+--           The role that serves is named as its schema is (platform.realms), so triggers tell it by its name.
+-- Locks:    share row exclusive on eleven tables for their triggers.
 -- Backfill: none.
 -- Undo:     forward only.
 
@@ -116,42 +117,113 @@ create trigger idempotency_kept before update of status, body on idempotency for
 create trigger idempotency_stays before delete on idempotency for each row
   when (old.created_at > now() - interval '6 days') execute function keep_kept();
 
--- What a withdrawal was charged stays blocked on its ramp until the withdrawal has ended, and it ends unpaid where
--- its order did.
-create function check_charge_blocked() returns trigger language plpgsql as $$
+-- Books what happened on a chain, whatever state the accounts are in. Value enters by deposits alone, and leaves to
+-- the world or the fees; what the fees give goes to a ramp.
+create function ledger_book(
+  p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
+  p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[],
+  p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
+  out refusals text[], out source_total numeric[], out destination_total numeric[],
+  out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
+) language plpgsql as $$
 begin
-  if exists (select from withdrawals w join blocks b on b.id = w.block
-      where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
-    raise exception 'what a withdrawal was charged stays blocked until it has ended'
-      using errcode = 'check_violation', constraint = 'blocks_serving';
+  perform 1 from unnest(p_source, p_destination) q(source, destination)
+    left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
+    where case p_type
+      when 'deposit' then s.system = 'world' and d.type <> 'system'
+      when 'forward' then exists (select from addresses a
+        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.serves) = (s.id, d.id) or (a.ramp, a.serves) = (s.id, d.id))
+      when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
+      when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
+      when 'return' then s.system = 'fees' and d.type = 'ramp'
+      end is not true;
+  if found then
+    raise exception 'nothing justifies a move of type %', p_type using errcode = 'insufficient_privilege';
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply(p_type, true, true, p_atomic, p_head, p_tail, null, p_ids, p_source,
+      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+end $$;
+
+-- What enters from the world is a deposit that was confirmed with it, of that amount.
+create function check_deposit_booked() returns trigger language plpgsql as $$
+begin
+  if not exists (select from deposits d where d.transaction = new.id and d.status = 'CONFIRMED'
+      and d.account = new.destination and d.credited = new.amount) then
+    raise exception 'no deposit stands behind transaction %', new.id
+      using errcode = 'check_violation', constraint = 'transactions_deposit';
   end if;
   return null;
 end $$;
-create constraint trigger blocks_serving after update on blocks deferrable initially deferred
-  for each row when (new.serves is not null and new.status <> 'OPEN') execute function check_charge_blocked();
+create constraint trigger transactions_deposit after insert on transactions deferrable initially deferred
+  for each row when (new.type = 'deposit') execute function check_deposit_booked();
+create unique index deposits_transaction on deposits (transaction) where transaction is not null;
 
-create function check_withdrawal_end() returns trigger language plpgsql as $$
+-- A deposit stays what was seen; it is booked once, in a block, at an address that was derived or is watched.
+create function check_deposit() returns trigger language plpgsql as $$
+declare
+  fault text;
 begin
-  if not exists (select from orders o where o.id = new.order_id and o.state in ('canceled', 'failed', 'dead')) then
-    raise exception 'withdrawal % may still be paid', new.id
-      using errcode = 'check_violation', constraint = 'withdrawals_ended';
+  if tg_op = 'DELETE' then
+    fault := 'was booked';
+  elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)
+      is distinct from (old.chain, old.network, old.hash, old.index, old.address, old.asset, old.amount)
+      or new.contract is distinct from old.contract then
+    fault := 'stays what was seen';
+  elsif old.status = 'CONFIRMED' then
+    if (new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
+        or new.transaction is distinct from old.transaction then fault := 'was booked'; end if;
+  elsif new.status = 'CONFIRMED' then
+    fault := case
+      when new.block is null then 'is in no block'
+      when new.credited > new.amount then 'brought less'
+      when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
+          and (o.account <> new.account or not is_derived(o.address, o.derivation_key)))
+        then 'came to an address that no worker has derived'
+      when not exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address))
+        and not exists (select from external_addresses e
+          where (e.chain, e.network, e.address, e.account) = (new.chain, new.network, new.address, new.account))
+        then 'came to no address of its account'
+    end;
+  end if;
+  if fault is not null then
+    raise exception 'deposit % %', old.id, fault using errcode = 'check_violation', constraint = 'deposits_booked';
   end if;
   return new;
 end $$;
-create trigger withdrawals_ended before update of status on withdrawals for each row
-  when (old.status = 'PROCESSING' and new.status in ('FAILED', 'CANCELED')) execute function check_withdrawal_end();
 
--- A token is registered after it was deployed or looked at.
-create function check_token_new() returns trigger language plpgsql as $$
+-- Whether a worker has derived an address: the role that serves writes none of these.
+create function is_derived(p_address text, p_key integer) returns boolean language sql stable as $$
+  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
+$$;
+create trigger deposits_booked before update on deposits for each row
+  when (old.status = 'CONFIRMED' or new.status = 'CONFIRMED' or (old.chain, old.network, old.hash, old.index, old.address,
+    old.asset, old.amount, old.contract) is distinct from (new.chain, new.network, new.hash, new.index, new.address,
+    new.asset, new.amount, new.contract)) execute function check_deposit();
+create trigger deposits_stay before delete on deposits for each row
+  when (old.status = 'CONFIRMED') execute function check_deposit();
+
+-- An address is of the ramp's own place, asset and scale, or of a token that is kept at the ramp: else worthless coins
+-- would be credited as others.
+create function check_address() returns trigger language plpgsql as $$
 begin
-  if new.status <> 'pending' or new.currency is not null then
-    raise exception 'token % does not begin as pending', new.id
-      using errcode = 'check_violation', constraint = 'fungible_tokens_begin';
+  perform 1 from ramps r join accounts k on k.id = r.account join accounts a on a.id = new.account
+    where r.account = new.ramp and (r.chain, r.network) = (new.chain, new.network)
+      and a.asset = new.asset and a.testnet = (r.network <> 'main') and k.testnet = a.testnet
+      and (a.id = k.id and new.derivation_key = 0 or a.type = 'deposit' and a.ramp = k.id)
+      and ((k.asset, k.decimals) = (a.asset, a.decimals) or exists (
+        select from fungible_tokens t join currencies c on c.id = t.currency
+        where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
+      and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
+        and (s.asset, s.testnet, s.decimals) = (a.asset, a.testnet, a.decimals)));
+  if not found then
+    raise exception 'address % does not fit its account and its ramp', new.address
+      using errcode = 'check_violation', constraint = 'addresses_fit';
   end if;
   return new;
 end $$;
-create trigger fungible_tokens_begin before insert on fungible_tokens
-  for each row execute function check_token_new();
+create trigger addresses_fit before insert on addresses for each row execute function check_address();
 
 -- Gives what waits at an address that was handed out, and came while somebody watched it, to the account of the
 -- address; what is of another asset is given up. The coins that it left are ours from then on.
@@ -179,7 +251,182 @@ begin
     on conflict (chain, network, hash, index) do nothing;
 end $$;
 
--- Whether a worker has derived an address: the role that serves writes none of these.
-create function is_derived(p_address text, p_key integer) returns boolean language sql stable as $$
-  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
-$$;
+-- A token of the realm's own becomes a virtual currency once its contract was deployed, or looked at, by a worker.
+create function register_token(p_token uuid, p_currency uuid, p_at timestamptz) returns void
+language plpgsql as $$
+begin
+  update fungible_tokens t set currency = p_currency, status = 'registered', updated_at = p_at
+    from currencies c where t.id = p_token and t.status = 'deployed' and c.id = p_currency and c.name = t.symbol
+      and c.decimals = t.decimals;
+  if not found then
+    raise exception 'token % was not deployed', p_token using errcode = 'insufficient_privilege';
+  end if;
+end $$;
+
+-- Notes what no trigger notes: the settings of a realm, and the end of its audit.
+create function note_seen(p_kind text, p_subject text, p_facts jsonb) returns void language plpgsql as $$
+begin
+  if p_kind not in ('realm', 'audit') then
+    raise exception 'events of % are noted by their table', p_kind using errcode = 'insufficient_privilege';
+  end if;
+  perform note_events(p_kind, array[p_subject], array[p_facts]);
+end $$;
+
+-- What a withdrawal was charged stays blocked on its ramp until the withdrawal has ended, and it ends unpaid where
+-- its order did.
+create function check_charge_blocked() returns trigger language plpgsql as $$
+begin
+  if exists (select from withdrawals w join blocks b on b.id = w.block
+      where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
+    raise exception 'what a withdrawal was charged stays blocked until it has ended'
+      using errcode = 'check_violation', constraint = 'blocks_serving';
+  end if;
+  return null;
+end $$;
+create constraint trigger blocks_serving after update on blocks deferrable initially deferred
+  for each row when (new.serves is not null and new.status <> 'OPEN') execute function check_charge_blocked();
+
+-- A withdrawal stays what was asked for, ends once, and as its order did; the role that serves only cancels it.
+create function check_withdrawal() returns trigger language plpgsql as $$
+declare
+  fault text;
+begin
+  if (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
+      old.paid_by, old.order_id) is distinct from (new.account, new.ramp, new.chain, new.network, new.sender,
+      new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
+      or new.contract is distinct from old.contract then
+    fault := 'stays what was asked for';
+  elsif new.status = old.status then
+    return new;
+  elsif old.status <> 'PROCESSING' then
+    fault := 'has ended';
+  elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
+    fault := 'is ended by workers';
+  elsif not exists (select from orders o where o.id = new.order_id
+      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
+    fault := 'may still be paid';
+  end if;
+  if fault is not null then
+    raise exception 'withdrawal % %', new.id, fault using errcode = 'check_violation', constraint = 'withdrawals_ended';
+  end if;
+  return new;
+end $$;
+create trigger withdrawals_ended before update on withdrawals for each row execute function check_withdrawal();
+create trigger withdrawals_stay before delete or truncate on withdrawals
+  for each statement execute function refuse_change();
+
+-- What a withdrawal is charged lies blocked on its ramp from its beginning.
+create function check_withdrawal_covered() returns trigger language plpgsql as $$
+begin
+  if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
+      select from blocks b where b.id = w.block and b.status = 'OPEN'
+        and (b.serves, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
+    raise exception 'withdrawal % is not covered', new.id
+      using errcode = 'check_violation', constraint = 'withdrawals_covered';
+  end if;
+  return null;
+end $$;
+create constraint trigger withdrawals_covered after insert or update of charged, block, status on withdrawals
+  deferrable initially deferred for each row when (new.status = 'PROCESSING') execute function check_withdrawal_covered();
+
+-- What an order is for must be there when it is made, and ask for exactly that: what leaves for addresses that are not
+-- ours is what a withdrawal was charged for. Transactions that were found on the chain have left already.
+create function check_order_reason() returns trigger language plpgsql as $$
+declare
+  pay jsonb := jsonb_build_object('kind', 'pay', 'from', new.sender, 'contract', nullif(new.contract, ''));
+  justified boolean;
+begin
+  justified := case new.purpose
+    when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
+      where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
+        and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
+        and (k.asset, k.testnet) = (w.asset, w.network <> 'main')
+        and (w.ramp = new.ramp or exists (select from fungible_tokens t join currencies c on c.id = t.currency
+          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract) = (w.asset, w.contract)))
+        and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
+          'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
+    when 'payout' then new.wish - 'payments' = pay and (
+      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
+      select jsonb_agg(p order by p::text) from orders m, jsonb_array_elements(m.wish -> 'payments') p
+      where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
+        = (new.ramp, new.chain, new.network, new.sender, new.contract))
+    when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
+    when 'deploy' then new.wish ->> 'kind' = 'deploy' and new.wish ->> 'from' = new.sender
+      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.subject, new.id, new.ramp))
+    else new.wish - 'payments' - 'feePayer' = pay
+      and not exists (select from jsonb_array_elements(new.wish -> 'payments') p where not exists (
+        select from addresses a where (a.ramp, a.chain, a.network, a.address)
+          = (new.ramp, new.chain, new.network, p ->> 'to')))
+  end;
+  if justified is not true or not exists (select from addresses a
+      where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
+        and (a.account = a.ramp or new.purpose in ('sweep', 'fill'))) then
+    raise exception 'nothing justifies order % for a %', new.id, new.purpose
+      using errcode = 'check_violation', constraint = 'orders_reason';
+  end if;
+  return null;
+end $$;
+create constraint trigger orders_reason after insert on orders deferrable initially deferred
+  for each row when (new.state <> 'mined') execute function check_order_reason();
+
+-- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
+-- more speed. How they fare on the chain is the worker's to tell.
+create function check_served_order() returns trigger language plpgsql as $$
+begin
+  if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
+      then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
+      else new.state in (old.state, 'canceled') and (new.hash, new.height, new.carrier, new.confirmations)
+          is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
+        or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
+    return new;
+  end if;
+  raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
+end $$;
+create trigger orders_served before insert or update on orders for each row execute function check_served_order();
+
+-- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
+create function check_served_claim() returns trigger language plpgsql as $$
+begin
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from orders o where o.id = new.order_id
+      and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
+      and new.claim = o.sender || ':' || o.nonce))
+    or (tg_op = 'DELETE' and exists (select from orders o where o.id = old.order_id
+      and o.state in ('done', 'failed', 'dead', 'canceled'))) then
+    return case tg_op when 'INSERT' then new else old end;
+  end if;
+  raise exception 'order % has not ended', coalesce(new.order_id, old.order_id) using errcode = 'insufficient_privilege';
+end $$;
+create trigger claims_served before insert or delete on claims for each row execute function check_served_claim();
+
+-- Change that no block has shown is forgotten when its transaction can never be.
+create function check_unmade() returns trigger language plpgsql as $$
+begin
+  if exists (select from order_candidates c join orders o on o.id = c.order_id
+      where c.hash = old.hash and not c.dead and o.state <> 'canceled') then
+    raise exception 'transaction % may still be', old.hash
+      using errcode = 'check_violation', constraint = 'coins_unmade';
+  end if;
+  return null;
+end $$;
+create constraint trigger coins_unmade after delete on coins deferrable initially deferred
+  for each row when (old.height is null) execute function check_unmade();
+create function keep_coin() returns trigger language plpgsql as $$
+begin
+  if current_user = tg_table_schema then
+    raise exception 'a coin that a block has shown stays' using errcode = 'insufficient_privilege';
+  end if;
+  return old;
+end $$;
+create trigger coins_seen before delete on coins for each row when (old.height is not null) execute function keep_coin();
+
+-- A token is registered after it was deployed or looked at.
+create function check_token_new() returns trigger language plpgsql as $$
+begin
+  if new.status <> 'pending' or new.currency is not null then
+    raise exception 'token % does not begin as pending', new.id
+      using errcode = 'check_violation', constraint = 'fungible_tokens_begin';
+  end if;
+  return new;
+end $$;
+create trigger fungible_tokens_begin before insert on fungible_tokens
+  for each row execute function check_token_new();

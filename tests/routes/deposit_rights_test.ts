@@ -4,6 +4,7 @@ import { applyMoves } from "../../db/ledger.ts";
 import { insertBlock } from "../../db/blocks.ts";
 import { counterparty, type MoveType } from "../../domain/ledger.ts";
 import { rich } from "../support/anvil.ts";
+import { bookAsOwner } from "../support/booking.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, testRealm, type TestUser } from "../support/realm.ts";
 
@@ -193,33 +194,21 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
   ];
   for (const type of types) {
     for (const force of [true, false]) {
-      const posting = realm.command(async (tx) => {
-        const world = await counterparty(tx, actor, "world", asset);
-        const move = {
-          amount: DUST_TEXT,
-          actor: null,
-          any: true,
-          origin: null,
-          apiKey: null,
-          seal: null,
-          data: null,
-        };
-        const rest = { reference: null, more: null };
-        const out = {
-          ...move,
-          ...rest,
-          source: deposit.id,
-          destination: victim.account,
-        };
-        const into = { ...move, ...rest, source: world, destination: deposit.id };
-        return await applyMoves(tx, [out, into], { type, force });
-      }, true);
-      if (!force && type !== "transfer") {
-        await rejects(posting, /one by one/, type); // and one by one nothing justifies it
-        continue;
-      }
-      const into = force ? "destination.deposit" : "source.not_found";
-      deepEqual(await posting, [{ refused: "source.deposit" }, { refused: into }], type);
+      const world = await realm.command((tx) => counterparty(tx, actor, "world", asset));
+      const move = { amount: DUST_TEXT, actor: null, any: true, origin: null, seal: null };
+      const rest = { apiKey: null, data: null, reference: null, more: null };
+      const out = { ...move, ...rest, source: deposit.id, destination: victim.account };
+      const into = { ...move, ...rest, source: world, destination: deposit.id };
+      const moves = [out, into];
+      const posting = realm.command((tx) => applyMoves(tx, moves, { type, force }), true);
+      if (force) {
+        await rejects(posting, /nothing justifies/, type);
+        const refusals = await bookAsOwner(realm, type, moves);
+        deepEqual([...refusals!], ["source.deposit", "destination.deposit"], type);
+      } else if (type === "transfer") {
+        const refused = ["source.deposit", "source.not_found"].map((why) => ({ refused: why }));
+        deepEqual(await posting, refused, type);
+      } else await rejects(posting, /one by one/, type); // and one by one nothing justifies it
     }
   }
   const block = (account: string) =>

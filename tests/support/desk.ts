@@ -7,7 +7,7 @@ import type { AccountRow } from "../../db/accounts.ts";
 import { selectAccount } from "../../db/accounts.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
-import { counterparty, postMove } from "../../domain/ledger.ts";
+import { counterparty } from "../../domain/ledger.ts";
 import { placeOf } from "../../domain/realms.ts";
 import type { Bench } from "../../workers/bench.ts";
 import { openChains } from "../../workers/chains/registry.ts";
@@ -16,6 +16,7 @@ import type { Crossing } from "../../workers/order_work.ts";
 import { advanceOrder } from "../../workers/sender.ts";
 import { openSigner } from "../../workers/signer.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
+import { bookAsOwner } from "./booking.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** What a desk is opened with. */
@@ -202,12 +203,11 @@ export async function credit(realm: TestRealm, account: string, amount: string):
   const actor = { ...realm.admin.actor, at: Date.now() };
   const row = (await reading(realm.pool, (db) => selectAccount(db, account))) as AccountRow;
   const { decimals, testnet } = row;
-  await serializable(realm.pool, async (tx) => {
-    const asset = { code: row.asset, decimals, testnet };
-    const source = await counterparty(tx, actor, "world", asset);
-    // From the chain to a virtual account comes linked value alone.
-    const type = row.type === "virtual" ? "forward" : "deposit";
-    const move = { type, source, destination: account, amount } as const;
-    await postMove(tx, actor, move, { force: true });
-  }, { gate: true });
+  const source = await serializable(
+    realm.pool,
+    (tx) => counterparty(tx, actor, "world", { code: row.asset, decimals, testnet }),
+  );
+  // No deposit stands behind it, so it is none.
+  const refusals = await bookAsOwner(realm, "forward", [{ source, destination: account, amount }]);
+  if (refusals !== null) throw new Error(`not credited: ${refusals}`);
 }

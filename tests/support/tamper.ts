@@ -28,6 +28,7 @@ const GUARDED = [
   "users",
   "api_keys",
   "second_factors",
+  "deposits",
 ];
 
 /** Changes rows of a realm behind the back of every rule. */

@@ -1,0 +1,48 @@
+/**
+ * Postings with the rights of the tables' owner, for what no role of the service's may book.
+ * @module
+ */
+import { actingAs } from "../../db/database.ts";
+import { moveParameters, positionsOf } from "../../db/moves.ts";
+import { serializable } from "../../db/transaction.ts";
+import { placeOf } from "../../domain/realms.ts";
+import type { TestRealm } from "./realm.ts";
+
+/** One move. */
+export interface PlainMove {
+  source: string;
+  destination: string;
+  amount: string;
+}
+
+/** Books moves of one type by ledger_apply itself, whatever they are; gives why each was refused. */
+export async function bookAsOwner(
+  realm: TestRealm,
+  type: string,
+  moves: readonly PlainMove[],
+): Promise<string[] | null> {
+  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  const rest = {
+    actor: null,
+    any: true,
+    origin: null,
+    apiKey: null,
+    seal: null,
+    data: null,
+    more: null,
+  };
+  const rows = moves.map((move) => ({ ...move, ...rest, reference: null }));
+  const text = `select refusals from ledger_apply($1::text, true, true, false, null, null, null,
+    $2::uuid[], $3::int[], $4::int[], $5::numeric[], $6::uuid[], $7::boolean[], $8::inet[],
+    $9::uuid[], $10::jsonb[], $11::jsonb[], $12::text[], $13::jsonb[])`;
+  const [row] = await serializable(
+    owner,
+    (tx) =>
+      tx.unsafe<{ refusals: string[] | null }[]>(text, [
+        type,
+        ...moveParameters(rows, positionsOf(rows)),
+      ]),
+    { gate: true },
+  );
+  return row.refusals;
+}
