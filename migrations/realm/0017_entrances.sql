@@ -179,8 +179,12 @@ begin
       when new.block is null then 'is in no block'
       when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
-          and (o.account <> new.account or not is_derived(o.address, o.derivation_key)))
+          and not is_derived(o.address, o.derivation_key))
         then 'came to an address that no worker has derived'
+      when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
+          and o.account <> new.account and not exists (select from fungible_tokens t join currencies c on c.id = t.currency
+            where (t.account, t.contract, c.account) = (o.ramp, new.contract, new.account) and t.status = 'registered'))
+        then 'came to the address of another account'
       when not exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address))
         and not exists (select from external_addresses e
           where (e.chain, e.network, e.address, e.account) = (new.chain, new.network, new.address, new.account))
