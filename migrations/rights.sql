@@ -35,6 +35,7 @@ grant update (status, captured, transaction, closed_at) on blocks to :role;
 grant insert (id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, fee, order_id,
     external, data, owner, created_at), update (data, deleted_at, updated_at) on fungible_tokens to :role;
 grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
+grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
 -- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
 grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
     budget, error, updated_at) on orders to :role;

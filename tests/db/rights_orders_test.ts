@@ -38,13 +38,13 @@ function ordering(
 }
 
 const UNJUSTIFIED = /nothing justifies order/;
-const WORKERS = /worker's to write/;
+const WORKERS = /worker's to write|nothing shows|there is no such change/;
 
 Deno.test("an injected order pays nobody: each is tied to what it is for", async () => {
   await using desk = await openDesk();
   const inject = injecting(desk, "serving");
   for (const purpose of ["sweep", "gas", "payout", "child", "recovered"]) {
-    await rejects(inject(ordering(desk, { purpose })), WORKERS, purpose);
+    await rejects(inject(ordering(desk, { purpose })), /worker's to write/, purpose);
   }
   for (const purpose of ["withdrawal", "consolidation", "deploy", "fill"]) {
     await rejects(inject(ordering(desk, { purpose, nonce: 7 })), UNJUSTIFIED, purpose);
