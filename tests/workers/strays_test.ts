@@ -2,6 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { CALLS } from "../support/anvil.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
+import { tamper } from "../support/tamper.ts";
 import { deployToken, installToken } from "../support/tokens.ts";
 import { applyAssets } from "../../domain/asset_settings.ts";
 
@@ -84,13 +85,12 @@ Deno.test("among very many addresses a stranger's token is found by a rescan, a 
   const usdt = await installToken(anvil, "USDT");
   const stranger = await anvil.deploy("Silent");
   const ramp = await stage.ramp("USDC");
-  await realm.command((tx) =>
-    tx`
-      insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
-        created_at)
-      select gen_random_uuid(), gen_random_uuid(), ${ramp.id}, 'ETHEREUM', 'main',
+  await tamper(
+    realm,
+    `insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset, created_at)
+      select gen_random_uuid(), gen_random_uuid(), '${ramp.id}', 'ETHEREUM', 'main',
         '0x' || lpad(to_hex(n + 4096), 40, '1'), 1000 + n, 'USDC', now()
-      from generate_series(1, 400) n`
+      from generate_series(1, 400) n`,
   );
   await usdt.pay(ramp.address, 5n);
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 6n]);
