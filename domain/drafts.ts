@@ -15,11 +15,11 @@ import { idTime, newId } from "./ids.ts";
 import {
   furnish,
   type Ladders,
-  newPlace,
   type NewRealm,
   type RealmDraft,
   type RealmWorkshop,
 } from "./realms.ts";
+import { newPlace } from "./realm_places.ts";
 import type { Secrets } from "./serving_secrets.ts";
 
 /** What building a realm takes. */

@@ -29,9 +29,11 @@ import { AccountingCurrency, Country } from "./identities.ts";
 import { idTime, isId, newId } from "./ids.ts";
 import { Password } from "./passwords.ts";
 import { assertRealmAdmin, notFound } from "./permissions.ts";
+import { newPlace } from "./realm_places.ts";
 import { createUser, UserView, viewUser } from "./users.ts";
 import { WithdrawalSettings } from "./withdrawal_settings.ts";
 
+export { placeOf } from "./realm_places.ts";
 export type { Ladders };
 
 const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
@@ -178,17 +180,6 @@ export async function createRealm(
   return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
 }
 
-/** Where a new realm will live. */
-export function newPlace(
-  id: string,
-  { roles, logins }: Pick<RealmWorkshop, "roles" | "logins">,
-  placement: Uint8Array | null = null,
-): Place {
-  const schema = `realm_${id.replaceAll("-", "")}`;
-  const login = roles ? logins?.draw(id) ?? null : null;
-  return { id, schema, role: roles ? schema : null, placement, login, rung: 0 };
-}
-
 /** Builds role, schema, tables and administrator of a realm. */
 export async function furnish(
   tx: Tx,
@@ -319,18 +310,6 @@ export function viewApplicationKey(row: ApplicationKeyRow): Record<string, unkno
 /** The digest under which an application key is kept. */
 export async function digestKey(key: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
-}
-
-/** Where a realm's data lives. */
-export function placeOf(row: RealmRow): Place {
-  return {
-    id: row.id,
-    schema: row.schema_name,
-    role: row.role_name,
-    placement: row.placement,
-    login: row.login,
-    rung: row.rung,
-  };
 }
 
 /** Shows a realm. */

@@ -1651,8 +1651,12 @@ begin
       when new.block is null then 'is in no block'
       when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
-          and (o.account <> new.account or not is_derived(o.address, o.derivation_key)))
+          and not is_derived(o.address, o.derivation_key))
         then 'came to an address that no worker has derived'
+      when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
+          and o.account <> new.account and not exists (select from fungible_tokens t join currencies c on c.id = t.currency
+            where (t.account, t.contract, c.account) = (o.ramp, new.contract, new.account) and t.status = 'registered'))
+        then 'came to the address of another account'
       when not exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address))
         and not exists (select from external_addresses e
           where (e.chain, e.network, e.address, e.account) = (new.chain, new.network, new.address, new.account))
@@ -1904,7 +1908,8 @@ CREATE OR REPLACE FUNCTION check_unmade()
 AS $function$
 begin
   if exists (select from order_candidates c join orders o on o.id = c.order_id
-      where c.hash = old.hash and not c.dead and o.state <> 'canceled') then
+      where c.hash = old.hash and not c.dead and o.state <> 'canceled'
+        and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';
   end if;

@@ -406,7 +406,8 @@ create trigger claims_served before insert or delete on claims for each row exec
 create function check_unmade() returns trigger language plpgsql as $$
 begin
   if exists (select from order_candidates c join orders o on o.id = c.order_id
-      where c.hash = old.hash and not c.dead and o.state <> 'canceled') then
+      where c.hash = old.hash and not c.dead and o.state <> 'canceled'
+        and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';
   end if;
