@@ -3,7 +3,7 @@
  * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
  * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
  * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
- * requests.
+ * requests, `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
  * [--keep=folder]`
@@ -11,11 +11,13 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { benchAttacks } from "./attacks.ts";
 import { benchCoins } from "./coins.ts";
 import { benchFuzz } from "./fuzz.ts";
 import { benchKills } from "./kills.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
+import { benchParse } from "./parse.ts";
 import { median } from "./processes.ts";
 import { type Figures, type Row, show } from "./report.ts";
 import {
@@ -195,6 +197,8 @@ async function compare(field: Field, asked: ReturnType<typeof options>): Promise
 async function main(): Promise<void> {
   const asked = options();
   if (asked.only === "coins") return await benchCoins();
+  if (asked.only === "parse") return benchParse();
+  if (asked.only === "attacks") return await benchAttacks(asked);
   if (asked.only === "fuzz") {
     return await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
   }

@@ -15,6 +15,9 @@ export interface BenchRealm {
   /** A user key of its administrator, and that user's id. */
   key: string;
   admin: string;
+  /** What every client of the realm carries. */
+  application: string;
+  realmKey: string;
   /** Virtual accounts of one currency, each with the same total. */
   accounts: string[];
 }
@@ -154,7 +157,10 @@ export async function makeRealm(
     });
   }
   await stand.sql.unsafe(`vacuum analyze ${schema}.accounts`);
-  return { id: realm.id, schema, key, admin: realm.admin.id, accounts: ids };
+  const application = realm["x-api-key"];
+  const realmKey = realm.realm_key;
+  const admin = realm.admin.id;
+  return { id: realm.id, schema, key, admin, application, realmKey, accounts: ids };
 }
 
 /**
@@ -197,7 +203,25 @@ export async function countRollbacks(stand: Stand): Promise<number> {
 
 // Answers of the API are looked into freely here.
 // deno-lint-ignore no-explicit-any
-async function send(service: Service, key: string, path: string, body: unknown): Promise<any> {
+type Loose = any;
+
+/** Logs a user of a realm in; gives its key. */
+export async function logIn(
+  service: Service,
+  { application, realmKey }: BenchRealm,
+  login: { username: string; password: string },
+): Promise<string> {
+  const given = { ...login, realm_key: realmKey };
+  return (await send(service, application, "/v1/auth/login", given))["x-api-key"];
+}
+
+/** Sends a POST and gives its answer. @throws {Error} for what is refused */
+export async function send(
+  service: Service,
+  key: string,
+  path: string,
+  body: unknown,
+): Promise<Loose> {
   const response = await fetch(service.url + path, {
     method: "POST",
     headers: { "x-api-key": key, "content-type": "application/json" },

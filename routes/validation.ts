@@ -72,7 +72,7 @@ export async function readBody(request: Request, max: number): Promise<string> {
   if (declared === "0" || (declared === null && request.body === null)) return "";
   const type = request.headers.get("content-type");
   // A request that says nothing of a body may have one, or an empty stream in its place.
-  if (type === null && declared === null && await isEmpty(request.body!)) return "";
+  if (type === null && declared === null && await arrived(isEmpty(request.body!))) return "";
   if (type === null || !JSON_TYPE.test(type)) {
     if (!request.bodyUsed) await request.body?.cancel();
     throw new DomainError("request.media_type", "send JSON with content-type: application/json");
@@ -81,8 +81,8 @@ export async function readBody(request: Request, max: number): Promise<string> {
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
-  const bytes = await inTime(
-    declared !== null ? request.bytes() : readStream(request.body!, max),
+  const bytes = await arrived(
+    inTime(declared !== null ? request.bytes() : readStream(request.body!, max)),
   );
   try {
     return UTF8.decode(bytes);
@@ -100,6 +100,14 @@ async function inTime<T>(reading: Promise<T>): Promise<T> {
   );
   reading.catch(() => {}); // where it is late, nobody waits for how it ends
   return await Promise.race([reading, late]).finally(() => clearTimeout(timer));
+}
+
+/** A caller that leaves before its body has come is no fault of the service's. */
+async function arrived<T>(reading: Promise<T>): Promise<T> {
+  return await reading.catch((error) => {
+    if (error instanceof DomainError) throw error;
+    throw new DomainError("request.malformed", "the body did not arrive whole");
+  });
 }
 
 async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
