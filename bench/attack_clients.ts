@@ -40,12 +40,12 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   "1 MB of digits, by a user": {
     clients: 4,
-    pauseMs: 20,
+    pauseMs: 500,
     send: (url, { user }) => post(`${url}/v1/transactions`, user, LONG_NUMBERS),
   },
   "passwords to digest": {
     clients: 32,
-    pauseMs: 5,
+    pauseMs: 250,
     send: (url, { user, realm }, count) => {
       const body = JSON.stringify({ username: "x", password: `a long enough password ${count}` });
       const id = `01a1fb9d-f797-7000-8000-${count.toString(16).padStart(12, "0")}`;
