@@ -278,6 +278,39 @@ Deno.test("a realm's own database is refused where its server is out of reach, o
   }
 });
 
+Deno.test("a realm whose own server is out of reach answers 503, and the others go on", async () => {
+  await using own = await testDatabase();
+  await using elsewhere = await testDatabase();
+  const { host, port } = new URL(own.url);
+  const there = elsewhere.url.replace(host, `localhost:${port}`); // another name of the server
+  const env = { DATABASE_URL: own.url, PLATFORM_KEY: KEYS.PLATFORM_KEY, WORKERS: "off" };
+  const flags = (reach: string) => [
+    ...["run", "--cached-only", "--no-prompt", "--allow-read", "--allow-env"],
+    ...[`--allow-net=127.0.0.1${reach}`, MAIN.href, "start"],
+  ];
+  const admin = { email: "a@b.example", password: "long enough" };
+  const realms: Record<string, string>[] = [];
+  {
+    await using wide = await startService(env, flags(`,localhost:${port}`));
+    for (const place of [{}, { database_url: there }]) {
+      const asked = { name: "one of two", admin, ...place };
+      realms.push(await post(`${wide.address}/v1/realms`, env.PLATFORM_KEY, asked));
+    }
+  }
+  await using narrow = await startService(env, flags(""));
+  const statuses: number[] = [];
+  for (const realm of realms) {
+    const answer = await fetch(`${narrow.address}/v1/auth/admins/login`, {
+      method: "POST",
+      headers: { "x-api-key": realm["x-api-key"], "content-type": "application/json" },
+      body: JSON.stringify({ realm_key: realm.realm_key, ...admin }),
+    });
+    await answer.body?.cancel();
+    statuses.push(answer.status);
+  }
+  deepEqual(statuses, [200, 503]);
+});
+
 Deno.test("the serving half runs without keys and reaches its listener and PostgreSQL alone", async () => {
   const url = testDatabaseUrl();
   const platformKey = "an-operator-of-this-test";
