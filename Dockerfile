@@ -12,6 +12,7 @@ COPY config.ts log.ts main.ts ./
 COPY config config
 COPY db db
 COPY domain domain
+COPY main main
 COPY migrations migrations
 COPY routes routes
 COPY workers workers

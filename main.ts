@@ -24,6 +24,7 @@ import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
+import { endWithLauncher, limitTime, listenForEnd } from "./main/ending.ts";
 import { createApp } from "./routes/app.ts";
 import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
@@ -52,8 +53,6 @@ interface Base {
 class StartError extends Error {
   override readonly name = "StartError";
 }
-
-const GRACE_MS = 9_000;
 
 type Command = (base: Base, ending: Promise<string>, args: readonly string[]) => Promise<void>;
 
@@ -129,15 +128,10 @@ export async function main(args: readonly string[]): Promise<void> {
   if (supervised) Deno.exit(); // the launcher's pipe would keep this process
 }
 
-/** Ends at once when the process that started this one is gone, and with it the database. */
-function endWithLauncher(): void {
-  const gone = () => Deno.exit(1);
-  Deno.stdin.readable.pipeTo(new WritableStream()).then(gone, gone);
-}
-
 /** Serves the API and, unless they are off, runs the workers. */
 async function start(base: Base, ending: Promise<string>, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: START_FLAGS });
+  if (base.config.workers) await assertRecord(base.config);
   const { config, log, database, ladders } = base;
   const now = Date.now;
   let runner: Runner | null = null;
@@ -174,6 +168,7 @@ async function start(base: Base, ending: Promise<string>, args: readonly string[
 
 /** Runs the workers alone. */
 async function work(base: Base, ending: Promise<string>): Promise<void> {
+  await assertRecord(base.config);
   const { port, host } = base.config;
   const server = Deno.serve({ port, hostname: host, onListen: () => {} }, (request) => {
     const live = new URL(request.url).pathname === "/health/live";
@@ -221,6 +216,18 @@ async function audit(base: Base, _ending: Promise<string>, args: readonly string
     for (const line of sayAudit(found)) console.log(line);
     if (found.mismatches.length > 0) Deno.exitCode = 1;
   }, readWish(args));
+}
+
+/** Workers keep the record of their host in a file, unless the epoch is named. */
+async function assertRecord({ dataDir, installationEpoch }: Config): Promise<void> {
+  if (installationEpoch !== null) return;
+  for (const name of ["read", "write"] as const) {
+    const { state } = await Deno.permissions.query({ name, path: dataDir });
+    if (state === "granted") continue;
+    throw new ConfigError([
+      `workers need the right to ${name} DATA_DIR (${dataDir}), or INSTALLATION_EPOCH; WORKERS=off needs neither`,
+    ]);
+  }
 }
 
 async function workersOf(base: Base): Promise<Runner> {
@@ -370,28 +377,4 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
     },
   );
   return JSON.parse(answer.body);
-}
-
-/** Listens for SIGTERM and Ctrl-C from the first moment, so that even a start is ended well. */
-function listenForEnd(): { signalled: Promise<string>; forget: () => void } {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
-    const listener = () => resolve(signal);
-    Deno.addSignalListener(signal, listener);
-    return { signal, listener };
-  });
-  const forget = () => {
-    for (const { signal, listener } of listeners) Deno.removeSignalListener(signal, listener);
-  };
-  return { signalled: promise, forget };
-}
-
-/** Gives the end of the process the time that supervisors give it, and no more. */
-function limitTime(log: Log, signal: string): void {
-  log("info", "ending", { signal });
-  const hard = setTimeout(() => {
-    log("error", "could not end in time");
-    Deno.exit(1);
-  }, GRACE_MS);
-  Deno.unrefTimer(hard);
 }

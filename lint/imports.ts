@@ -20,7 +20,7 @@ export interface Import {
 const DIRECTION = "imports run routes → domain → db and workers → domain → db";
 
 const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
-  main: ["routes", "workers", "domain", "db", "config", "log"],
+  main: ["main", "routes", "workers", "domain", "db", "config", "log"],
   launcher: ["launcher", "config", "db"],
   config: ["config"],
   log: [],

@@ -50,6 +50,7 @@ const FOLDERS: Readonly<Record<string, Room>> = {
   lint: "lint",
   examples: "examples",
   launcher: "launcher",
+  main: "main",
   config: "config",
   ".ci": "ci",
 };

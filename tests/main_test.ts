@@ -311,6 +311,25 @@ Deno.test("a realm whose own server is out of reach answers 503, and the others 
   deepEqual(statuses, [200, 503]);
 });
 
+Deno.test("the task for production says what its workers lack, and serves without them", async () => {
+  await using own = await testDatabase();
+  const env = { DATABASE_URL: own.url, ...KEYS };
+  const args = await taskArgs("serve");
+  const refused = await new Deno.Command(Deno.execPath(), {
+    args,
+    env: { ...env, PORT: String(freePort()) },
+  }).output();
+  equal(refused.success, false);
+  match(
+    new TextDecoder().decode(refused.stderr),
+    /- workers need the right to read DATA_DIR \(.data\), or INSTALLATION_EPOCH; WORKERS=off/,
+  );
+  for (const more of [{ WORKERS: "off" }, { INSTALLATION_EPOCH: "one" }]) {
+    await using service = await startService({ ...env, ...more }, args);
+    equal((await service.stop()).code, 0);
+  }
+});
+
 Deno.test("the serving half runs without keys and reaches its listener and PostgreSQL alone", async () => {
   const url = testDatabaseUrl();
   const platformKey = "an-operator-of-this-test";

@@ -1,0 +1,38 @@
+/**
+ * How the process ends: by a signal, with time to finish what it does, or with its launcher.
+ *
+ * @module
+ */
+import type { Log } from "../log.ts";
+
+const GRACE_MS = 9_000;
+
+/** Ends at once when the process that started this one is gone, and with it the database. */
+export function endWithLauncher(): void {
+  const gone = () => Deno.exit(1);
+  Deno.stdin.readable.pipeTo(new WritableStream()).then(gone, gone);
+}
+
+/** Listens for SIGTERM and Ctrl-C from the first moment, so that even a start is ended well. */
+export function listenForEnd(): { signalled: Promise<string>; forget: () => void } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
+    const listener = () => resolve(signal);
+    Deno.addSignalListener(signal, listener);
+    return { signal, listener };
+  });
+  const forget = () => {
+    for (const { signal, listener } of listeners) Deno.removeSignalListener(signal, listener);
+  };
+  return { signalled: promise, forget };
+}
+
+/** Gives the end of the process the time that supervisors give it, and no more. */
+export function limitTime(log: Log, signal: string): void {
+  log("info", "ending", { signal });
+  const hard = setTimeout(() => {
+    log("error", "could not end in time");
+    Deno.exit(1);
+  }, GRACE_MS);
+  Deno.unrefTimer(hard);
+}
