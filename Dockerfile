@@ -12,8 +12,8 @@ COPY config.ts log.ts main.ts ./
 COPY config config
 COPY db db
 COPY domain domain
-COPY main main
 COPY migrations migrations
+COPY process process
 COPY routes routes
 COPY workers workers
 # What is run belongs to root: the user below can read it and not change it.

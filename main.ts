@@ -24,7 +24,7 @@ import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
-import { endWithLauncher, limitTime, listenForEnd } from "./main/ending.ts";
+import { endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
 import { createApp } from "./routes/app.ts";
 import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";

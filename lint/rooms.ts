@@ -50,7 +50,7 @@ const FOLDERS: Readonly<Record<string, Room>> = {
   lint: "lint",
   examples: "examples",
   launcher: "launcher",
-  main: "main",
+  process: "main",
   config: "config",
   ".ci": "ci",
 };

@@ -324,8 +324,8 @@ Deno.test("the task for production says what its workers lack, and serves withou
     new TextDecoder().decode(refused.stderr),
     /- workers need the right to read DATA_DIR \(.data\), or INSTALLATION_EPOCH; WORKERS=off/,
   );
-  for (const more of [{ WORKERS: "off" }, { INSTALLATION_EPOCH: "one" }]) {
-    await using service = await startService({ ...env, ...more }, args);
+  for (const [name, value] of [["WORKERS", "off"], ["INSTALLATION_EPOCH", "one"]]) {
+    await using service = await startService({ ...env, [name]: value }, args);
     equal((await service.stop()).code, 0);
   }
 });
