@@ -13,6 +13,8 @@ export interface CursorRow extends PlaceKey {
   hash: string;
   /** The newest block that the node has shown. */
   head: number;
+  /** The newest block that the nodes call final; null where too few tell. */
+  finalized: number | null;
   /** Height of the last comparison of balances; below 0 for none. */
   swept_height: number;
   halted: Record<string, unknown> | null;
@@ -33,7 +35,7 @@ export interface BlockRow {
 export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow | null> {
   const [row] = await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      swept_height::float8 as swept_height, halted, error, warning, scanned_at
+      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
     from chain_cursors where chain = ${place.chain} and network = ${place.network}`;
   return row ?? null;
 }
@@ -42,7 +44,7 @@ export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow |
 export async function selectCursors(db: Db): Promise<CursorRow[]> {
   return await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      swept_height::float8 as swept_height, halted, error, warning, scanned_at
+      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
     from chain_cursors order by chain, network`;
 }
 
@@ -76,10 +78,12 @@ export async function moveCursor(
 export async function updateSight(
   db: Db,
   place: PlaceKey,
-  sight: { head: number | null; error: string | null; at: number },
+  sight: { head: number | null; finalized: number | null; error: string | null; at: number },
 ): Promise<void> {
   await db`
     update chain_cursors set head = coalesce(${sight.head}, head), error = ${sight.error},
+      finalized = case when ${sight.error}::text is null then ${sight.finalized}::bigint
+        else finalized end,
       scanned_at = case when ${sight.error}::text is null then ${sight.at}::timestamptz
         else scanned_at end
     where chain = ${place.chain} and network = ${place.network}`;

@@ -36,6 +36,10 @@ export const ChainView = z.object({
     description: "Nodes that must agree before a deposit counts or a withdrawal is given back.",
   }),
   height: z.number().int().nullable().meta({ description: "The newest block seen." }),
+  finalized: z.number().int().nullable().meta({
+    description: "The newest block that as many nodes as the quorum call final. Null where fewer " +
+      "tell one, and on test networks and coin chains: there the depth alone counts.",
+  }),
   scanned: z.number().int().nullable().meta({ description: "The last block scanned." }),
   lag: z.number().int().nullable().meta({ description: "Blocks seen and not yet scanned." }),
   scanned_at: z.number().int().nullable(),
@@ -116,6 +120,7 @@ function progressOf(cursor: CursorRow | undefined) {
   if (cursor === undefined) {
     return {
       height: null,
+      finalized: null,
       scanned: null,
       lag: null,
       scanned_at: null,
@@ -126,6 +131,7 @@ function progressOf(cursor: CursorRow | undefined) {
   const halted = cursor.halted === null ? null : String(cursor.halted.detail);
   return {
     height: cursor.head,
+    finalized: cursor.finalized,
     scanned: cursor.height,
     lag: Math.max(0, cursor.head - cursor.height),
     scanned_at: cursor.scanned_at,

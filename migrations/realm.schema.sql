@@ -278,6 +278,7 @@ table chain_cursors (
   height bigint not null
   hash text not null
   head bigint not null
+  finalized bigint
   swept_height bigint not null default '-1'::integer
   halted jsonb
   error text

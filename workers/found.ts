@@ -133,6 +133,7 @@ async function assertNonces(
     candidates: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
     since: Math.max(0, head - SEARCHED),
     depth: 1,
+    final: false,
   });
   const by = fate.state === "dead" ? fate.by : null;
   if (by === null) {

@@ -54,7 +54,12 @@ export async function scanPlace(bench: Bench, place: ChainPlace): Promise<Pass> 
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     bench.log("warn", "a chain cannot be followed", { ...place, error });
-    const sight = { head: null, error: error.message.slice(0, 500), at: bench.actor.at };
+    const sight = {
+      head: null,
+      finalized: null,
+      error: error.message.slice(0, 500),
+      at: bench.actor.at,
+    };
     await writing(bench.pool, (db) => updateSight(db, place, sight));
     return "stuck";
   }
@@ -77,7 +82,8 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   const watch = await loadWatch(bench, place);
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
   const reached = await scanTo(bench, chain, { place, start, to, watch });
-  const sight = { head: head.height, error: null, at: bench.actor.at };
+  const { height: top, finalized } = head;
+  const sight = { head: top, finalized, error: null, at: bench.actor.at };
   await writing(bench.pool, (db) => updateSight(db, place, sight));
   const caughtUp = reached === head.height;
   const depth = Math.max(1, bench.chains.depth(at));

@@ -64,6 +64,7 @@ const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
 /** Longest pause before what no node takes is sent again. */
 const UNTAKEN_POLL_MS = 600_000;
+const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet";
 const CANCELED =
   "a transaction that moves nothing took its place: no node took it, or it held up others";
 /** Transactions that expired unmined are made anew so often. */
@@ -238,9 +239,9 @@ async function mined(
     succeeded,
     fee: `${fate.fee}`,
     fee_contract: fate.feeContract,
-    error: null,
+    error: fate.confirmations < depth ? null : NOT_FINAL,
   };
-  if (fate.confirmations >= depth) {
+  if (fate.confirmations >= depth && isSettled(fate, living)) {
     const error = succeeded
       ? null
       : canceled
@@ -254,6 +255,17 @@ async function mined(
     return next;
   });
   return pauseOf(bench, current);
+}
+
+/**
+ * A payment that is made is settled by its depth: should its block be lost after all, its bytes are
+ * sent again. What gives money back, or could let a rival of the payment win, waits for a final block.
+ */
+function isSettled(
+  fate: Fate & { state: "mined" },
+  living: readonly CandidateRow[],
+): boolean {
+  return fate.final || (fate.success && !living.some(({ cancels }) => cancels));
 }
 
 /** Notes that a block which held it is none any more. */

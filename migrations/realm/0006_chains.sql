@@ -151,6 +151,7 @@ create table chain_cursors (
   height bigint not null,
   hash text not null,
   head bigint not null,
+  finalized bigint,
   swept_height bigint not null default -1,
   halted jsonb,
   error text,
@@ -161,6 +162,7 @@ create table chain_cursors (
 ) with (fillfactor = 50);
 comment on column chain_cursors.height is 'The last block whose transfers are all recorded.';
 comment on column chain_cursors.head is 'The newest block the node has shown; deposits are counted against it.';
+comment on column chain_cursors.finalized is 'The newest block that as many nodes as the quorum call final; null where fewer tell: there the depth alone counts.';
 comment on column chain_cursors.warning is 'What an operator should look at although the chain is followed: nodes that contradict each other, deposits that too few confirm.';
 comment on column chain_cursors.swept_height is 'The height of the last comparison of balances.';
 comment on column chain_cursors.halted is 'Why nothing is credited here until an operator looks: a reorganisation beyond the depth.';

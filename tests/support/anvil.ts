@@ -53,11 +53,14 @@ export function rich(index = 0): { address: string; key: Uint8Array } {
   return { address: wallet.address, key: getBytes(wallet.privateKey) };
 }
 
+/** What is final lies two blocks below the newest, where it would be 64. */
+const FINAL = ["--slots-in-an-epoch", "1"];
+
 /** Starts a node with a chain id. */
 export async function startAnvil(chainId = 1, ...args: string[]): Promise<Anvil> {
   const folder = import.meta.resolve("@foundry-rs/anvil-linux-amd64/package.json");
   const child = new Deno.Command(new URL(anvilPackage.bin.anvil, folder), {
-    args: [...["--port", "0", "--host", "127.0.0.1", "--no-mining"], ...args]
+    args: [...["--port", "0", "--host", "127.0.0.1", "--no-mining", ...FINAL], ...args]
       .concat("--chain-id", `${chainId}`),
     stdin: "null",
     stdout: "piped",

@@ -26,7 +26,7 @@ export async function agreedHead(
   const reached = heads.find((head) => head.height === height)!;
   if (nodes.quorum === 1 || heads.length < nodes.quorum) return reached;
   const finals = heads.flatMap(({ finalized }) => finalized ?? []);
-  const finalized = finals.length === 0 ? null : reachedBy(finals, nodes.quorum);
+  const finalized = finals.length < nodes.quorum ? null : reachedBy(finals, nodes.quorum);
   let fault: unknown;
   for (const below of BELOW) {
     if (below > height) break;

@@ -11,6 +11,8 @@ import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
 export interface Testimony {
   /** Of its newest block. */
   readonly height: number;
+  /** Up to where it would tell of a proof of death. */
+  readonly settled: number;
   /** The one that it has in a block. */
   readonly mined: (Fate & { readonly state: "mined" }) | null;
   /** The one that it has in its mempool. */
@@ -36,7 +38,8 @@ export function judge(
   if (camp !== null) {
     // As deep as the quorum says, not as deep as the one that says most.
     const confirmations = reachedBy(camp.map(({ answer }) => answer.confirmations), quorum);
-    return { ...camp[0].answer, confirmations };
+    const final = camp.filter(({ answer }) => answer.final).length >= quorum;
+    return { ...camp[0].answer, confirmations, final };
   }
   const dead = heard.flatMap(({ peer, answer }) =>
     answer.dead ? [{ peer, answer: answer.dead }] : []
@@ -45,7 +48,9 @@ export function judge(
   const death = campOf(deaths, quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
   if (death !== null) return death[0].answer;
-  if (dead.length > 0 && heard.length >= quorum) {
+  const deny = dead.length > 0 &&
+    heard.some(({ answer }) => answer.dead === null && answer.settled >= dead[0].answer.height);
+  if (deny && heard.length >= quorum) {
     const names = dead.map(({ peer }) => peer.name).join(", ");
     nodes.report(`only ${names} say that ${dead[0].answer.by} took the place of a transaction`);
   }

@@ -207,6 +207,11 @@ export type Fate =
     readonly block: Block;
     /** 1 in the newest block. */
     readonly confirmations: number;
+    /**
+     * False while nodes that tell what is final do not call its block so. Always true where none is
+     * asked: there the depth alone counts.
+     */
+    readonly final: boolean;
     /** False if the chain took the fee and moved nothing (reverted, or a token said no). */
     readonly success: boolean;
     /** Base units of `feeContract`, as charged. */
@@ -234,6 +239,11 @@ export interface FateQuery {
   readonly since: number;
   /** Blocks that must bury a proof of death before it counts. */
   readonly depth: number;
+  /**
+   * Whether a proof of death must also be of a block that its node calls final, if it tells; true unless
+   * given. What only makes cautious need not wait for it.
+   */
+  readonly final?: boolean;
 }
 
 /** Adds up a fee for so many coins spent and payments made, in base units of its contract. */

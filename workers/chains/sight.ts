@@ -25,7 +25,10 @@ export interface Block {
 
 /** The newest block. */
 export interface Head extends Block {
-  /** Height of the newest block that the protocol itself calls final; null if it never says. */
+  /**
+   * Height of the newest block that as many nodes as the quorum call final; null where fewer tell, and
+   * on chains and networks where it is not asked for.
+   */
   readonly finalized: number | null;
 }
 

@@ -38,6 +38,7 @@ async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<
   const fate = await fateAt(chain, peer, query);
   return {
     height,
+    settled: height - query.depth + 1,
     mined: fate.state === "mined" ? fate : null,
     pending: fate.state === "pending" ? fate.hash : null,
     dead: fate.state === "dead" ? fate : null,
@@ -134,6 +135,7 @@ async function minedFate(peer: Peer, signed: Signed, block: Block): Promise<Mine
     hash: signed.hash,
     block: bare(block),
     confirmations: head.height - block.height + 1,
+    final: true,
     success: true,
     fee: signed.fee ?? await feeIn(peer, signed, block),
     feeContract: null,

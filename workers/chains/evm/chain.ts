@@ -6,13 +6,13 @@ import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node.ts";
-import { RpcError } from "../rpc.ts";
 import { reachedBy } from "../quorum.ts";
 import type { Head, Nonces } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder } from "./draft.ts";
 import { fateOf } from "./fate.ts";
+import { finalHeight } from "./finality.ts";
 import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
@@ -45,7 +45,8 @@ export async function openEvm(
   }
   const ethers = await import("ethers");
   const table = EVM_TABLES[id];
-  const evm: Evm = { table, network, nodes: openEvmNodes(id, network, urls, how), ethers };
+  const nodes = openEvmNodes(id, network, urls, how);
+  const evm: Evm = { table, network, nodes, finals: new WeakMap(), ethers };
   return {
     id,
     network,
@@ -91,7 +92,7 @@ function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent
 
 /** Reads the newest block that the quorum has reached, the same one in all of it. */
 async function headOf(evm: Evm): Promise<Head> {
-  return await agreedHead(evm.nodes, readHead, async (peer, height) => {
+  return await agreedHead(evm.nodes, (peer) => readHead(evm, peer), async (peer, height) => {
     const block = await readBlockAt(peer, height);
     if (block !== null) return block;
     throw new ChainError("unavailable", `${peer.name} does not have block ${height}`);
@@ -108,16 +109,25 @@ async function noncesOf(evm: Evm, address: string): Promise<Nonces> {
   };
 }
 
-async function readHead(peer: Peer): Promise<Head> {
-  const [latest, finalized] = await peer.batch([
-    { method: "eth_getBlockByNumber", params: ["latest", false] },
-    { method: "eth_getBlockByNumber", params: ["finalized", false] },
-  ]);
+async function readHead(evm: Evm, peer: Peer): Promise<Head> {
+  const block = (tag: string) => ({ method: "eth_getBlockByNumber", params: [tag, false] });
+  const asked = evm.network === "main" ? [block("finalized"), block("latest")] : [block("latest")];
+  const answers = await peer.batch(asked);
+  const latest = answers[answers.length - 1];
   const head = readBlock(allOf([latest])[0]);
   if (head === null) throw new ChainError("unavailable", `${peer.name} has no head`);
-  // Not every chain has the tag, and young ones have no such block yet.
-  const final = finalized instanceof RpcError ? null : readBlock(finalized);
-  return { ...bare(head), finalized: final?.height ?? null };
+  const finalized = asked.length === 1 ? null : finalOf(evm, peer, answers[0], head.height);
+  return { ...bare(head), finalized };
+}
+
+/** A node that contradicts itself about what is final is reported, and goes on telling its blocks. */
+function finalOf(evm: Evm, peer: Peer, answer: unknown, head: number): number | null {
+  try {
+    return finalHeight(evm, peer, answer, head);
+  } catch (error) {
+    if (error instanceof ChainError) return null;
+    throw error;
+  }
 }
 
 async function readBlockAt(peer: Peer, height: number) {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Network } from "../../../domain/addresses.ts";
+import type { Finals } from "./finality.ts";
 import type { EvmTable } from "./networks.ts";
 import type { EvmNodes } from "./node.ts";
 
@@ -18,6 +19,8 @@ export interface Evm {
   readonly network: Network;
   /** Its nodes. */
   readonly nodes: EvmNodes;
+  /** What its nodes have called final. */
+  readonly finals: Finals;
   /** Encoding and signing. */
   readonly ethers: Ethers;
 }

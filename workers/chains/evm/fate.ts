@@ -4,25 +4,20 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { judge } from "../judgement.ts";
+import { judge, type Testimony } from "../judgement.ts";
 import { allOf, type Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
+import { type Standing, standingOf } from "./finality.ts";
 import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./node.ts";
 import { inspectRaw } from "./payment.ts";
 import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
 import { assertTook } from "./taker.ts";
 
-/** What one node knows. */
-interface Testimony {
-  readonly height: number;
-  readonly mined: Mined | null;
-  readonly pending: string | null;
-  readonly dead: Death | null;
-}
-
+/** What one node knows, and what it calls final. */
+type Told = Testimony & Pick<Standing, "finalized">;
 type Mined = Fate & { readonly state: "mined" };
 type Death = Fate & { readonly state: "dead" };
 
@@ -42,13 +37,23 @@ const SEARCH_MAX = 20_000;
 export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
   if (query.candidates.length === 0) return { state: "unseen" };
   const { heard } = await evm.nodes.hear((peer) => testify(evm, peer, query));
-  return judge(evm.nodes, heard, query.depth);
+  const fate = judge(evm.nodes, heard, query.depth);
+  const ended = fate.state === "dead" || (fate.state === "mined" && !fate.success);
+  for (const { peer, answer } of heard) {
+    if (!ended || evm.network !== "main" || answer.finalized !== null) continue;
+    const { hash } = query.candidates[0];
+    evm.nodes.report(
+      `${peer.name} knows no final block: on ${hash} it is believed by the depth alone`,
+    );
+  }
+  return fate;
 }
 
-async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Testimony> {
+async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Told> {
   const { candidates } = query;
-  const height = number(await peer.call("eth_blockNumber", []), "a height");
-  const none = { height, mined: null, pending: null, dead: null };
+  const standing = await standingOf(evm, peer);
+  const settled = settledOf(standing, query);
+  const none = { ...standing, settled, mined: null, pending: null, dead: null };
   const receipts = allOf(
     await peer.batch(candidates.map(({ hash }) => ({
       method: "eth_getTransactionReceipt",
@@ -60,10 +65,10 @@ async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Testimon
   if (receipt) {
     return {
       ...none,
-      mined: await minedFate(evm, peer, { signed: candidates[at], receipt, height }),
+      mined: await minedFate(evm, peer, { signed: candidates[at], receipt, standing }),
     };
   }
-  const dead = await deathOf(evm, peer, query, height);
+  const dead = await deathOf(evm, peer, query, { ...standing, settled });
   if (dead) return { ...none, dead };
   const known = allOf(
     await peer.batch(candidates.map(({ hash }) => ({
@@ -76,11 +81,18 @@ async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Testimon
   return { ...none, pending: pooled < 0 ? null : candidates[pooled].hash };
 }
 
+/** Up to where a proof of death counts: as deep as it must be, and final as far as the node tells. */
+function settledOf({ height, finalized }: Standing, { depth, final = true }: FateQuery): number {
+  const deep = height - depth + 1;
+  return final && finalized !== null ? Math.min(deep, finalized) : deep;
+}
+
 async function minedFate(
   evm: Evm,
   peer: Peer,
-  { signed, receipt, height }: { signed: Signed; receipt: EvmReceipt; height: number },
+  { signed, receipt, standing }: { signed: Signed; receipt: EvmReceipt; standing: Standing },
 ): Promise<Mined> {
+  const { height, finalized } = standing;
   const block = await blockAt(peer, receipt.height, false);
   if (
     block.hash !== receipt.blockHash || height < receipt.height || receipt.hash !== signed.hash
@@ -90,6 +102,7 @@ async function minedFate(
     hash: signed.hash,
     block: bare(block),
     confirmations: height - receipt.height + 1,
+    final: finalized === null || receipt.height <= finalized,
     success: receipt.success && moved(evm, signed, receipt),
     fee: receipt.fee,
     feeContract: feeTokenOf(evm, signed),
@@ -119,12 +132,11 @@ async function deathOf(
   evm: Evm,
   peer: Peer,
   query: FateQuery,
-  head: number,
+  { height, settled }: { height: number; settled: number },
 ): Promise<Death | null> {
   const place = placeOf(query.candidates[0].claims[0]);
-  const settled = head - query.depth + 1;
   if (settled < query.since) return null;
-  const latest = await countAt(peer, place, head);
+  const latest = await countAt(peer, place, height);
   if (latest === null || latest <= place.nonce) return null;
   const taker = await takerOf(peer, place, query.since, settled);
   if (taker === null) return null;

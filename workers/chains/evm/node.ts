@@ -130,6 +130,11 @@ function blamesNode({ code, message }: RpcError): boolean {
     NODE_FAULTS.some((fault) => fault.test(message));
 }
 
+/** Tells that a node cannot answer now, and may another time. */
+export function isPassing({ code, message }: RpcError): boolean {
+  return code === -32005 || NODE_FAULTS[0].test(message) || NODE_FAULTS[3].test(message);
+}
+
 /** Tells that a node does not offer a method at all. */
 export function isMissingMethod({ code, message }: { code: number; message: string }): boolean {
   return code === -32601 || code === -32004 ||
