@@ -5,7 +5,7 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import { campOf, campsOf, hearAll, type Hearing, unconfirmed } from "./quorum.ts";
+import { campOf, campsOf, hearAll, hearFew, type Hearing, unconfirmed } from "./quorum.ts";
 import { type Call, type Endpoint, endpointOf, exchange, RpcError, type RpcLimits } from "./rpc.ts";
 
 /** How to reach the nodes of a chain. */
@@ -71,6 +71,14 @@ export interface Nodes {
   ): Promise<T>;
   /** Does a piece of work with all nodes at once; at least one of them answers. */
   hear<T>(work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
+  /**
+   * Does a piece of work with as many nodes as the quorum, and with further ones while some fail or
+   * those that answered are not clear; at least one of them answers.
+   */
+  few<T>(
+    work: (peer: Peer) => Promise<T>,
+    isClear: (heard: Hearing<T>["heard"]) => boolean,
+  ): Promise<Hearing<T>>;
   /** The same nodes, but work begins with another of them. */
   from(turn: number): Nodes;
   /** Reports that nodes contradict each other. */
@@ -119,6 +127,11 @@ export function openNodes(settings: NodeSettings): Nodes {
       agree: (work, keyOf, what, quiet = false) =>
         agreed(singles, { quorum, report, work, keyOf, what, quiet }),
       hear: (work) => hearing(singles, work, ({ length }) => length >= quorum),
+      few: async (work, isClear) => {
+        const found = await hearFew(wakefulFirst(ordered), resting(work), quorum, isClear);
+        if (found.heard.length > 0) return found;
+        throw faultOf(found.failures);
+      },
       from: starting,
       report,
       reports: recent,
@@ -143,8 +156,30 @@ async function hearing<T>(
     failures.push(...found.failures);
     if (found.heard.length > 0) return { ...found, failures };
   }
+  throw faultOf(failures);
+}
+
+function faultOf(failures: readonly unknown[]): unknown {
   const fault = failures.find((one) => one instanceof ChainError && one.fault !== "unavailable");
-  throw fault ?? worst(failures);
+  return fault ?? worst(failures);
+}
+
+/** A node that fails at a piece of work is asked last for a while. */
+function resting<T>(work: (peer: Peer) => Promise<T>): (single: Single) => Promise<T> {
+  return async (single) => {
+    try {
+      return await work(single);
+    } catch (error) {
+      if (error instanceof ChainError) single.rest(error);
+      throw error;
+    }
+  };
+}
+
+function wakefulFirst(singles: readonly Single[]): Single[] {
+  const now = performance.now();
+  const rests = (single: Single) => single.restsUntil > now;
+  return [...singles.filter((one) => !rests(one)), ...singles.filter(rests)];
 }
 
 async function agreed<T>(
@@ -302,11 +337,8 @@ async function firstAnswer<T>(
   settings: NodeSettings,
   work: (peer: Peer) => Promise<T>,
 ): Promise<T> {
-  const now = performance.now();
-  const awake = singles.filter((single) => single.restsUntil <= now);
-  const resting = singles.filter((single) => single.restsUntil > now);
   const failures: unknown[] = [];
-  for (const single of [...awake, ...resting]) {
+  for (const single of wakefulFirst(singles)) {
     try {
       const answer = await work(single);
       single.restsUntil = -Infinity;

@@ -62,6 +62,29 @@ export async function hearAll<T, Peer extends Witness>(
   return { heard: [...heard], failures: [...failures] };
 }
 
+/**
+ * Asks as many nodes as the quorum, the first ones first, and further ones while some fail or those
+ * that answered do not say the same.
+ */
+export async function hearFew<T, Peer extends Witness>(
+  peers: readonly Peer[],
+  work: (peer: Peer) => Promise<T>,
+  quorum: number,
+  isClear: (heard: readonly Heard<T>[]) => boolean,
+): Promise<Hearing<T>> {
+  const heard: Heard<T>[] = [];
+  const failures: unknown[] = [];
+  for (let next = 0; next < peers.length;) {
+    if (heard.length >= quorum && isClear(heard)) break;
+    const lacking = heard.length < quorum ? quorum - heard.length : peers.length;
+    const found = await hearAll(peers.slice(next, next + lacking), work, () => false);
+    next += lacking;
+    heard.push(...found.heard);
+    failures.push(...found.failures);
+  }
+  return { heard, failures };
+}
+
 /** Groups answers that say the same, the largest group first. */
 export function campsOf<T>(
   heard: readonly Heard<T>[],

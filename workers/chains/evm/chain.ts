@@ -4,7 +4,7 @@
  */
 import type { Network } from "../../../domain/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
-import { agreedHead } from "../head.ts";
+import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node.ts";
 import { reachedBy } from "../quorum.ts";
 import type { Head, Nonces } from "../sight.ts";
@@ -18,8 +18,9 @@ import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw.ts";
-import { bare, scanRange } from "./scan.ts";
-import { agreedBalance, balancesAt, searchBlock, searchTransaction } from "./search.ts";
+import { scanRange, searchBlock } from "./range.ts";
+import { bare } from "./scan.ts";
+import { agreedBalance, balancesAt, searchTransaction } from "./search.ts";
 import { countsAt, spentBetween } from "./spent.ts";
 import { tokenDetails } from "./token.ts";
 import { recheck } from "./witness.ts";
@@ -54,7 +55,7 @@ export async function openEvm(
     quorum: evm.nodes.quorum,
     coins: null,
     head: () => headOf(evm),
-    block: (height) => evm.nodes.ask((peer) => readBlockAt(peer, height)),
+    block: (height) => followedBlock(evm.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(evm, from, to, watch),
     ...reader(evm),
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
@@ -92,11 +93,7 @@ function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent
 
 /** Reads the newest block that the quorum has reached, the same one in all of it. */
 async function headOf(evm: Evm): Promise<Head> {
-  return await agreedHead(evm.nodes, (peer) => readHead(evm, peer), async (peer, height) => {
-    const block = await readBlockAt(peer, height);
-    if (block !== null) return block;
-    throw new ChainError("unavailable", `${peer.name} does not have block ${height}`);
-  });
+  return await agreedHead(evm.nodes, (peer) => readHead(evm, peer), presentBlock(readBlockAt));
 }
 
 /** One node that lies, or lags, among more than the quorum changes nothing. */

@@ -25,6 +25,8 @@ export interface EvmTransaction {
   readonly nonce: number;
   /** Whether its fee is paid in a token. */
   readonly feeInToken: boolean;
+  /** As the node gave it, signature included. */
+  readonly given: Record<string, unknown>;
 }
 
 /** A block with its transactions, or with none where they were not asked for. */
@@ -33,6 +35,8 @@ export interface EvmBlock extends Block {
   readonly baseFee: bigint | null;
   /** False if its bloom filter rules out any log. */
   readonly hasLogs: boolean;
+  /** The filter itself. */
+  readonly bloom: string;
   /** In the order of the block. */
   readonly transactions: readonly EvmTransaction[];
 }
@@ -167,6 +171,7 @@ export function readBlock(answer: unknown): EvmBlock | null {
     parentHash: hash(fields.parentHash),
     time: number(fields.timestamp, "a time"),
     baseFee: fields.baseFeePerGas === undefined ? null : big(fields.baseFeePerGas, "a base fee"),
+    bloom: text(fields.logsBloom ?? "0x1"),
     hasLogs: !/^0x0*$/.test(text(fields.logsBloom ?? "0x1")),
     transactions: listed.filter((one) => typeof one === "object").map(readTransaction),
   };
@@ -183,6 +188,7 @@ export function readTransaction(answer: unknown): EvmTransaction {
     // Transactions that a second layer makes itself have none.
     nonce: fields.nonce === undefined ? -1 : number(fields.nonce, "a nonce"),
     feeInToken: fields.feeCurrency !== undefined && fields.feeCurrency !== null,
+    given: fields,
   };
 }
 

@@ -7,9 +7,11 @@
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
-import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Block, Transfer, Watch } from "../sight.ts";
+import { bitsOf, type BloomBits, permits } from "./bloom.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
+import type { Told } from "./merge.ts";
 import {
   type EvmBlock,
   type EvmReceipt,
@@ -21,6 +23,7 @@ import {
   readReceipt,
   toHex,
 } from "./node.ts";
+import { isSignedBy } from "./taker.ts";
 
 /** Blocks in flight at once; a full block of a busy chain is about a megabyte of JSON. */
 export const BLOCKS_AT_ONCE = 16;
@@ -41,28 +44,14 @@ export interface WatchIndex {
 }
 
 const ZERO = `0x${"0".repeat(40)}`;
-const INDEXES = new WeakMap<Watch, WatchIndex>();
-
-/** Reads the blocks of a range, each with what concerns the watch. */
-export async function* scanRange(
-  evm: Evm,
-  from: number,
-  to: number,
-  watch: Watch,
-): AsyncGenerator<Scanned> {
-  let last: Block | null = null;
-  for (let at = from; at <= to; at += BLOCKS_AT_ONCE) {
-    const end = Math.min(to, at + BLOCKS_AT_ONCE - 1);
-    const part: Scanned[] = await evm.nodes.ask((peer) => scanPart(evm, peer, at, end, watch));
-    for (const scanned of part) {
-      if (last !== null && scanned.block.parentHash !== last.hash) {
-        throw new ChainError("unavailable", `the chain changed below ${scanned.block.height}`);
-      }
-      last = scanned.block;
-      yield scanned;
-    }
-  }
+/** What a watch looks for in bloom filters. */
+interface Filters {
+  readonly payees: readonly BloomBits[];
+  /** Null for all. */
+  readonly contracts: readonly BloomBits[] | null;
 }
+const FILTERS = new WeakMap<WatchIndex, Filters>();
+const INDEXES = new WeakMap<Watch, WatchIndex>();
 
 /** Puts a watch into the form that blocks are compared with, once per watch. */
 export function indexOf(watch: Watch): WatchIndex {
@@ -144,17 +133,23 @@ export async function receiptsOf(
   });
 }
 
-async function scanPart(
+/** Reads the blocks of a short range from one node. */
+export async function scanPart(
   evm: Evm,
   peer: Peer,
   from: number,
   to: number,
   watch: Watch,
-): Promise<Scanned[]> {
+): Promise<Told[]> {
   const blocks = await blocksOf(peer, from, to);
+  for (const [at, block] of blocks.entries()) {
+    if (at > 0 && block.parentHash !== blocks[at - 1].hash) {
+      throw new ChainError("unavailable", `${peer.name} is changing its chain`);
+    }
+  }
   const index = indexOf(watch);
   const logged = await hashesWithLogs(evm, peer, blocks, index);
-  const scanned: Scanned[] = [];
+  const scanned: Told[] = [];
   for (const [at, block] of blocks.entries()) {
     scanned.push(await scanBlock(evm, peer, block, logged[at], index));
   }
@@ -167,21 +162,47 @@ async function scanBlock(
   block: EvmBlock,
   logged: ReadonlySet<string>,
   index: WatchIndex,
-): Promise<Scanned> {
+): Promise<Told> {
   const listed = new Set(block.transactions.map(hashOf));
   const touched = block.transactions.filter((one) =>
     logged.has(one.hash) || (one.value > 0n && one.to !== null && index.addresses.has(one.to))
   ).concat([...logged].filter((hash) => !listed.has(hash)).map(unlisted));
   const receipts = await receiptsOf(peer, block, touched.map((one) => one.hash));
-  const consumed = block.transactions.flatMap(({ from, nonce, hash }) => {
+  const proven = new Set<string>();
+  const consumed = block.transactions.flatMap(({ from, nonce, hash, given }) => {
     const claim = index.claims.get(`${from}:${nonce}`);
-    return claim === undefined ? [] : [{ claim, hash }];
+    if (claim === undefined) return [];
+    if (isSignedBy(evm, given, { address: from, nonce }, hash)) proven.add(`${claim} ${hash}`);
+    return [{ claim, hash }];
   });
   return {
     block: bare(block),
     transfers: touched.flatMap((one, at) => transfersOf(evm, block, one, receipts[at], index)),
     consumed,
+    proven,
+    doubtful: logged.size === 0 && mayConcern(evm, block, index),
   };
+}
+
+/** Tells whether the bloom filter of a block permits a log that brings something to us. */
+function mayConcern(evm: Evm, { bloom }: EvmBlock, index: WatchIndex): boolean {
+  const { payees, contracts } = filtersOf(evm, index);
+  const some = (bits: readonly BloomBits[]) => bits.some((one) => permits(bloom, one));
+  return permits(bloom, bitsOf(evm.ethers, TRANSFER_TOPIC)) && some(payees) &&
+    (contracts === null || some(contracts));
+}
+
+function filtersOf(evm: Evm, index: WatchIndex): Filters {
+  const known = FILTERS.get(index);
+  if (known) return known;
+  const { nativeToken } = evm.table;
+  const contracts = index.contracts && [...index.contracts, ...(nativeToken ? [nativeToken] : [])];
+  const filters = {
+    payees: [...index.addresses.keys()].map((one) => bitsOf(evm.ethers, topicOf(one))),
+    contracts: contracts && contracts.map((one) => bitsOf(evm.ethers, one)),
+  };
+  FILTERS.set(index, filters);
+  return filters;
 }
 
 async function hashesWithLogs(
@@ -190,26 +211,37 @@ async function hashesWithLogs(
   blocks: readonly EvmBlock[],
   index: WatchIndex,
 ): Promise<ReadonlySet<string>[]> {
+  const asked = blocks.filter((block) => block.hasLogs);
+  const found = await loggedIn(evm, peer, asked, index);
+  return blocks.map((block) => found[asked.indexOf(block)] ?? new Set());
+}
+
+/** Finds the transactions of blocks whose logs bring something to watched addresses. */
+export async function loggedIn(
+  evm: Evm,
+  peer: Peer,
+  blocks: readonly Block[],
+  index: WatchIndex,
+): Promise<ReadonlySet<string>[]> {
   const filter = logFilter(evm, index);
-  const asked = filter === null ? [] : blocks.filter((block) => block.hasLogs);
+  if (filter === null) return blocks.map(() => new Set());
   const answers = allOf(
-    await peer.batch(asked.map(({ hash }) => ({
+    await peer.batch(blocks.map(({ hash }) => ({
       method: "eth_getLogs",
       params: [{ ...filter, blockHash: hash }],
     }))),
   );
-  const found = new Map(asked.map((block, at) => {
+  return blocks.map((block, at) => {
     const logs = list(answers[at]).map(readLog);
     const wrong = logs.find((log) => log.blockHash !== block.hash);
     if (wrong) throw new ChainError("unavailable", `${peer.name} gave logs of another block`);
-    return [block.hash, new Set(logs.filter((log) => arrives(log.topics, index)).map(hashOf))];
-  }));
-  return blocks.map((block) => found.get(block.hash) ?? new Set());
+    return new Set(logs.filter((log) => arrives(log.topics, index)).map(hashOf));
+  });
 }
 
 /** Polygon's bridge logs through a transaction of the protocol that some nodes do not list. */
 export function unlisted(hash: string): EvmTransaction {
-  return { hash, from: ZERO, to: null, value: 0n, nonce: -1, feeInToken: false };
+  return { hash, from: ZERO, to: null, value: 0n, nonce: -1, feeInToken: false, given: {} };
 }
 
 /** Null if no log can concern us. */

@@ -1,6 +1,6 @@
 /**
- * Looks closer at single transactions and blocks than a scan can: at calls inside contracts, where a
- * node offers traces, and at balances.
+ * Looks closer at single transactions than a scan can: at calls inside contracts, where a node offers
+ * traces, and at balances.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -14,27 +14,19 @@ import {
   big,
   bytes,
   isRefusal,
-  list,
   number,
   readReceipt,
   readTransaction,
   record,
   toHex,
 } from "./node.ts";
-import {
-  bare,
-  blockAt,
-  indexOf,
-  scanRange,
-  transfersOf,
-  unlisted,
-  type WatchIndex,
-} from "./scan.ts";
+import { bare, blockAt, indexOf, transfersOf, unlisted, type WatchIndex } from "./scan.ts";
 
 /** The place in a transaction of what calls inside it brought to an address. */
 export const INSIDE: number = -2;
 
-const TRACER = { tracer: "callTracer" };
+/** Asks for all calls of a transaction. */
+export const TRACER: Readonly<Record<string, string>> = { tracer: "callTracer" };
 
 /** What one node tells of a transaction. */
 export interface Found {
@@ -75,44 +67,6 @@ export async function findTransaction(
   const trace = calls ? await traced(peer, "debug_traceTransaction", [hash, TRACER]) : null;
   const within = trace === null ? [] : inside(evm, block, { hash, trace, index });
   return { block: bare(block), transfers: [...direct, ...within], traced: trace !== null };
-}
-
-/** Finds what a block brought to watched addresses, as deep as {@link searchTransaction}. */
-export async function searchBlock(
-  evm: Evm,
-  height: number,
-  watch: Watch,
-  enough?: bigint,
-): Promise<Transfer[]> {
-  const found: Transfer[] = [];
-  const index = indexOf(watch);
-  for await (const { block, transfers } of scanRange(evm, height, height, watch)) {
-    found.push(...transfers);
-    const coins = transfers.filter(({ contract }) => contract === null);
-    const sum = coins.reduce((all, { amount }) => all + amount, 0n);
-    const traces = enough !== undefined && sum >= enough ? [] : await tracesOf(evm, block);
-    for (const one of traces) {
-      const { txHash, result } = record(one, "a trace");
-      if (!result) continue;
-      found.push(...inside(evm, block, { hash: String(txHash), trace: result, index }));
-    }
-  }
-  return found;
-}
-
-/** Asks one node after another for the calls of a block; none where no node offers them. */
-async function tracesOf(evm: Evm, block: Block): Promise<unknown[]> {
-  const failures: unknown[] = [];
-  for (const peer of evm.nodes.peers) {
-    try {
-      const trace = await traced(peer, "debug_traceBlockByHash", [block.hash, TRACER]);
-      if (trace !== null) return list(trace);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
-  return [];
 }
 
 /** Reads balances, all of one block. */
@@ -173,7 +127,12 @@ export function balanceQuestion({ address, contract }: Holding, at: unknown): Ca
   return { method: "eth_call", params: [{ to: contract, data: balanceCall(address) }, at] };
 }
 
-async function traced(peer: Peer, method: string, params: readonly unknown[]): Promise<unknown> {
+/** Asks for a trace; null where the node offers none. */
+export async function traced(
+  peer: Peer,
+  method: string,
+  params: readonly unknown[],
+): Promise<unknown> {
   try {
     return await peer.call(method, params);
   } catch (error) {
@@ -187,7 +146,7 @@ async function traced(peer: Peer, method: string, params: readonly unknown[]): P
  * Adds up the coins that calls inside a transaction moved to and from watched addresses: one transfer
  * for each address, because clients differ in the calls that they list.
  */
-function inside(
+export function inside(
   evm: Evm,
   block: Block,
   { hash, trace, index }: { hash: string; trace: unknown; index: WatchIndex },

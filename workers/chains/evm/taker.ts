@@ -38,6 +38,22 @@ export async function assertTook(
   throw new ChainError("unavailable", `${peer.name} shows ${hash}, which another has signed`);
 }
 
+/** Tells whether the fields of a transaction bear the signature of an address, with its nonce. */
+export function isSignedBy(
+  { ethers }: Evm,
+  given: Record<string, unknown>,
+  { address, nonce }: NoncePlace,
+  hash: string,
+): boolean {
+  try {
+    const signed = ethers.Transaction.from(fieldsOf(given));
+    return signed.hash === hash && signed.nonce === nonce &&
+      signed.from?.toLowerCase() === address;
+  } catch {
+    return false; // of a kind that the library does not know, or none at all
+  }
+}
+
 /** Reads a transaction from its bytes, or puts them together where a node gives only its fields. */
 async function signedBy({ ethers }: Evm, peer: Peer, hash: string) {
   const raw = await rawOf(peer, hash);

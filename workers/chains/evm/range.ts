@@ -1,0 +1,102 @@
+/**
+ * Reads ranges of blocks through as many nodes as the quorum, and single blocks as deep as nodes
+ * permit.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
+import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Evm } from "./context.ts";
+import { mergedPart, type Told } from "./merge.ts";
+import { list, record } from "./node.ts";
+import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
+import { findTransaction, inside, traced, TRACER } from "./search.ts";
+import { recheck } from "./witness.ts";
+
+/** Reads the blocks of a range, each with what concerns the watch. */
+export async function* scanRange(
+  evm: Evm,
+  from: number,
+  to: number,
+  watch: Watch,
+): AsyncGenerator<Scanned> {
+  let last: Block | null = null;
+  for (let at = from; at <= to; at += BLOCKS_AT_ONCE) {
+    const end = Math.min(to, at + BLOCKS_AT_ONCE - 1);
+    const part: Scanned[] = await readPart(evm, at, end, watch);
+    for (const scanned of part) {
+      if (last !== null && scanned.block.parentHash !== last.hash) {
+        throw new ChainError("unavailable", `the chain changed below ${scanned.block.height}`);
+      }
+      last = scanned.block;
+      yield scanned;
+    }
+  }
+}
+
+async function readPart(evm: Evm, from: number, to: number, watch: Watch): Promise<Scanned[]> {
+  const readers = {
+    part: (peer: Peer) => scanPart(evm, peer, from, to, watch),
+    logs: (peer: Peer, blocks: readonly Told[]) => readLogs(evm, peer, blocks, watch),
+    recheck: (transfer: Transfer) => recheck(evm, transfer),
+  };
+  return await mergedPart(evm, watch, readers, `the blocks ${from} to ${to}`);
+}
+
+/** Reads what logs of some blocks bring to watched addresses. */
+async function readLogs(
+  evm: Evm,
+  peer: Peer,
+  blocks: readonly Told[],
+  watch: Watch,
+): Promise<Transfer[]> {
+  const places = blocks.map(({ block }) => block);
+  const logged = await loggedIn(evm, peer, places, indexOf(watch));
+  const found: Transfer[] = [];
+  for (const [at, hashes] of logged.entries()) {
+    for (const hash of hashes) {
+      const one = await findTransaction(evm, peer, { hash, watch, calls: false });
+      if (one?.block.hash === places[at].hash) found.push(...one.transfers);
+    }
+  }
+  return found;
+}
+
+/** Finds what a block brought to watched addresses, by values, logs and calls. */
+export async function searchBlock(
+  evm: Evm,
+  height: number,
+  watch: Watch,
+  enough?: bigint,
+): Promise<Transfer[]> {
+  const found: Transfer[] = [];
+  const index = indexOf(watch);
+  for await (const { block, transfers } of scanRange(evm, height, height, watch)) {
+    found.push(...transfers);
+    const coins = transfers.filter(({ contract }) => contract === null);
+    const sum = coins.reduce((all, { amount }) => all + amount, 0n);
+    const traces = enough !== undefined && sum >= enough ? [] : await tracesOf(evm, block);
+    for (const one of traces) {
+      const { txHash, result } = record(one, "a trace");
+      if (!result) continue;
+      found.push(...inside(evm, block, { hash: String(txHash), trace: result, index }));
+    }
+  }
+  return found;
+}
+
+/** Asks one node after another for the calls of a block; none where no node offers them. */
+async function tracesOf(evm: Evm, block: Block): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const peer of evm.nodes.peers) {
+    try {
+      const trace = await traced(peer, "debug_traceBlockByHash", [block.hash, TRACER]);
+      if (trace !== null) return list(trace);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return [];
+}
