@@ -19,7 +19,7 @@ export interface Standing {
 }
 
 /** What a node has called final last. */
-interface Told {
+export interface LastFinal {
   readonly height: number;
   readonly hash: string;
   /** By the process's own clock. */
@@ -27,7 +27,7 @@ interface Told {
 }
 
 /** What nodes have called final; a node's word is held against it for an hour. */
-export type Finals = WeakMap<Peer, Told>;
+export type Finals = WeakMap<Peer, LastFinal>;
 
 const HELD_MS = 3_600_000;
 

@@ -5,7 +5,6 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
-import { RpcError } from "../rpc.ts";
 import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { mergedPart, type Told } from "./merge.ts";
