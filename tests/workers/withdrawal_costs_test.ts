@@ -3,7 +3,6 @@ import { add, compare, subtract, toUnits } from "../../domain/money.ts";
 import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
-import { refreshFees } from "../../workers/fees.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 
