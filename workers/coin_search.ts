@@ -1,7 +1,8 @@
 /**
  * Searches coins at our addresses that the database does not know: a node that showed a block without
  * a payment leaves no trace in what was scanned. Every few hours a node's own set of coins is compared
- * with ours at the block at which it looked; blocks with coins that are missing are read again.
+ * with ours at the block at which it looked; blocks with coins that are missing are read again. Where
+ * no node keeps such a set, the latest blocks are read once more.
  * @module
  */
 import { selectCursor, selectScannedBlock } from "../db/chains.ts";
@@ -20,6 +21,8 @@ export const SEARCH_MS = 6 * 3_600_000;
 const ADDRESSES_AT_ONCE = 5_000;
 /** Blocks that one search has read again. */
 const BLOCKS_MAX = 100;
+/** Blocks that are read again where no node lists its coins: more than chains make between searches. */
+const LATEST = 400;
 
 /** Searches the coins of every place of a realm that has coins. */
 export async function searchCoins(bench: Bench): Promise<void> {
@@ -53,6 +56,7 @@ export async function searchPlace(
   if (addresses.length === 0) return [];
   const turn = Math.floor(bench.actor.at / SEARCH_MS);
   const listed = await chain.coins.list(addresses.map(({ address }) => address), turn);
+  if (listed === null) return await readAgain(bench, place);
   const { height, hash } = listed;
   const missing = await reading(bench.pool, async (db) => {
     const cursor = await selectCursor(db, place);
@@ -84,4 +88,23 @@ export async function searchPlace(
     bench.log("error", "coins of ours were missed, and their blocks are read again", what);
   }
   return missing.map(({ claim }) => claim);
+}
+
+/** Has the blocks read again that were scanned since the last search. */
+async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
+  await bench.step(async (tx) => {
+    const cursor = await selectCursor(tx, place);
+    if (cursor === null) return;
+    const again = {
+      chain: place.chain,
+      testnet: place.network !== "main",
+      from: Math.max(0, cursor.height - LATEST + 1),
+      to: cursor.height,
+    };
+    await upsertSearched(tx, place, null);
+    const dedupe = `${place.chain} ${place.network} latest`;
+    await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+  });
+  bench.log("info", "no node lists its coins: the latest blocks are read again", { ...place });
+  return null;
 }

@@ -1,9 +1,11 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { searchCoins, searchPlace } from "../../workers/coin_search.ts";
 import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { throughNode } from "../support/coin_liars.ts";
+import { type Rogue, RogueError } from "../support/rogue_node.ts";
 
 const ignore = !hasLitecoind();
 const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
@@ -92,17 +94,43 @@ Deno.test({
   },
 });
 
-Deno.test("BCH: a node that cannot list its coins keeps nothing from going on", async () => {
-  const play = PLAYS.find(({ id }) => id === "BITCOIN_CASH")!;
-  await using desk = await openCoinDesk(play);
+const CASH = PLAYS.find(({ id }) => id === "BITCOIN_CASH")!;
+
+Deno.test("BCH: coins are searched in the node's own list", async () => {
+  await using desk = await openCoinDesk(CASH);
   await desk.deposit(2n * COIN);
   await desk.until(async () => await totalOf(desk) !== "0");
-  const at = { chain: play.id, testnet: true };
-  const chain = await desk.bench.chains.open(at);
-  await rejects(searchPlace(desk.bench, chain, { chain: play.id, network: "regtest" }), {
-    fault: "unavailable",
-  });
-  await searchCoins({ ...desk.bench, log: () => {} });
-  // The nodes' other answers are not doubted for it.
-  equal((await chain.head()).height, await desk.node.rpc<number>("getblockcount"));
+  const chain = await desk.bench.chains.open({ chain: CASH.id, testnet: true });
+  const place = { chain: CASH.id, network: "regtest" } as const;
+  deepEqual(await searchPlace(desk.bench, chain, place), []);
+});
+
+Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and what was hidden is credited once", async () => {
+  const rogues: Rogue[] = [];
+  const start = async () => {
+    const node = await CASH.start();
+    rogues.push(throughNode(node, ({ method }) => {
+      if (method === "scantxoutset") throw new RogueError(-32601, "Method not found");
+    }));
+    return { ...node, url: rogues[0].url };
+  };
+  try {
+    await using desk = await openCoinDesk({ ...CASH, start });
+    await desk.deposit(2n * COIN);
+    await desk.until(async () => await totalOf(desk) !== "0");
+    const before = await totalOf(desk);
+    await desk.deposit(5n * COIN);
+    await passOver(desk);
+    await desk.node.mine(3);
+    await desk.follow();
+    equal(await totalOf(desk), before);
+    await searchCoins({ ...desk.bench, log: () => {} });
+    await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
+    await desk.agree();
+    // The nodes' other answers are not doubted for it.
+    const chain = await desk.bench.chains.open({ chain: CASH.id, testnet: true });
+    equal((await chain.head()).height, await desk.node.rpc<number>("getblockcount"));
+  } finally {
+    for (const one of rogues) await one.abort();
+  }
 });

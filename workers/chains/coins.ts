@@ -69,7 +69,7 @@ export interface CoinWitness {
    * minutes on a main network; it has a time-out of its own.
    *
    * @param turn which node is asked first
-   * @throws {ChainError} `unavailable` where no node can
+   * @returns null where no node has such a list
    */
-  list(addresses: readonly Address[], turn: number): Promise<CoinList>;
+  list(addresses: readonly Address[], turn: number): Promise<CoinList | null>;
 }

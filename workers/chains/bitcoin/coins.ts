@@ -6,8 +6,9 @@
 import { ChainError } from "../chain.ts";
 import type { CoinList, CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
 import type { Nodes, Peer } from "../node.ts";
+import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";
-import { hash, type Unspent, unspentAt, unspentOf } from "./node.ts";
+import { hash, isMissingMethod, type Unspent, unspentAt, unspentOf } from "./node.ts";
 import { readHead } from "./scan.ts";
 
 /**
@@ -65,9 +66,22 @@ async function listCoins(
   chain: CoinChain,
   nodes: Nodes,
   addresses: readonly string[],
-): Promise<CoinList> {
+): Promise<CoinList | null> {
   const scripts = await Promise.all(addresses.map((one) => chain.scripts.script(one)));
-  return await nodes.ask((peer) => unspentAt(peer, scripts));
+  const lacking = new Set<string>();
+  try {
+    return await nodes.ask(async (peer) => {
+      try {
+        return await unspentAt(peer, scripts);
+      } catch (error) {
+        if (error instanceof RpcError && isMissingMethod(error)) lacking.add(peer.name);
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (lacking.size < nodes.peers.length) throw error;
+    return null;
+  }
 }
 
 async function findSpenders(

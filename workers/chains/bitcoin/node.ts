@@ -13,7 +13,7 @@ import {
   type Peer,
   plainRefusals,
 } from "../node.ts";
-import type { CoinList } from "../coins.ts";
+import type { CoinList, ListedCoin } from "../coins.ts";
 import { plain, RpcError } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
@@ -148,10 +148,15 @@ export async function unspentOf(
   return allOf(await peer.batch(calls)).map(readUnspent);
 }
 
+/** What a node's own set of unspent outputs has at some scripts. */
+export interface OutputList extends CoinList {
+  readonly coins: readonly (ListedCoin & { readonly script: string; readonly amount: bigint })[];
+}
+
 /** Lists the outputs that some scripts lock, as the node's own set of unspent outputs has them. */
-export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise<CoinList> {
+export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise<OutputList> {
   const wanted = new Set(scripts);
-  const asked = ["start", [...wanted].map((hex) => ({ desc: `raw(${hex})` }))];
+  const asked = ["start", [...wanted].map((hex) => `raw(${hex})`)];
   const answer = record(await peer.call("scantxoutset", asked), "a list of outputs");
   if (answer.success !== true) throw nonsense("a whole list of outputs", answer.success);
   const coins = list(answer.unspents).map((one) => record(one, "an output")).filter((one) =>
@@ -161,9 +166,11 @@ export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise
   return {
     height: count(answer.height, "a height"),
     hash: hash(answer.bestblock),
-    coins: coins.map(({ txid, vout, height }) => ({
+    coins: coins.map(({ txid, vout, height, scriptPubKey, amount }) => ({
       claim: `${hash(txid)}:${count(vout, "an output's number")}`,
       height: count(height, "a height"),
+      script: String(scriptPubKey),
+      amount: satoshi(amount),
     })),
   };
 }

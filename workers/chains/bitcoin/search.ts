@@ -4,23 +4,22 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
+import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import {
   blockOf,
-  count,
   hash,
   hashAt,
   headerOf,
   isMissingMethod,
-  list,
+  type OutputList,
   readTransaction,
   record,
-  satoshi,
   type Unspent,
+  unspentAt,
   unspentOf,
 } from "./node.ts";
 import { bare, scanRange, transfersOf } from "./scan.ts";
@@ -130,13 +129,13 @@ export async function balancesAt(
     const unspent = await unspentOf(peer, known, false);
     const byClaim = new Map(known.map((claim, at) => [claim, unspent[at]]));
     const unknown = scripts.filter((_, at) => holdings[at].coins === undefined);
-    const searched = await searchCoins(peer, unknown);
+    const listed = unknown.length === 0 ? null : await listAt(peer, unknown);
     const amounts = holdings.map(({ coins }, at) => {
-      if (coins === undefined) return searched?.amounts.get(scripts[at]) ?? 0n;
+      if (coins === undefined) return sumAt(listed!, scripts[at]);
       return coins.map((claim) => byClaim.get(claim) ?? null)
         .reduce((sum, coin) => sum + (coin?.script === scripts[at] ? coin.amount : 0n), 0n);
     });
-    const best = searched?.best ?? unspent.find((coin) => coin !== null)?.bestHash ??
+    const best = listed?.hash ?? unspent.find((coin) => coin !== null)?.bestHash ??
       hash(await peer.call("getbestblockhash", []));
     return { height: (await headerOf(peer, best)).height, amounts };
   });
@@ -162,26 +161,17 @@ async function indexed(peer: Peer, txid: string): Promise<Block | null> {
   return await hashAt(peer, block.height) === block.hash ? block : null;
 }
 
-async function searchCoins(peer: Peer, scripts: readonly string[]) {
-  if (scripts.length === 0) return null;
-  const wanted = [...new Set(scripts)].map((script) => `raw(${script})`);
-  const [given] = await peer.batch([{ method: "scantxoutset", params: ["start", wanted] }]);
-  if (given instanceof RpcError && isMissingMethod(given)) {
+async function listAt(peer: Peer, scripts: readonly string[]): Promise<OutputList> {
+  try {
+    return await unspentAt(peer, scripts);
+  } catch (error) {
+    if (!(error instanceof RpcError && isMissingMethod(error))) throw error;
     throw new ChainError("unsupported", `${peer.name} cannot search its coins by address`);
   }
-  const answer = record(allOf([given])[0], "a search of coins");
-  if (answer.success !== true) {
-    throw new ChainError("unavailable", `${peer.name} stopped searching`);
-  }
-  const amounts = new Map<string, bigint>();
-  for (const one of list(answer.unspents)) {
-    const { scriptPubKey, amount } = record(one, "a coin");
-    const script = String(scriptPubKey);
-    amounts.set(script, (amounts.get(script) ?? 0n) + satoshi(amount));
-  }
-  const best = hash(answer.bestblock);
-  count(answer.height, "a height");
-  return { amounts, best };
+}
+
+function sumAt({ coins }: OutputList, script: string): bigint {
+  return coins.reduce((sum, coin) => coin.script === script ? sum + coin.amount : sum, 0n);
 }
 
 function checked(
