@@ -116,5 +116,6 @@ export const EntityFields = {
 export type WireNumber = number | Digits;
 
 function utf8Length(text: string): number {
-  return text.length * 3 <= FREE_FORM_MAX ? text.length : new TextEncoder().encode(text).length;
+  const sure = text.length * 3 <= FREE_FORM_MAX || text.length > FREE_FORM_MAX;
+  return sure ? text.length : new TextEncoder().encode(text).length;
 }
