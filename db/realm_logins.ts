@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
-import type { Place, Tx } from "./database.ts";
+import type postgres from "postgres";
 
 /** Keeps the secrets of realms' logins; each is stored sealed, and the same in every process. */
 export interface Logins {
@@ -40,7 +40,7 @@ function newSalt(): Uint8Array<ArrayBuffer> {
  * @throws {Error} where the secret was sealed with another key
  */
 export function passwordsOf(
-  place: Place,
+  place: { id: string; role: string | null; login: Uint8Array | null },
   logins: Logins | undefined,
 ): ((role: string) => string) | null {
   if (place.role === null || place.login === null || logins === undefined) return null;
@@ -56,7 +56,11 @@ export function passwordsOf(
  *
  * @throws {Error} where the database lets none of its roles connect
  */
-export async function openLogin(tx: Tx, role: string, password: string): Promise<void> {
+export async function openLogin(
+  tx: postgres.TransactionSql,
+  role: string,
+  password: string,
+): Promise<void> {
   const verifier = scramVerifier(password);
   await tx.unsafe(`alter role "${role}" login password '${verifier}'`);
   const [{ name, open }] = await tx<{ name: string; open: boolean }[]>`

@@ -9,7 +9,6 @@ import type { Db, Tx } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isId } from "../domain/ids.ts";
 import { type Table, TABLES, versionOf } from "../domain/versions.ts";
-import type { Method } from "./route.ts";
 
 /** What a request says of tags. */
 export interface Conditions {
@@ -21,7 +20,7 @@ export interface Conditions {
 
 /** A request as far as its tags go. */
 export interface Requested {
-  route: { method: Method; path: string };
+  route: { method: string; path: string };
   params: unknown;
   conditions: Conditions;
 }
@@ -31,7 +30,7 @@ const ACTION = new RegExp(
   "^/\\{id\\}(/(undelete|freeze|unfreeze|activate|deactivate|password|issue|destroy|speed-up|cancel))?$",
 );
 /** The table whose row a route shows or changes; null where it has no tags. */
-export function tableOf({ method, path }: { method: Method; path: string }): Table | null {
+export function tableOf({ method, path }: { method: string; path: string }): Table | null {
   const base = Object.keys(TABLES).find((base) => path === base || path.startsWith(`${base}/`));
   if (base === undefined) return null;
   const rest = path.slice(base.length);
@@ -41,7 +40,7 @@ export function tableOf({ method, path }: { method: Method; path: string }): Tab
 }
 
 /** Whether a route changes an entity that is there, so that `If-Match` has something to compare. */
-export function takesMatch(route: { method: Method; path: string }): boolean {
+export function takesMatch(route: { method: string; path: string }): boolean {
   return route.method !== "GET" && route.path.includes("{id}") && tableOf(route) !== null;
 }
 
@@ -54,7 +53,7 @@ const TAGS =
  * @throws {DomainError} request.invalid
  */
 export function conditionsOf(
-  route: { method: Method; path: string },
+  route: { method: string; path: string },
   headers: Headers,
 ): Conditions {
   const match = tagsIn("if-match", headers.get("if-match"));
