@@ -30,7 +30,7 @@ import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
 import type { Runner } from "./workers/runner.ts";
-import { RECONCILE_USAGE, reconcileAll } from "./workers/reconcile_command.ts";
+import { askOnTerminal, RECONCILE_USAGE, reconcileAll } from "./workers/reconcile_command.ts";
 import { rotateMasterKey } from "./workers/rotation.ts";
 import { startWorkers } from "./workers/start.ts";
 
@@ -302,12 +302,12 @@ async function reconcile(base: Base, args: readonly string[]): Promise<void> {
   const { config, database, log, masterKey } = base;
   if (masterKey === null) throw new ConfigError(["MASTER_KEY is needed"]);
   const print = (text: string) => console.error(text);
-  const ask = Deno.stdin.isTerminal() ? (text: string) => confirm(text) : null;
-  const site = { config, database, log, masterKey, print, confirm: ask };
-  const { realms, epoch, done } = await reconcileAll(site, args).catch((error) => {
+  const ask = Deno.stdin.isTerminal() ? askOnTerminal : null;
+  const site = { config, database, log, masterKey, print, ask };
+  const { done, ...report } = await reconcileAll(site, args).catch((error) => {
     throw error instanceof TypeError ? new ConfigError([error.message, RECONCILE_USAGE]) : error;
   });
-  console.log(JSON.stringify({ realms, epoch }, null, 2));
+  console.log(JSON.stringify(report, null, 2));
   if (!done) Deno.exitCode = 2;
 }
 

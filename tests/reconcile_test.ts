@@ -1,59 +1,8 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { openDatabase } from "../db/database.ts";
-import { readMasterKey } from "../domain/sealing.ts";
-import { openFence } from "../workers/fence.ts";
 import { openDesk, OUTSIDE } from "./support/desk.ts";
 import { backups } from "./support/installation.ts";
-import { PLATFORM_KEY, rowsOf, testConfig } from "./support/realm.ts";
-
-const MAIN = new URL("../main.ts", import.meta.url);
-const { masterKey } = testConfig();
-const ALL = [
-  ...["--allow-net", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
-  "--allow-sys=uid",
-];
-
-/** How a command ended. */
-interface Ended {
-  code: number;
-  out: string;
-  said: string;
-}
-
-/** A host with a folder of its own, on which the command is run as a process. */
-async function host(url: string, env: Record<string, string>) {
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-reconcile-" });
-  return {
-    async run(args: readonly string[], more: Record<string, string> = {}): Promise<Ended> {
-      const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: ["run", "--cached-only", ...ALL, MAIN.href, "reconcile", ...args],
-        env: {
-          ...{ DATABASE_URL: url, PLATFORM_KEY, MASTER_KEY: masterKey!, DATA_DIR: dataDir },
-          ...{ LOG_LEVEL: "error", NO_COLOR: "1", ...env, ...more },
-        },
-        stdin: "null",
-        stdout: "piped",
-        stderr: "piped",
-      }).output();
-      const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-      return { code, out: read(stdout), said: read(stderr) };
-    },
-    /** Starts workers for a moment; tells what keeps them from signing. */
-    async fault(label: string | null = null): Promise<string | null> {
-      const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
-      const master = (await readMasterKey(masterKey!)).id;
-      const { platform } = database;
-      const fence = await openFence({
-        ...{ platform, dataDir, label, master, log: () => {}, loop: false },
-      });
-      const found = await fence.fault();
-      await fence.close();
-      await database.close();
-      return found;
-    },
-    [Symbol.asyncDispose]: () => Deno.remove(dataDir, { recursive: true }),
-  };
-}
+import { rowsOf } from "./support/realm.ts";
+import { host } from "./support/reconcile_host.ts";
 
 Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further hosts join", async () => {
   await using own = await backups();

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import type { Config } from "../config.ts";
 import type { Database } from "../db/database.ts";
 import { serializable } from "../db/transaction.ts";
-import { newId } from "../domain/ids.ts";
+import { isId, newId } from "../domain/ids.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import { compareRealm } from "./attestation.ts";
@@ -22,8 +22,8 @@ export interface ReconcileSite {
   masterKey: string;
   /** Prints a line for the operator. */
   print: (text: string) => void;
-  /** Asks the operator yes or no; null where nobody is there. */
-  confirm: ((text: string) => boolean) | null;
+  /** Asks the operator, and gives the line that is typed, or null at its end; null: nobody is there. */
+  ask: ((text: string) => string | null) | null;
 }
 
 /** What was found in a realm. */
@@ -34,11 +34,22 @@ export interface RealmReport {
   fault: string | null;
 }
 
+/** What became of the command. */
+export interface ReconcileReport {
+  realms: RealmReport[];
+  /** Withdrawals that were answered for and that nobody asked about. */
+  unasked: string[];
+  epoch: number | null;
+  /** Whether nothing is left open. */
+  done: boolean;
+}
+
 /** How the command is called. */
 export const RECONCILE_USAGE: string =
   "usage: reconcile [--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]…" +
   " [--gap 10000] [--back 5000], or reconcile --join";
 
+const NEWLINE = 10;
 const FLAGS = {
   list: { type: "boolean" },
   join: { type: "boolean" },
@@ -55,8 +66,9 @@ const FLAGS = {
 export async function reconcileAll(
   site: ReconcileSite,
   args: readonly string[],
-): Promise<{ realms: RealmReport[]; epoch: number | null; done: boolean }> {
+): Promise<ReconcileReport> {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
+  const answers = answersOf(values);
   const { config, database, log } = site;
   const where = {
     platform: database.platform,
@@ -64,7 +76,8 @@ export async function reconcileAll(
     label: config.installationEpoch,
   };
   if (values.join) {
-    return { realms: [], epoch: await claimEpoch(where, "join"), done: true };
+    const epoch = await claimEpoch(where, "join");
+    return { realms: [], unasked: [], epoch, done: true };
   }
   const { row, verdict } = await lookAtInstallation(where);
   const apart = verdict.state === "apart" || row.halted !== null;
@@ -80,13 +93,19 @@ export async function reconcileAll(
     keep: values.list === true,
     gap: wholeOf(values.gap, 10_000),
     back: wholeOf(values.back, 5_000),
-    answer: answerer(site, values),
+    answer: answerer(site, { list: values.list === true, answers }),
   });
   const done =
     realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted)) &&
     !(apart && values.list);
   const epoch = done && apart ? await claimEpoch(where, "new") : null;
-  return { realms, epoch, done };
+  const unasked = [...answers.keys()];
+  for (const id of unasked) {
+    site.print(
+      `${id} was not asked about: it is settled, its chain was not read, or there is none`,
+    );
+  }
+  return { realms, unasked, epoch, done };
 }
 
 async function reconcileRealms(
@@ -125,22 +144,64 @@ async function reconcileRealms(
   return reports;
 }
 
+/** Answers given beside the command: by withdrawal, whether it was paid. */
+function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, boolean> {
+  const answers = new Map<string, boolean>();
+  const given: [string, boolean][] = [
+    ...(values.paid ?? []).map((id): [string, boolean] => [id, true]),
+    ...(values.unpaid ?? []).map((id): [string, boolean] => [id, false]),
+  ];
+  for (const [id, paid] of given) {
+    if (!isId(id)) throw new TypeError(`${id} is no id of a withdrawal`);
+    if (answers.get(id) === !paid) throw new TypeError(`${id} is said to be paid and unpaid`);
+    answers.set(id, paid);
+  }
+  return answers;
+}
+
+/** Answers questions with what was given, which is used up, or by asking whoever is there. */
 function answerer(
   site: ReconcileSite,
-  values: { list?: boolean; paid?: string[]; unpaid?: string[] },
+  { list, answers }: { list: boolean; answers: Map<string, boolean> },
 ): (question: Question) => Promise<boolean | null> {
-  const [paid, unpaid] = [new Set(values.paid), new Set(values.unpaid)];
   return ({ withdrawal, chain, destination, amount, created_at }) => {
-    if (values.list) return Promise.resolve(null);
-    if (paid.has(withdrawal)) return Promise.resolve(true);
-    if (unpaid.has(withdrawal)) return Promise.resolve(false);
-    if (site.confirm === null) return Promise.resolve(null);
+    const given = answers.get(withdrawal) ?? null;
+    answers.delete(withdrawal);
+    if (list) return Promise.resolve(null);
+    if (given !== null || site.ask === null) return Promise.resolve(given);
     site.print(
       `withdrawal ${withdrawal} of ${new Date(created_at).toISOString()}: ${amount} base units on` +
         ` ${chain} to ${destination}. The chain shows no payment of it.`,
     );
-    return Promise.resolve(site.confirm("Was it paid?"));
+    return Promise.resolve(asked(site.ask));
   };
+}
+
+/** Asks until the answer is one. An unpaid withdrawal is sent, so that nothing is taken for that but the word. */
+function asked(ask: (text: string) => string | null): boolean | null {
+  for (;;) {
+    const said = ask('Was it paid? Type "paid", "unpaid", or nothing to leave it open: ');
+    const word = said?.trim().toLowerCase() ?? "";
+    if (word === "") return null;
+    if (word === "paid" || word === "unpaid") return word === "paid";
+  }
+}
+
+/** Asks on the terminal, beside what the command prints for other programs; null where it has ended. */
+export function askOnTerminal(text: string): string | null {
+  Deno.stderr.writeSync(new TextEncoder().encode(text));
+  const line: number[] = [];
+  const byte = new Uint8Array(1);
+  for (;;) {
+    const read = Deno.stdin.readSync(byte);
+    if (read === null) return line.length === 0 ? null : decode(line);
+    if (byte[0] === NEWLINE) return decode(line);
+    line.push(byte[0]);
+  }
+}
+
+function decode(line: readonly number[]): string {
+  return new TextDecoder().decode(new Uint8Array(line));
 }
 
 function wholeOf(text: string | undefined, otherwise: number): number {
