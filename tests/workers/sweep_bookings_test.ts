@@ -287,7 +287,10 @@ async function settleCrafted(
       select id from sweeps where account = ${of.account} and state = 'waiting'`;
     await tx`
       insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, created_at)
-      values (${id}, 'ETHEREUM', 'testnet', ${of.ramp}, 'sweep', ${sweep.id}, 'x', '{}', now())`;
+      select ${id}, d.chain, d.network, d.ramp, 'sweep', ${sweep.id}, d.address,
+        jsonb_build_object('kind', 'pay', 'from', d.address, 'contract', null, 'payments',
+          jsonb_build_array(jsonb_build_object('to', r.address, 'amount', '1'))), now()
+      from addresses d join addresses r on r.account = d.ramp where d.account = ${of.account}`;
     await tx`update sweeps set state = 'sweeping', order_id = ${id} where id = ${sweep.id}`;
     const ended = { state: "done" as const, amount: `${of.sent}`, fee: `${of.fee}` };
     const order = (await selectOrder(tx, id))!;
