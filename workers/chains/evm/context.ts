@@ -4,9 +4,20 @@
  * @module
  */
 import type { Network } from "../../../domain/addresses.ts";
-import type { Finals } from "./finality.ts";
+import type { Peer } from "../node.ts";
 import type { EvmTable } from "./networks.ts";
 import type { EvmNodes } from "./node.ts";
+
+/** What a node has called final last. */
+export interface LastFinal {
+  readonly height: number;
+  readonly hash: string;
+  /** By the process's own clock. */
+  readonly at: number;
+}
+
+/** What nodes have called final; a node's word is held against it for an hour. */
+export type Finals = WeakMap<Peer, LastFinal>;
 
 /** The library that encodes and signs. */
 export type Ethers = typeof import("ethers");

@@ -18,17 +18,6 @@ export interface Standing {
   readonly finalized: number | null;
 }
 
-/** What a node has called final last. */
-export interface LastFinal {
-  readonly height: number;
-  readonly hash: string;
-  /** By the process's own clock. */
-  readonly at: number;
-}
-
-/** What nodes have called final; a node's word is held against it for an hour. */
-export type Finals = WeakMap<Peer, LastFinal>;
-
 const HELD_MS = 3_600_000;
 
 /** Reads where a node stands; only main networks are asked for what is final. */
