@@ -46,6 +46,14 @@ export async function deleteExternalAddress(
   return rows.length > 0;
 }
 
+/** Lists addresses that are assigned, from one on. */
+export async function selectLinked(db: Db, after: string, limit: number): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select distinct address from external_addresses
+    where deleted_at is null and address > ${after} order by address limit ${limit}`;
+  return rows.map(({ address }) => address);
+}
+
 /** Ends the assignments of addresses, on every chain; gives the accounts that had them. */
 export async function endAssignments(
   tx: Tx,

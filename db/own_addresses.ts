@@ -38,6 +38,20 @@ export async function insertReserved(
     where account = ${of.ramp}`;
 }
 
+/** Lists addresses of the realm's own that the directory of the installation does not have. */
+export async function selectUnshared(db: Db, limit: number): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select address from reserved_addresses where not shared order by address limit ${limit}`;
+  return rows.map(({ address }) => address);
+}
+
+/** Notes that the directory of the installation has addresses. */
+export async function markShared(tx: Tx, addresses: readonly string[]): Promise<void> {
+  await tx`
+    update reserved_addresses set shared = true
+    where address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
+}
+
 /**
  * Gives what came to an address that is handed out now, while somebody watched it, and is not booked, to its
  * account, with the coins that it left.

@@ -37,18 +37,19 @@ export interface Assignment {
 /**
  * Assigns an address to a virtual account.
  *
+ * @param input.elsewhere those of the address's spellings that are other realms' own
  * @throws {DomainError} account.not_found, address.invalid, address.assigned, asset.unknown,
  *   permission.role, permission.owner
  */
 export async function assignAddress(
   tx: Tx,
   actor: Actor,
-  input: Assignment,
+  input: Assignment & { elsewhere: readonly string[] },
 ): Promise<{ address: string; currency: string }> {
   const { account, asset, network } = await target(tx, actor, input);
   const address = await checkAddress(asset.chain, network, input.address);
+  if (input.elsewhere.includes(address)) throw ours();
   await assertNotOurs(tx, address);
-  const taken = new DomainError("address.assigned", "the address belongs to an account already");
   try {
     await tx.savepoint((sp) =>
       insertExternalAddress(sp, {
@@ -64,7 +65,7 @@ export async function assignAddress(
     );
   } catch (error) {
     const broken = brokenConstraint(error);
-    if (broken === "external_addresses_address") throw taken;
+    if (broken === "external_addresses_address") throw ours();
     if (broken === "external_addresses_watching") throw unwatching();
     throw broken === "external_addresses_own" ? ours() : error;
   }

@@ -58,9 +58,9 @@ export async function assertNotOurs(db: Db, address: string): Promise<void> {
   if (own.length > 0 || await isReserved(db, address)) throw ours();
 }
 
-/** Says that an address is ours, or will be: the same for both, so that nobody learns which. */
+/** Says that an address is taken: the same whoever's it is, so that nobody learns whose. */
 export function ours(): DomainError {
-  return new DomainError("address.assigned", "the address belongs to this service");
+  return new DomainError("address.assigned", "the address is assigned, or the service's own");
 }
 
 /**

@@ -86,7 +86,8 @@ export const STOPS: Collection<StopRow> = {
   show: (_db, actor, rows) => Promise.resolve(rows.map((row) => viewStop(actor, row))),
 };
 
-const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
+/** All networks that a chain may be followed on. */
+export const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
 
 /** A destination as given, and all that it is compared with. */
 export interface StoppedDestination {

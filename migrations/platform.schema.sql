@@ -57,6 +57,7 @@ table installation (
   home text
   timeline text
   master text
+  address_key uuid not null default gen_random_uuid()
   halted jsonb
   updated_at timestamp with time zone not null default now()
 )
@@ -89,6 +90,14 @@ table migrations (
   applied_at timestamp with time zone not null default now()
 )
 constraint migrations_pkey PRIMARY KEY (number)
+
+table own_addresses (
+  digest bytea not null
+  realm uuid not null
+)
+constraint own_addresses_digest_check CHECK ((length(digest) = 32))
+constraint own_addresses_pkey PRIMARY KEY (digest)
+constraint own_addresses_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id) ON DELETE CASCADE
 
 table rates (
   base text not null

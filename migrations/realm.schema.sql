@@ -1003,10 +1003,12 @@ table reserved_addresses (
   ramp uuid not null
   derivation_key integer not null
   created_at timestamp with time zone not null
+  shared boolean not null default false
 )
 constraint reserved_addresses_derivation_key_check CHECK ((derivation_key >= 0))
 constraint reserved_addresses_pkey PRIMARY KEY (address)
 constraint reserved_addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
+CREATE INDEX reserved_addresses_unshared ON reserved_addresses USING btree (address) WHERE (NOT shared)
 CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
 CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -3106,6 +3108,7 @@ AS $function$
     when 'api_keys' then array['last_used_at']
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
+    when 'reserved_addresses' then array['shared']
     else '{}' end
 $function$;
 

@@ -1,5 +1,6 @@
 /** HTTP face of watched addresses. @module */
 import { z } from "zod";
+import { foreignForms } from "../domain/address_directory.ts";
 import {
   assignAddress,
   ExternalAddressView,
@@ -47,13 +48,13 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: ExternalAddressView,
     errors: [...ERRORS, "address.invalid", "address.assigned"],
-    handle: (call) =>
-      command(call, (tx) =>
-        assignAddress(tx, call.actor, {
-          account: call.params.id,
-          address: call.params.external_address,
-          chains: call.services.config.chains,
-        })),
+    handle: async (call) => {
+      const { platform, config: { chains } } = call.services;
+      const { id: account, external_address: address } = call.params;
+      const elsewhere = await foreignForms(platform, call.actor.realm.id, address);
+      const input = { account, address, chains, elsewhere };
+      return await command(call, (tx) => assignAddress(tx, call.actor, input));
+    },
   }),
   route({
     method: "DELETE",

@@ -14,6 +14,7 @@ import type { Pool } from "../db/database.ts";
 import { locking, reading } from "../db/transaction.ts";
 import { beginStep, endStep, isExpected } from "../domain/attestations.ts";
 import { quarantine } from "../domain/quarantine.ts";
+import { shareAddresses } from "./address_directory.ts";
 import type { Bench } from "./bench.ts";
 
 const APART = "the realm was restored alone, or brought from another installation;" +
@@ -25,6 +26,7 @@ const NUMBERS_PASSED = 10_000;
 /** Attests a realm, unless the whole database is not to be trusted. */
 export async function attestRealm(bench: Bench, platform: Pool): Promise<void> {
   if (await bench.signer.fault() !== null) return;
+  await shareAddresses(bench, platform);
   const from = await compareRealm(bench, platform);
   const step = { from, to: crypto.randomUUID() };
   const begun = await locking(platform, async (tx) => {

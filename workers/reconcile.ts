@@ -29,6 +29,7 @@ import { recoverAddress } from "../domain/deposit_accounts.ts";
 import { deriveAddresses } from "../domain/derivation.ts";
 import { enqueue } from "../domain/jobs.ts";
 import { nudgeOrder, type OrderRow } from "../domain/orders.ts";
+import { reserveAddresses } from "../domain/own_addresses.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { takeIn, type Taken } from "../domain/recoveries.ts";
 import { recordTransfers } from "../domain/sightings.ts";
@@ -156,6 +157,9 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
       for (const [step, address] of some.entries()) {
         derived.set(address, { ramp: account, index: at + step });
       }
+      // Whoever they were handed out to, they are ours: nobody links them.
+      const passed = { ramp: account, from: at, addresses: some };
+      await bench.step((tx) => reserveAddresses(tx, bench.actor, passed));
     }
   }
   const { used, transfers } = await findUsed(work, [...derived.keys()]);

@@ -14,6 +14,7 @@ create table installation (
   home text,
   timeline text,
   master text,
+  address_key uuid not null default gen_random_uuid(),
   halted jsonb,
   updated_at timestamptz not null default now()
 );
@@ -23,6 +24,7 @@ comment on column installation.label is 'What INSTALLATION_EPOCH must be; null w
 comment on column installation.home is 'The server and database that it lives in; null until a worker has claimed it.';
 comment on column installation.timeline is 'The server''s timeline, compared where INSTALLATION_EPOCH is used.';
 comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
+comment on column installation.address_key is 'What the digests of own_addresses are keyed with.';
 comment on column installation.halted is 'Why nothing is signed until the installation is reconciled.';
 
 create table installation_witnesses (
@@ -43,6 +45,13 @@ create table realm_faults (
   primary key (realm, code, chain, network)
 );
 comment on table realm_faults is 'What keeps workers from signing for a realm, as they last found it; shown by /health/ready.';
+
+create table own_addresses (
+  digest bytea primary key check (length(digest) = 32),
+  realm uuid not null references realms (id) on delete cascade
+);
+comment on table own_addresses is
+  'Keyed digests of the addresses that realms have given out or reserved: no realm links an address of another.';
 
 create table realm_steps (
   realm uuid primary key references realms (id),

@@ -111,8 +111,11 @@ create table reserved_addresses (
   address text primary key,
   ramp uuid not null references ramps (account),
   derivation_key integer not null check (derivation_key >= 0),
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  shared boolean not null default false
 );
+create index reserved_addresses_unshared on reserved_addresses (address) where not shared;
+comment on column reserved_addresses.shared is 'The directory of the installation has its digest, so that no other realm links it.';
 comment on table reserved_addresses is 'Addresses that ramps will hand out, derived ahead, so that nobody links them.';
 
 -- An address of ours is linked to no account, whichever of the two was there first.

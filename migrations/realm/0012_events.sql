@@ -29,6 +29,7 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'api_keys' then array['last_used_at']
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
+    when 'reserved_addresses' then array['shared']
     else '{}' end
 $$;
 
