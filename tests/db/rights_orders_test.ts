@@ -293,7 +293,7 @@ Deno.test("a statement injected into a worker makes no value without a deposit, 
   await rejects(inject(`select note_seen('accounts', '${account}', '{}')`), /noted by their table/);
   deepEqual(await desk.books(), before);
   deepEqual(
-    (await checkLedger(realm.pool)).mismatches.filter(({ account: of }) => of === ramp),
+    (await checkLedger(realm.pool)).mismatches.filter(({ subject }) => subject === ramp),
     [],
   );
 });
