@@ -38,6 +38,7 @@ export type SweepChange = Partial<
     | "gas_order"
     | "order_id"
     | "hash"
+    | "error"
   >
 >;
 
@@ -96,8 +97,10 @@ export async function selectSweeps(db: Db, ids: readonly string[]): Promise<Swee
 
 /** Changes a sweep. */
 export async function updateSweep(tx: Tx, id: string, change: SweepChange): Promise<SweepRow> {
+  const { error } = change;
+  const fields = error ? { ...change, error: tx.json(error as never) } : change;
   const [row] = await tx<SweepRow[]>`
-    update sweeps set ${tx(change)}, updated_at = now() where id = ${id}
+    update sweeps set ${tx(fields as never)}, updated_at = now() where id = ${id}
     returning ${tx(COLUMNS)}`;
   return row;
 }

@@ -19,6 +19,7 @@ export const EVENT_TYPES = [
   "solvency.drift",
   "chain.quarantined",
   "ramp.cost_limited",
+  "ramp.gas_insufficient",
   "stop.set",
   "stop.lifted",
   "coin.corrected",

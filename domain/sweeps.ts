@@ -28,12 +28,15 @@ import type { Network } from "./addresses.ts";
 import type { ChainId } from "./assets.ts";
 import { noteDeposit, settleApp } from "./deposit_apps.ts";
 import { tellDeposit, trouble } from "./deposit_views.ts";
+import { DomainError } from "./errors.ts";
+import { emit } from "./events.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import { add, compare, fromUnits, subtract } from "./money.ts";
 import { createOrder, type OrderRow } from "./orders.ts";
 import type { ChainPlace } from "./places.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
+import { assertCoversGas } from "./token_gas.ts";
 import { bookGas } from "./withdrawal_settlement.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
@@ -107,11 +110,13 @@ export async function stepSweep(
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
+  const uncovered = await uncoveredBy(tx, forward, step);
+  if (uncovered !== null) return await holdSweep(tx, actor, sweep, uncovered);
   if (step.do === "top up") {
     const payments = [{ to: forward.from_address, amount: `${step.amount}` }];
     const wish = { kind: "pay" as const, from: forward.to_address, contract: null, payments };
     const gas_order = await createOrder(tx, actor, { ...common, purpose: "gas", wish });
-    return void await updateSweep(tx, sweep.id, { state: "topping", gas_order });
+    return void await updateSweep(tx, sweep.id, { state: "topping", gas_order, error: null });
   }
   const wish = {
     kind: "pay" as const,
@@ -124,7 +129,36 @@ export async function stepSweep(
     ? {}
     : { cost: { charged: 0n, budget: step.gas, contract: null } };
   const order_id = await createOrder(tx, actor, { ...common, purpose: "sweep", wish, ...cost });
-  await updateSweep(tx, sweep.id, { state: "sweeping", order_id });
+  await updateSweep(tx, sweep.id, { state: "sweeping", order_id, error: null });
+}
+
+/** Why the ramp's account keeps a sweep of a token of the realm's own from going; null if it does not. */
+async function uncoveredBy(
+  tx: Tx,
+  forward: ForwardRow,
+  step: SweepStep & { do: "top up" | "sweep" },
+): Promise<string | null> {
+  if (forward.token === null) return null;
+  const units = step.do === "sweep" ? step.gas ?? 0n : 2n * step.amount;
+  try {
+    await assertCoversGas(tx, { ramp: forward.ramp, units });
+    return null;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "ramp.gas_insufficient") {
+      return error.message;
+    }
+    throw error;
+  }
+}
+
+/** Notes why a sweep waits for the ramp's account, and tells of it once. */
+async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string): Promise<void> {
+  const error = trouble("ramp.gas_insufficient", reason);
+  await updateSweep(tx, sweep.id, { state: "waiting", error });
+  if (sweep.error !== null) return;
+  const { account, ramp, chain, network } = sweep;
+  const view = { account, ramp, chain, network, reason };
+  await emit(tx, actor, "ramp.gas_insufficient", { id: ramp, owner: null, view });
 }
 
 /** Notes how far the order of a sweep is, so that deposits can show its transaction. */

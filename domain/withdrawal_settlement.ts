@@ -21,6 +21,7 @@ import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
 import { add, compare, fromUnits, subtract, toUnits } from "./money.ts";
 import { cancelOrder, type OrderRow } from "./orders.ts";
+import { chargeTokenGas } from "./token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** A chain's fee and whether it was paid in the asset itself. */
@@ -150,6 +151,7 @@ export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<vo
     amount,
     data: { order: order.id },
   }, { force: true });
+  await chargeTokenGas(tx, actor, order);
 }
 
 function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {

@@ -31,6 +31,7 @@ import { assertNotStranding } from "./own_addresses.ts";
 import { notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { SourceParty } from "./sides.ts";
+import { assertCoversGas } from "./token_gas.ts";
 import { assertNotStopped } from "./stops.ts";
 import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
 import { budgetFor } from "./withdrawal_budget.ts";
@@ -91,6 +92,8 @@ export async function createWithdrawal(
 ): Promise<WithdrawalRow> {
   const decided = await decide(tx, actor, input);
   const { account, ramp, asset, place, price, amount, charged } = decided;
+  const units = price.units * BigInt(input.feeFactor);
+  if (asset.token !== null) await assertCoversGas(tx, { ramp: asset.token.ramp, units });
   const { ids: [id], at } = newIds(actor.at, 1);
   const moved = account.id === ramp.id ? null : await postMove(tx, actor, {
     type: "withdrawal",

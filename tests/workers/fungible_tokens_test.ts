@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { rich } from "../support/anvil.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { credit, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/tokens.ts";
 
@@ -52,6 +52,10 @@ async function paysOut(desk: Desk, account: string, contract: string): Promise<v
       on conflict (chain, network, address, contract) do update set amount = excluded.amount`,
     [desk.address, contract],
   );
+  const uncovered = await desk.withdraw("12.5", { source: { account } });
+  deepEqual([uncovered.status, uncovered.body.code], [409, "ramp.gas_insufficient"]);
+  await credit(desk.realm, desk.ramp, "1");
+  await desk.anvil.send({ to: desk.address, value: 10n ** 18n });
   const paid = await desk.withdraw("12.5", { source: { account } });
   equal(paid.status, 201, paid.text);
   deepEqual([paid.body.fee.value, paid.body.fee.gas.asset], [0, "ETH"]);
@@ -63,9 +67,11 @@ async function paysOut(desk: Desk, account: string, contract: string): Promise<v
   await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
   const { body } = await desk.realm.admin.send("GET", "/v1/solvency");
   deepEqual(
-    body.map((row: Record<string, unknown>) => [row.asset, row.liabilities, row.drift]),
-    [["ETH", "10", "0"], ["GOLD_ETH", "987.5", "0"]],
+    body.map((row: Record<string, unknown>) => [row.asset, row.drift]),
+    [["ETH", "0"], ["GOLD_ETH", "0"]],
   );
+  equal(body[1].liabilities, "987.5");
+  match(body[0].liabilities, /^10\.999/); // the gas is gone from the ramp's own account
 }
 
 Deno.test("a deployment that no worker takes up answers in time, with an empty hash", async () => {
