@@ -308,6 +308,17 @@ export async function lockPending(
   return row ?? null;
 }
 
+/** Forgets a pending deposit that still lies in the given block; false if it does not. */
+export async function deletePending(
+  tx: Tx,
+  { id, block_hash }: Pick<DepositRow, "id" | "block_hash">,
+): Promise<boolean> {
+  const rows = await tx`
+    delete from deposits where id = ${id} and status = 'PENDING' and held is null
+      and block_hash is not distinct from ${block_hash} returning id`;
+  return rows.length > 0;
+}
+
 /** Reads pending deposits that still lie in the given blocks, and keeps others from them. */
 export async function lockAllPending(
   tx: Tx,

@@ -1,6 +1,7 @@
 /** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
 import { type ClaimedRow, deferDeposits, selectClaimed } from "../db/deposit_proofs.ts";
 import {
+  deletePending,
   type Hold,
   holdDeposits,
   type PendingRow,
@@ -164,13 +165,29 @@ async function prove(
         found.deferred.push({ id, error: trouble(UNCONFIRMED, fault.message.slice(0, 500)) });
       } else if (check.status === "fulfilled") {
         const { transfer, received } = check.value!;
-        if (transfer.block?.hash === block_hash) {
+        if (transfer.amount !== transferOf(some[at]).amount) {
+          await recordAnew(bench, place, some[at], transfer);
+        } else if (transfer.block?.hash === block_hash) {
           found.proofs.push({ deposit: some[at], received });
         }
       }
     }
   }
   return found;
+}
+
+/** Records a deposit as the quorum tells it, in place of what one node told when it was seen. */
+async function recordAnew(
+  bench: Bench,
+  place: ChainPlace,
+  row: PendingRow,
+  transfer: Transfer,
+): Promise<void> {
+  bench.log("warn", "a deposit was seen with a wrong amount", { deposit: row.id });
+  await bench.step(async (tx) => {
+    if (!await deletePending(tx, row)) return;
+    await recordTransfers(tx, bench.actor, place, { transfers: [transfer], coins: false });
+  });
 }
 
 /** What keeps a deposit from being proven; whatever is no word of a node is thrown. */

@@ -8,6 +8,8 @@ export interface Witnessed {
   stage: RampStage;
   /** The node that may lie. */
   liar: Rogue;
+  /** All of them, in the order of their names. */
+  nodes: readonly Rogue[];
   /** The real node. */
   url: string;
   /** Ends all of it. */
@@ -34,7 +36,7 @@ export async function among(
     await stage[Symbol.asyncDispose]();
     for (const one of made) await one.abort();
   }
-  return { stage, liar, url, end };
+  return { stage, liar, nodes: made, url, end };
 }
 
 /** Lets deferred deposits and gains be tried again now. */

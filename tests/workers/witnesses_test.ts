@@ -140,6 +140,52 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
   }
 });
 
+for (const nodes of ["lh", "lhh"]) {
+  Deno.test(`an amount that one node distorts is credited as the quorum tells it, and keeps no other waiting (nodes ${nodes})`, async () => {
+    const staged = await among(nodes);
+    const { stage, liar, url } = staged;
+    try {
+      const [ramp, other] = [await stage.ramp(), await stage.ramp()];
+      await stage.mine(2);
+      const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      await stage.anvil.pool({ from: 4, to: other.address, value: ETHER });
+      // The liar answers first.
+      for (const one of staged.nodes) {
+        one.trick = async ({ method }) => {
+          if (method === "eth_getBlockByNumber") await new Promise((done) => setTimeout(done, 200));
+          return undefined;
+        };
+      }
+      liar.trick = diminishes(url, hash);
+      await stage.mine();
+      for (const one of staged.nodes) one.trick = () => undefined;
+      for (let round = 0; round < 8; round++) {
+        await stage.mine();
+        await hasten(stage);
+      }
+      const totals = await Promise.all(
+        [ramp, other].map(async ({ id }) => (await stage.account(id)).balance.total),
+      );
+      deepEqual(totals, ["1", "1"]);
+    } finally {
+      await staged.end();
+    }
+  });
+}
+
+/** A node that tells less of a payment. */
+function diminishes(url: string, hash: string): Trick {
+  const less = (one: Json): Json => one.hash === hash ? { ...one, value: "0x1" } : one;
+  return async (question: Question) => {
+    const { method, params } = question;
+    const block = method === "eth_getBlockByNumber" && params[1] === true;
+    if (!block && (method !== "eth_getTransactionByHash" || params[0] !== hash)) return undefined;
+    const { result } = await passOn(url, question) as Json;
+    if (!result) return null;
+    return block ? { ...result, transactions: result.transactions.map(less) } : less(result);
+  };
+}
+
 Deno.test("a head far beyond what time allows is not believed", async () => {
   const staged = await among("l");
   const { stage, liar, url } = staged;

@@ -7,7 +7,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import { campOf, campsOf, type Heard, unconfirmed } from "../quorum.ts";
-import type { Consumed, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Checked, Consumed, Scanned, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
 
 /** What one node tells of a block. */
@@ -25,7 +25,7 @@ export interface Readers {
   /** Reads some of these blocks by their logs alone. */
   logs(peer: Peer, blocks: readonly Told[]): Promise<Transfer[]>;
   /** Asks the quorum for a transfer; null if it says that there is none. */
-  recheck(transfer: Transfer): Promise<unknown>;
+  recheck(transfer: Transfer): Promise<Checked | null>;
 }
 
 /** Disputed transfers of a part that are asked for again; a node may make up any number. */
@@ -50,7 +50,7 @@ export async function mergedPart(
     ? []
     : await fromOthers(nodes.peers, heard, camp, readers);
   const disputed = disputesOf(answers, late);
-  const borne = await judged(disputed.slice(0, DISPUTED_MAX), readers);
+  const borne = await judged(disputed, { answers, need, readers });
   if (disputed.length > 0) {
     const names = camp.map(({ peer }) => peer.name).join(", ");
     nodes.report(`nodes contradict each other on what arrived in ${what} (asked: ${names})`);
@@ -113,24 +113,56 @@ function disputesOf(answers: readonly (readonly Told[])[], late: readonly Transf
   return [...disputed.filter((one) => seen.delete(keyOf(one))), ...news];
 }
 
-/** Leaves out what the quorum denies. What it cannot agree on is seen, and does not count. */
-async function judged(disputed: readonly Transfer[], readers: Readers): Promise<Transfer[]> {
-  const kept = await Promise.all(disputed.map(async (one) => {
-    try {
-      return await readers.recheck(one) === null ? [] : [one];
-    } catch (error) {
-      if (error instanceof ChainError) return [one];
-      throw error;
-    }
-  }));
-  return kept.flat();
+/**
+ * Leaves out what the quorum denies, and takes what it confirms as the quorum tells it. What it cannot
+ * agree on is seen, and does not count. What as many tell as the quorum is not asked for again, so that
+ * a node which makes up any number of others crowds none of it out.
+ */
+async function judged(
+  disputed: readonly Transfer[],
+  of: { answers: readonly (readonly Told[])[]; need: number; readers: Readers },
+): Promise<Transfer[]> {
+  const { answers, need, readers } = of;
+  const told = answers.map((blocks) =>
+    new Set(blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
+  );
+  const tellers = (one: Transfer) => told.filter((keys) => keys.has(keyOf(one))).length;
+  const sure = need > 1 ? disputed.filter((one) => tellers(one) >= need) : [];
+  const unsure = inTurns(disputed.filter((one) => !sure.includes(one)), told);
+  const kept = await Promise.all(
+    unsure.slice(0, DISPUTED_MAX).map(async (one) => {
+      try {
+        const checked = await readers.recheck(one);
+        return checked === null ? [] : [checked.transfer];
+      } catch (error) {
+        if (error instanceof ChainError) return [one];
+        throw error;
+      }
+    }),
+  );
+  return [...sure, ...kept.flat()];
+}
+
+/** Takes one of each teller's after the other. */
+function inTurns(
+  transfers: readonly Transfer[],
+  told: readonly ReadonlySet<string>[],
+): Transfer[] {
+  const counts = new Map<number, number>();
+  const ranked = transfers.map((one) => {
+    const teller = told.findIndex((keys) => keys.has(keyOf(one)));
+    const rank = counts.get(teller) ?? 0;
+    counts.set(teller, rank + 1);
+    return { one, rank };
+  });
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ one }) => one);
 }
 
 function keyOf({ hash, index, from, to, contract, amount }: Transfer): string {
   return `${hash} ${index} ${from} ${to} ${contract} ${amount}`;
 }
 
-/** Of several versions of a transfer the first is kept: it is read again before it counts. */
+/** Of several versions of a transfer the first is kept, those of the quorum before others. */
 function distinct(transfers: readonly Transfer[]): Transfer[] {
   const found = new Map<string, Transfer>();
   for (const one of transfers) {

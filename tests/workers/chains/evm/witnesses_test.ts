@@ -168,6 +168,91 @@ for (const [names, quorum] of [["llh", 2], ["lh", 1]] as const) {
   });
 }
 
+/** Tells another amount and another payer of a token payment, in its logs and its receipt. */
+function distorts({ anvil }: EvmStage, hash: string, payer: string): Trick {
+  const wrong = (log: Json): Json => {
+    if (log.transactionHash !== hash) return log;
+    const [topic, , payee] = log.topics;
+    const from = `0x${payer.slice(2).toLowerCase().padStart(64, "0")}`;
+    return { ...log, topics: [topic, from, payee], data: `0x${"1".padStart(64, "0")}` };
+  };
+  return async ({ method, params }) => {
+    if (method === "eth_getTransactionReceipt" && params[0] === hash) {
+      const receipt: Json = await anvil.rpc(method, ...params);
+      return receipt && { ...receipt, logs: receipt.logs.map(wrong) };
+    }
+    if (method !== "eth_getLogs") return undefined;
+    return (await anvil.rpc<Json[]>(method, ...params)).map(wrong);
+  };
+}
+
+for (const names of ["lhh", "hlh"]) {
+  Deno.test(`what one node distorts of a payment is recorded as the quorum tells it (nodes ${names})`, async () => {
+    await using one = await among(names);
+    const { stage, chain, nodes, liar } = one;
+    const token = await deployToken(stage);
+    const [ours, other] = [newParty().address, newParty().address];
+    const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
+    const hash = await stage.anvil.send({ to: token, data });
+    const { height } = await chain.head();
+    liar.trick = distorts(stage, hash, other);
+    hurry(nodes, liar);
+    const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
+    deepEqual(transfers.map(({ amount, from }) => [amount, from === other]), [[5n, false]]);
+  });
+
+  Deno.test(`payments that one node makes up crowd none out (nodes ${names})`, async () => {
+    await using one = await among(names);
+    const { stage, chain, nodes, liar } = one;
+    const ours = newParty().address;
+    const hash = await stage.anvil.send({ to: ours, value: 3n });
+    const { height } = await chain.head();
+    const from = rich(4).address.toLowerCase();
+    const fakes = Array.from({ length: 100 }, (_, at) => ({
+      ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
+      ...{ value: "0x309", nonce: "0x0" },
+    }));
+    liar.trick = invents(stage, { height, hash, fakes });
+    hurry(nodes, liar);
+    const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
+    deepEqual(transfers.map((found) => found.hash), [hash]);
+  });
+}
+
+/** Has a liar answer before the others. */
+function hurry(nodes: readonly Rogue[], liar: Rogue): void {
+  for (const one of nodes) {
+    if (one === liar) continue;
+    one.trick = async ({ method }) => {
+      if (method === "eth_getLogs" || method === "eth_getBlockByNumber") {
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      return undefined;
+    };
+  }
+}
+
+/** Puts payments that it made up in the place of a payment. */
+function invents(
+  { anvil }: EvmStage,
+  { height, hash, fakes }: { height: number; hash: string; fakes: readonly Json[] },
+): Trick {
+  const at = `0x${height.toString(16)}`;
+  return async ({ method, params }) => {
+    const fake = fakes.find((one) => one.hash === params[0]);
+    if (params[0] === hash) return null;
+    const block: Json = await anvil.rpc("eth_getBlockByNumber", at, true);
+    const receiptOf = (one: Json) => ({
+      ...{ transactionHash: one.hash, blockHash: block.hash, blockNumber: at, from: one.from },
+      ...{ status: "0x1", gasUsed: "0x5208", effectiveGasPrice: "0x1", logs: [] },
+    });
+    if (method === "eth_getBlockReceipts") return fakes.map(receiptOf);
+    if (fake) return method === "eth_getTransactionByHash" ? fake : receiptOf(fake);
+    if (method !== "eth_getBlockByNumber" || params[0] !== at || params[1] !== true) return;
+    return { ...block, transactions: fakes };
+  };
+}
+
 for (const names of ["lhh", "hlh", "hhl"]) {
   Deno.test(`of three nodes one that tells another block is not followed (nodes ${names})`, async () => {
     await using one = await among(names);
