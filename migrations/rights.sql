@@ -13,9 +13,12 @@ grant select (kind) on secrets to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, jobs, leases, event_listeners,
   deposit_apps, stops, transaction_data to :role;
-grant insert on revocations, events, audit, blocks, addresses, external_addresses, withdrawals, orders,
+grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, orders,
   consolidations, api_keys to :role;
 grant update (deleted_at) on external_addresses to :role;
+-- A line's place in the chain of the trail is given by a worker.
+grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)
+  on audit to :role;
 -- A ramp's xpub, and the addresses that are reserved below it, are what a worker has derived.
 grant insert (account, chain, network, number, created_at), update (next_index) on ramps to :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;

@@ -201,22 +201,24 @@ declare
   newest uuid := ledger_newest();
   v_head text := ledger_head(newest);
   v_tail text := coalesce(p_tail, right(gen_random_uuid()::text, 12));
-  v_id uuid[]; v_at timestamptz;
+  v_id uuid[]; v_at timestamptz; updated integer;
 begin
   if current_setting('transaction_isolation') <> 'serializable' then
     raise exception 'the ledger posts in serializable transactions only';
   end if;
   if n > 16384 then raise exception 'too many moves in one posting'; end if;
   if (array_lower(p_ids, 1), array_lower(p_source, 1), array_lower(p_destination, 1), array_lower(p_amount, 1))
-    <> (1, 1, 1, 1) then
+    <> (1, 1, 1, 1) or (cardinality(p_source), cardinality(p_destination)) <> (n, n) then
     raise exception 'positions begin with 1';
   end if;
   if p_head is not null then
-    if p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
-      or id_ms(ledger_id(p_head, 1, v_tail)) > id_ms(ledger_id(v_head, 1, v_tail)) + 60000 then
+    -- Read out of an id: a UUID has several spellings. A clock that was put back while the head was drawn
+    -- leaves it ahead; more than that would carry the ledger's time away.
+    v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
+    if v_head <> p_head or p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
+      or id_ms(ledger_id(p_head, 1, v_tail)) > greatest(database_ms() + 60000, id_ms(newest) + 1) then
       raise exception 'ids are given by the ledger, behind its gate';
     end if;
-    v_head := p_head;
   end if;
   stamp := v_head || v_tail;
   v_id := array(select ledger_id(v_head, q.ord, v_tail) from generate_series(1, n) q(ord));
@@ -315,6 +317,11 @@ begin
   update accounts x set total = q.total, seq = q.seq
     from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
     where x.id = q.id and q.seq <> q.before;
+  get diagnostics updated = row_count;
+  -- An account that is named twice would keep one of its two balances, and the other's value be made or lost.
+  if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
+    raise exception 'each account is named once';
+  end if;
   if true = any (v_watches) then
     update accounts x set linked = q.linked from unnest(p_ids, v_linked) q(id, linked)
       where x.id = q.id and q.linked <> x.linked;
