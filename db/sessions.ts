@@ -58,18 +58,25 @@ export async function closeAttempt(
     where subject = ${attempt.subject}`;
 }
 
+/** What decides a login, as it is now. */
+export interface EntryRow {
+  verifier: string;
+  roles: string[];
+  scopes: string[];
+  /** The database's time in milliseconds. */
+  at: number;
+}
+
 /**
- * Locks a user's row against changes until the end of the transaction and reads its verifier as
- * it is now, with the database's time in milliseconds; null for a user who may not log in.
+ * Locks a user's row against changes until the end of the transaction and reads its verifier and its
+ * rights as they are now; null for a user who may not log in.
  */
-export async function lockVerifier(
-  tx: Tx,
-  user: string,
-): Promise<{ verifier: string; at: number } | null> {
-  const [row] = await tx<{ verifier: string; at: string }[]>`
-    select verifier, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
+export async function lockVerifier(tx: Tx, user: string): Promise<EntryRow | null> {
+  const [row] = await tx<(Omit<EntryRow, "at"> & { at: string })[]>`
+    select verifier, roles, scopes,
+      floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
     from users where id = ${user} and active and deleted_at is null for share`;
-  return row === undefined ? null : { verifier: row.verifier, at: Number(row.at) };
+  return row === undefined ? null : { ...row, at: Number(row.at) };
 }
 
 /** Locks a user's row: logins that are being made come before or after this transaction. */

@@ -109,7 +109,7 @@ export async function logIn(
   const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
   const welcome = typeof outcome === "object";
   await endAttempt(pool, attempt, !welcome);
-  if (welcome) return { user: user!, ...outcome };
+  if (welcome) return outcome;
   if (outcome === "code") throw wrongCode();
   throw new DomainError("auth.credentials", "the login is not right");
 }
@@ -120,9 +120,10 @@ async function admit(
   login: Login,
   user: UserRow | null,
   right: boolean,
-): Promise<Omit<Entrant, "user"> | "password" | "code"> {
+): Promise<Entrant | "password" | "code"> {
   const now = await lockVerifier(tx, user?.id ?? NOBODY);
-  const known = right && user !== null && now?.verifier === user.verifier;
+  const known = right && user !== null && now?.verifier === user.verifier &&
+    (!login.admin || (now.roles.includes("admin") && now.scopes.includes("realm")));
   const method = known
     ? await passesSecondFactor(tx, user.id, {
       code: login.code,
@@ -143,7 +144,12 @@ async function admit(
     created_at: idTime(id),
   });
   if (!welcome) return known ? "code" : "password";
-  return { at: now.at, jti: await keepLogin(tx, login, { user, at: now.at, method }) };
+  const { at, roles, scopes } = now; // they may be fewer than when the password was looked at
+  return {
+    user: { ...user, roles, scopes },
+    at,
+    jti: await keepLogin(tx, login, { user, at, method }),
+  };
 }
 
 /** Notes a login, and ends the oldest of too many. */

@@ -32,6 +32,8 @@ export interface CollectionRoutes {
   view: z.ZodType;
   remove?: Change;
   restore?: Change;
+  /** Restoring takes a login of the last minutes. */
+  restoreTakesLogin?: true;
   /** Codes that removing or restoring can answer besides the usual. */
   errors?: readonly ErrorCode[];
   /** Whether a change writes an account's row. */
@@ -136,6 +138,10 @@ function changingRoutes(of: CollectionRoutes): AnyRoute[] {
       method: "POST",
       path: `${path}/undelete`,
       summary: `Restore ${of.one}`,
+      ...(of.restoreTakesLogin === undefined ? {} : {
+        freshLogin: true as const,
+        description: "This takes a login of the last 10 minutes.",
+      }),
       handle: handler(of.restore),
     }));
   }

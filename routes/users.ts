@@ -60,6 +60,7 @@ export const userRoutes: readonly AnyRoute[] = [
     one: "a user",
     view: UserView,
     restore: restoreUser,
+    restoreTakesLogin: true, // who was dismissed comes back with an old password and old rights
     errors: ["permission.scope", "username.taken"],
   }),
   route({
@@ -68,12 +69,12 @@ export const userRoutes: readonly AnyRoute[] = [
     tag: "Users",
     summary: "Change a user",
     description: "A new password, role, scope or activity ends all keys that the user holds. " +
-      "Another's password, and a role or scope beyond `user` and `own`, take a login of the last " +
-      "10 minutes; one's own password the present one: " +
+      "Another's password, `active: true`, and a role or scope beyond `user` and `own`, take a " +
+      "login of the last 10 minutes; one's own password the present one: " +
       "`POST /v1/users/{id}/password`.",
     access: "user",
     params: ById,
-    freshLogin: (body) => body.password !== undefined || givesRights(body),
+    freshLogin: (body) => body.password !== undefined || body.active === true || givesRights(body),
     body: UserChange,
     status: 200,
     answer: UserView,

@@ -13,6 +13,7 @@ const DANGEROUS: Readonly<Record<string, unknown>> = {
   "POST /v1/users/{id}/totp/confirm": { code: "123456" },
   "DELETE /v1/users/{id}/totp": undefined,
   "PATCH /v1/users/{id}": { password: "another horse battery" },
+  "POST /v1/users/{id}/undelete": undefined,
   "POST /v1/users": { username: "x", password: PASSWORD, roles: "admin", scopes: "realm" },
   "POST /v1/realms/{id}/users": { username: "x", password: PASSWORD, scopes: "realm" },
   "PATCH /v1/realms/{id}": { withdrawals: {} },
