@@ -1,27 +1,37 @@
 /**
  * Keys of an installation that sets none: made on first use, in files of DATA_DIR that their owner
- * alone can read.
+ * alone can read. What is sealed under a key that is lost is lost with it, so a key is on the disk,
+ * whole, before anybody is given it.
  *
  * @module
  */
 import { join } from "node:path";
+import { flush, readIfThere } from "../db/embedded_files.ts";
 
-/** Reads a key, or makes it. */
+/** Reads a key, or makes it. The caller holds the lock of the installation. */
 export async function localKey(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name);
+  const found = (await readIfThere(path))?.trim();
+  if (found === "") throw new Error(`${path} is empty: put the key back that was in it`);
+  if (found !== undefined) return found;
   const key = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
-  try {
-    await Deno.writeTextFile(path, key, { createNew: true, mode: 0o600 });
-    return key;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    return (await Deno.readTextFile(path)).trim();
-  }
+  await keepKey(dataDir, name, key);
+  return key;
 }
 
-/** Puts a key in the place of the one before. */
+/** Puts a key in the place of the one before. Its copy in `<name>.next` goes when that is done. */
 export async function replaceKey(dataDir: string, name: string, key: string): Promise<void> {
-  const next = join(dataDir, `${name}.next`);
-  await Deno.writeTextFile(next, key, { mode: 0o600 });
-  await Deno.rename(next, join(dataDir, name));
+  await keepKey(dataDir, name, key);
+  await Deno.remove(join(dataDir, `${name}.next`)).catch((error) => {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  });
+}
+
+/** Writes a key aside and moves it to its place when it is on the disk. */
+async function keepKey(dataDir: string, name: string, key: string): Promise<void> {
+  const draft = join(dataDir, `${name}.${crypto.randomUUID()}.draft`);
+  await Deno.writeTextFile(draft, key, { createNew: true, mode: 0o600 });
+  await flush(draft);
+  await Deno.rename(draft, join(dataDir, name));
+  await flush(dataDir);
 }
