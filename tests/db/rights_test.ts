@@ -279,7 +279,13 @@ Deno.test("transfers take nothing from the world, and what is no list of moves i
       lists(two, "'[0:0]={1}'", "array[2]", "array[5]"),
       lists(two, "array[1]", "array[2]", "'[0:1]={5,5}'"),
     ]
-  ) await rejects(inject(text), /null value|subscript|positions begin|_check|duplicate key|named once/, text);
+  ) {
+    await rejects(
+      inject(text),
+      /null value|subscript|positions begin|_check|duplicate key|named once/,
+      text,
+    );
+  }
   const lane =
     `select refusals from ledger_lane(array[gen_random_uuid()], array[gen_random_uuid()], 'aaaaaaaaaaaa',
     array['${[world, account].sort().join("','")}']::uuid[],
