@@ -242,19 +242,21 @@ Deno.test("the database lets no address be ours and linked, nor a deposit at our
   );
   await rejects(link(ramp.address), /an address of ours is not linked/);
   await rejects(link(next), /an address of ours is not linked/);
-  const own = (table: string, columns: string) =>
-    realm.command((tx) =>
-      tx.unsafe(`insert into ${table} select ${columns} from ramps r`, [STRANGER])
-    );
+  const own = (statement: string) => realm.command((tx) => tx.unsafe(statement, [STRANGER]));
   await rejects(
-    own("reserved_addresses", "$1, r.account, 9999, now()"),
+    own("insert into reserved_addresses select $1, r.account, 9999, now() from ramps r"),
     /is still linked/,
   );
   await rejects(
-    own(
-      "addresses (id, account, ramp, chain, network, address, derivation_key, asset, created_at)",
-      "gen_random_uuid(), gen_random_uuid(), r.account, r.chain, r.network, $1, 9999, 'ETH', now()",
-    ),
+    own(`with made as (
+        insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency,
+            currency_places, country, holder, owner, ramp, created_at)
+          select gen_random_uuid(), 'deposit', a.asset, a.testnet, a.decimals, true, true, a.currency,
+            a.currency_places, a.country, a.holder, a.owner, a.id, now()
+          from accounts a where a.id in (select account from ramps) returning *)
+      insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset, owner, created_at)
+        select gen_random_uuid(), m.id, r.account, r.chain, r.network, $1, 9999, m.asset, m.owner, now()
+        from made m join ramps r on r.account = m.ramp`),
     /is still linked/,
   );
   const deposit = (address: string) =>
