@@ -159,6 +159,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ],
   [
     "deposit.transaction",
+    "drop index deposits_transaction",
     `update transactions set type = 'deposit' where id = ${AT(2)}`,
     DEPOSIT(AT(2), "10.5"),
     DEPOSIT(AT(2), "10.5"),
