@@ -14,10 +14,15 @@ async function backed(realm: TestRealm) {
   const { body } = await send("POST", "/v1/currencies", { name: "GOLD", supply: "1000" });
   await rowsOf(
     realm,
-    `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, currency,
-        contract, status, external, owner, created_at)
-      select gen_random_uuid(), account, 'ETHEREUM', 'main', 'GOLD_ETH', 1000, 18, id, '0x1',
-        'registered', false, owner, created_at from currencies where id = $1`,
+    `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, status,
+        external, owner, created_at)
+      select gen_random_uuid(), account, 'ETHEREUM', 'main', 'GOLD_ETH', 1000, 18, 'pending', false,
+        owner, created_at from currencies where id = $1`,
+    [body.id],
+  );
+  await rowsOf(
+    realm,
+    "update fungible_tokens set currency = $1, contract = '0x1', status = 'registered'",
     [body.id],
   );
   const path = `/v1/currencies/${body.id}`;
