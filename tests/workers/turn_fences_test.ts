@@ -290,7 +290,7 @@ for (
         match((await copied.fence.fault())!, /restored or copied/);
         const { realm, bench } = scene;
         const place = realm.id;
-        const pool = copied.database.realm(
+        const pool = copied.database.working(
           (await realm.services.realms.find(place))!.place,
         );
         const signer = openSigner(key, Date.now, copied.fence);
