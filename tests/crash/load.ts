@@ -101,15 +101,19 @@ function nextRequest(
     const transactions = Array.from({ length: 5 }, () => move(hot, some()));
     return { path: "/v1/transactions/batch", body: { atomic: dice < 0.25, transactions } };
   }
-  // Where a poor account gives, some are refused: a refusal is an answer to be kept as well.
   const [a, b] = [some(), some()];
+  // A refusal is an answer to be kept as well: nobody has as much as this.
+  if (dice < 0.33) return { path: "/v1/transactions", body: move(a, hot, "1000000000000") };
   if (dice < 0.6 && a !== b) return { path: "/v1/transactions", body: move(a, b) };
   return { path: "/v1/transactions", body: dice < 0.9 ? move(hot, a) : move(a, hot) };
 }
 
-function move(source: string, destination: string): unknown {
-  const value = `${Math.floor(Math.random() * 3)}.${1 + Math.floor(Math.random() * 8)}`;
+function move(source: string, destination: string, value = anyValue()): unknown {
   return { source: { account: source }, destination: { account: destination }, value };
+}
+
+function anyValue(): string {
+  return `${Math.floor(Math.random() * 3)}.${1 + Math.floor(Math.random() * 8)}`;
 }
 
 function note(
