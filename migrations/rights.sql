@@ -3,11 +3,19 @@
 --   :role    serves requests. It writes what users own. Value moves through the posting functions alone.
 --   :worker  works: it has the rights of :role, writes what is seen and sent on chains, and books it.
 -- Neither writes balances, transactions, entries or commits itself: the posting functions have their owner's rights.
-revoke all on all tables in schema :schema from :role, :worker;
+do $rights$
+declare
+  -- What depends on the schema is found by an index; "all tables in schema" reads the catalog of all realms.
+  relations text[] := array(select c.oid::regclass::text from pg_depend d join pg_class c on c.oid = d.objid
+    where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
+      and c.relkind in ('r', 'v', 'm', 'p') order by 1);
+begin
+  execute format('revoke all on %s from :role, :worker', array_to_string(relations, ', '));
+  execute format('grant select on %s to :role, :worker', array_to_string(relations, ', '));
+end $rights$;
 revoke all on all sequences in schema :schema from :role, :worker;
 revoke execute on all routines in schema :schema from public, :role, :worker;
 grant usage on schema :schema to :role, :worker;
-grant select on all tables in schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 
@@ -61,6 +69,8 @@ grant delete on ledger_commits, idempotency, batches, logins to :worker;
 do $rights$
 declare
   f record;
+  served text[] := '{}';
+  worked text[] := '{}';
   -- What posts and keeps the books acts with its owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
@@ -68,21 +78,24 @@ declare
     'keep_closed', 'tally_new', 'tally_change'];
   -- What only the worker calls, and what only other functions do.
   working constant text[] := array['ledger_book', 'note_seen'];
-  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];
 begin
-  for f in select p.oid::regprocedure as name, p.proname, p.prokind, p.prorettype = 'trigger'::regtype as of_trigger
-    from pg_proc p where p.pronamespace = ':schema'::regnamespace
+  for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
+      p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger
+    from pg_depend d join pg_proc p on p.oid = d.objid
+    where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_proc'::regclass)
   loop
-    if f.proname = any (definers) then
-      execute format('alter function %s security definer', f.name);
-    end if;
     -- Temporary tables of a session never stand for the realm's, in triggers neither.
-    if f.proname = any (definers) or f.of_trigger then
-      execute format('alter function %s set search_path to :schema, pg_temp', f.name);
+    if f.definer or f.of_trigger then
+      execute format('alter function %s security %s set search_path to :schema, pg_temp', f.name,
+        case when f.definer then 'definer' else 'invoker' end);
     end if;
-    if f.proname <> all (inner_ones) and not f.of_trigger then
-      execute format('grant execute on routine %s to %s', f.name,
-        case when f.proname = any (working) then ':worker' else ':role' end);
+    if f.proname = any (working) then
+      worked := worked || f.name;
+    elsif f.proname <> all (inner_ones) and not f.of_trigger then
+      served := served || f.name;
     end if;
   end loop;
+  execute format('grant execute on routine %s to :role', array_to_string(served, ', '));
+  execute format('grant execute on routine %s to :worker', array_to_string(worked, ', '));
 end $rights$;

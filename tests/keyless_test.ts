@@ -1,7 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { startAnvil } from "./support/anvil.ts";
 import { freePort } from "./support/ports.ts";
-import { PLATFORM_KEY, testDatabaseUrl, testRealm } from "./support/realm.ts";
+import { testDatabaseUrl } from "./support/database.ts";
+import { PLATFORM_KEY, testRealm } from "./support/realm.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url);
 

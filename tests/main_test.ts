@@ -1,7 +1,6 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
-import { testDatabase } from "./support/database.ts";
+import { testDatabase, testDatabaseUrl } from "./support/database.ts";
 import { freePort } from "./support/ports.ts";
-import { testDatabaseUrl } from "./support/realm.ts";
 import { taskArgs } from "./support/tasks.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url);

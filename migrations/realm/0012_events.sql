@@ -89,25 +89,29 @@ create view ledger_facts as
 comment on view ledger_facts is
   'What is so now of all that events tell; the last event of each must say the same. Read with the time zone UTC.';
 
--- Has events tell of a table from now on, and of the rows that there are. The triggers name the columns that
+-- Has events tell of tables from now on, and of the rows that there are. The triggers name the columns that
 -- events tell, so that posting, which names others, never comes by here.
-create function tell_of(p_table text) returns void language plpgsql set timezone = 'UTC' as $$
+create function tell_of(variadic p_tables text[]) returns void language plpgsql set timezone = 'UTC' as $$
 declare
+  t text;
   told text;
+  facts text := rtrim(pg_get_viewdef('ledger_facts'::regclass), ';');
 begin
-  select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
-    where attrelid = p_table::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(p_table));
-  execute format('create trigger %I after insert on %I referencing new table as fresh
-    for each statement execute function note_new_rows()', p_table || '_noted', p_table);
-  execute format('create trigger %I after update of %s on %I
-    for each row execute function note_changed_row()', p_table || '_noted_change', told, p_table);
-  execute format('create trigger %I after delete on %I
-    for each row execute function note_changed_row()', p_table || '_noted_end', p_table);
-  execute format('create or replace view ledger_facts as %s union all select %L::text, subject_of(%L, q.row),
-    facts_of(%L, q.row) from (select to_jsonb(x) as row from %I x) q',
-    rtrim(pg_get_viewdef('ledger_facts'::regclass), ';'), p_table, p_table, p_table, p_table);
-  perform note_events(kind, array_agg(subject), array_agg(facts)) from ledger_facts where kind = p_table group by kind;
+  foreach t in array p_tables loop
+    select string_agg(quote_ident(attname), ', ' order by attnum) into told from pg_attribute
+      where attrelid = t::regclass and attnum > 0 and not attisdropped and attname <> all (untold_columns(t));
+    execute format('create trigger %I after insert on %I referencing new table as fresh
+      for each statement execute function note_new_rows()', t || '_noted', t);
+    execute format('create trigger %I after update of %s on %I
+      for each row execute function note_changed_row()', t || '_noted_change', told, t);
+    execute format('create trigger %I after delete on %I
+      for each row execute function note_changed_row()', t || '_noted_end', t);
+    facts := facts || format(' union all select %L::text, subject_of(%L, q.row), facts_of(%L, q.row)
+      from (select to_jsonb(x) as row from %I x) q', t, t, t, t);
+  end loop;
+  execute 'create or replace view ledger_facts as ' || facts;
+  perform note_events(kind, array_agg(subject), array_agg(f.facts)) from ledger_facts f where kind = any (p_tables) group by kind;
 end $$;
 
-select tell_of(t) from unnest(array['users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses',
-  'reserved_addresses', 'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops']) t;
+select tell_of('users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses', 'reserved_addresses',
+  'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops');

@@ -5,7 +5,7 @@ import type { Columns } from "../../db/filter.ts";
 import { idBound, idTime } from "../../domain/ids.ts";
 import { digits, isDigits, parseStoredJson } from "../../domain/json.ts";
 import { compare } from "../../domain/money.ts";
-import { testDatabaseUrl } from "../support/realm.ts";
+import { testDatabaseUrl } from "../support/database.ts";
 
 /** A row as the API shows it: times in milliseconds, decimals as text. */
 export interface Thing {

@@ -2,7 +2,8 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import type { Outcome } from "../../db/moves.ts";
 import { book, type OwnLane, ownLane } from "../support/lanes.ts";
-import { rowsOf, testDatabaseUrl, type TestRealm, testRealm } from "../support/realm.ts";
+import { testDatabaseUrl } from "../support/database.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** Holds the gate, so that whatever a lane sends waits in mid-flight. */
 async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }> {

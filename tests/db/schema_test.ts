@@ -1,5 +1,5 @@
 import { equal } from "node:assert/strict";
-import { testDatabaseUrl } from "../support/realm.ts";
+import { testDatabaseUrl } from "../support/database.ts";
 import { dumpSchemas, readDumps } from "../support/schema.ts";
 
 Deno.test("the migrations lead to the golden schemas (write them with `deno task schema`)", async () => {

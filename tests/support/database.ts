@@ -5,11 +5,26 @@
  */
 import { openDatabase } from "../../db/database.ts";
 
+/** The address of the run's PostgreSQL. */
+export function testDatabaseUrl(): string {
+  return ofThisFile("TEST_DATABASE_URL");
+}
+
 /** The address of the run's PostgreSQL for its superuser. */
 export function superuserUrl(): string {
-  const url = Deno.env.get("TEST_SUPERUSER_URL");
+  return ofThisFile("TEST_SUPERUSER_URL");
+}
+
+/** The database of a test file, where the whole suite runs; else the only one. */
+function ofThisFile(name: string): string {
+  const url = Deno.env.get(name);
   if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
-  return url;
+  const databases = Number(Deno.env.get("TEST_DATABASES") ?? 0);
+  if (databases === 0) return url;
+  const number = [...Deno.mainModule].reduce((sum, sign) => sum + sign.charCodeAt(0), 0);
+  const own = new URL(url);
+  own.pathname = `purser_${number % databases}`;
+  return own.href;
 }
 
 /** Runs statements as the superuser. */
@@ -25,7 +40,7 @@ export async function asSuperuser(text: string): Promise<void> {
 /** An empty database that lives as long as the test; the role of the run owns it. */
 export async function testDatabase(): Promise<AsyncDisposable & { url: string }> {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  const shared = new URL(Deno.env.get("TEST_DATABASE_URL")!);
+  const shared = new URL(testDatabaseUrl());
   await asSuperuser(`create database ${name} owner ${shared.username}`);
   const url = new URL(shared);
   url.pathname = name;

@@ -3,7 +3,8 @@ import { openDatabase, type Pool } from "../../db/database.ts";
 import { type Lane, openLane } from "../../db/lane.ts";
 import type { KeyedMove } from "../../db/moves.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { testDatabaseUrl, type TestRealm } from "./realm.ts";
+import { testDatabaseUrl } from "./database.ts";
+import type { TestRealm } from "./realm.ts";
 
 /** A lane on a database handle of its own, as another process would have. */
 export interface OwnLane extends AsyncDisposable {

@@ -24,6 +24,7 @@ import type { Services } from "../../routes/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/runner.ts";
 import { openSigner } from "../../workers/signer.ts";
+import { testDatabaseUrl } from "./database.ts";
 
 /** An answer, read. */
 export interface Answer {
@@ -99,13 +100,6 @@ export const PLATFORM_KEY = "platform-key-of-the-tests";
 /** A real argon2id verifier of {@link PASSWORD}, made with small parameters so that tests are quick. */
 const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
   "COasZSyMm5hc6dqbItVb+IZaGwOa3IHiB0qT62pEreo";
-
-/** The address of the run's PostgreSQL. */
-export function testDatabaseUrl(): string {
-  const url = Deno.env.get("TEST_DATABASE_URL");
-  if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
-  return url;
-}
 
 /** Opens the pools of a process. */
 function reach(config: Config, onStatement?: (text: string) => void): Database {

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { startEmbedded } from "../../db/embedded.ts";
+import { openDatabase } from "../../db/database.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -24,6 +25,11 @@ const PERMISSIONS = [
 ];
 
 const CONFIG = ["--config", "tests/deno.json"];
+/**
+ * The files of the whole suite share a few databases: PostgreSQL finds a function by its name among those of all
+ * schemas, so the more realms a database has, the longer it takes to make one.
+ */
+const DATABASES = 12;
 
 /** Runs the suite and gives its exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -43,6 +49,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   try {
     const paths = args.some((arg) => !arg.startsWith("-")) ? [] : ["tests/"];
+    const databases = server !== null && paths.length > 0 ? await makeDatabases(server) : 0;
     const command = new Deno.Command(Deno.execPath(), {
       args: ["test", ...CONFIG, "--parallel", "--frozen", ...PERMISSIONS, ...args, ...paths],
       cwd: ROOT,
@@ -51,6 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
         TEST_DATABASE_URL: given ?? server!.url,
         // Some tests make databases and corrupt tables: with another server, name its superuser too.
         TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
+        TEST_DATABASES: `${databases}`,
         LOG_LEVEL: "error",
       },
       stdout: "piped",
@@ -70,6 +78,20 @@ export async function run(args: readonly string[]): Promise<number> {
     await server?.stop();
     await Deno.remove(dataDir, { recursive: true });
   }
+}
+
+/** Makes the databases that test files share. */
+async function makeDatabases(server: EmbeddedPostgres): Promise<number> {
+  const url = server.superuserUrl;
+  const superuser = openDatabase({ url, prepare: true, parseJson: JSON.parse });
+  try {
+    for (let n = 0; n < DATABASES; n++) {
+      await superuser.platform.sql.unsafe(`create database purser_${n} owner purser`);
+    }
+  } finally {
+    await superuser.close();
+  }
+  return DATABASES;
 }
 
 /** Passes the output on and keeps its end. */
