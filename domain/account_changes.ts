@@ -16,11 +16,18 @@ import {
 import type { Db, Tx } from "../db/database.ts";
 import { selectIdentities, selectIdentityOfUser } from "../db/identities.ts";
 import { selectUsers } from "../db/users.ts";
-import { viewAccounts } from "./account_views.ts";
+import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "./actor.ts";
 import { addAlias, aliasesOf, mayRead } from "./aliases.ts";
-import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
+import {
+  type Collection,
+  findVisible,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "./collection.ts";
 import { Flag, FreeForm, Id } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { viewIdentity } from "./identities.ts";
@@ -105,10 +112,16 @@ export async function enabledAmong(db: Db, ids: string[]): Promise<string[]> {
   return await selectEnabledAmong(db, ids);
 }
 
-/** Shows an account once it is ready; null until then. */
+/** Shows an account once it is ready; null until then, and where the actor may not see it. */
 export async function findReady(db: Db, actor: Actor, id: string): Promise<unknown | null> {
-  const row = await selectAccount(db, id);
+  const row = await findVisible(db, actor, ACCOUNTS, id);
   return row?.enabled ? await showAccount(db, actor, row) : null;
+}
+
+/** Shows an account as {@link findReady} does, with its address. */
+export async function findReadyAddress(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, ACCOUNTS, id);
+  return row?.enabled ? await viewWholeAccount(db, row, { addressFor: actor }) : null;
 }
 
 /** Gives a new account its alias, if it is to have one. @throws {DomainError} alias.taken */

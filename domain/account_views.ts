@@ -1,5 +1,5 @@
 /** What accounts show of the chain: addresses, and balances there as workers last saw them. @module */
-import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import type { AccountRow } from "../db/accounts.ts";
 import type { Db } from "../db/database.ts";
 import { type OwnedAddressRow, selectAddressesFor, selectHoldings } from "../db/ramps.ts";
 import { type ChainPart, viewAccount } from "./accounts.ts";
@@ -42,12 +42,6 @@ export async function viewWholeAccount(
   populate: { addressFor?: Actor } = {},
 ): Promise<Record<string, unknown>> {
   return (await viewAccounts(db, [row], populate))[0];
-}
-
-/** Gives the view of an account once it is ready; null until then. */
-export async function findWholeEnabled(db: Db, id: string): Promise<unknown | null> {
-  const row = await selectAccount(db, id);
-  return row?.enabled ? await viewWholeAccount(db, row) : null;
 }
 
 /** Shows an address; what all addresses of its ramp derive from only to those who may know them. */

@@ -130,6 +130,21 @@ export async function getEntity(
   return (await showAll(db, actor, collection, [id], given))[0];
 }
 
+/** Finds a living row that the actor may see; null where there is none. */
+export async function findVisible<R extends { id: string; owner: string | null }>(
+  db: Db,
+  actor: Actor,
+  collection: Collection<R>,
+  id: string,
+): Promise<R | null> {
+  try {
+    return await rowFor(db, actor, collection, id, "read");
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
+
 /**
  * Finds a living row that the actor may treat in this way.
  *

@@ -24,6 +24,7 @@ import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { parseContract } from "./addresses.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
+import { findVisible } from "./collection.ts";
 import { createCurrency, NewCurrency, resemblesCode } from "./currencies.ts";
 import { Id, text } from "./entity.ts";
 import { DomainError, type ErrorCode } from "./errors.ts";
@@ -43,6 +44,7 @@ import {
 import { createOrder } from "./orders.ts";
 import { chargeRamp } from "./ramp_charges.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
+import { TOKEN_COLLECTION } from "./token_collection.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "./withdrawal_checks.ts";
 
@@ -351,8 +353,8 @@ export async function registeredAmong(db: Db, ids: string[]): Promise<string[]> 
 }
 
 /** Answers a deployment once it was sent, or cannot be; null until then. */
-export async function findDeployed(db: Db, id: string): Promise<unknown | null> {
-  const row = await selectToken(db, id);
+export async function findDeployed(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
   return row === null || (row.hash === null && row.status === "pending") ? null : viewDeployed(row);
 }
 
@@ -361,8 +363,8 @@ export async function findDeployed(db: Db, id: string): Promise<unknown | null> 
  *
  * @throws {DomainError} token.invalid, currency.taken
  */
-export async function findRegistered(db: Db, id: string): Promise<unknown | null> {
-  const row = await selectToken(db, id);
+export async function findRegistered(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
   if (row?.status === "failed") {
     const { code, detail } = row.error as { code: ErrorCode; detail: string };
     throw new DomainError(code, detail);

@@ -64,7 +64,7 @@ export const accountRoutes: readonly AnyRoute[] = [
         },
         {
           gate: true,
-          ready: { among: enabledAmong, view: (db, id) => findReady(db, call.actor, id) },
+          ready: { among: enabledAmong, view: findReady },
         },
       ),
   }),

@@ -1,7 +1,7 @@
 /** HTTP face of deposit addresses. @module */
 import { z } from "zod";
-import { enabledAmong } from "../domain/account_changes.ts";
-import { findWholeEnabled, viewWholeAccount } from "../domain/account_views.ts";
+import { enabledAmong, findReadyAddress } from "../domain/account_changes.ts";
+import { viewWholeAccount } from "../domain/account_views.ts";
 import { AccountView } from "../domain/accounts.ts";
 import { addAddress, AddressView, listAddresses, NewAddress } from "../domain/deposit_accounts.ts";
 import { command, query } from "./door.ts";
@@ -52,6 +52,6 @@ export const addressRoutes: readonly AnyRoute[] = [
         return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
           addressFor: call.actor,
         });
-      }, { gate: true, ready: { among: enabledAmong, view: findWholeEnabled } }),
+      }, { gate: true, ready: { among: enabledAmong, view: findReadyAddress } }),
   }),
 ];

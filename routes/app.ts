@@ -4,6 +4,7 @@
  * @module
  */
 import { Hono } from "hono";
+import type { Actor } from "../domain/actor.ts";
 import { assertFreshLogin } from "../domain/api_keys.ts";
 import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
@@ -17,6 +18,7 @@ import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
 import type { Services } from "./services.ts";
+import { openStrays } from "./strays.ts";
 import { conditionsOf } from "./versions.ts";
 import {
   accepts,
@@ -60,6 +62,7 @@ const NO_PARAMS: Record<string, string> = {};
 export function createApp(services: Services, platformKey: string): App {
   const authenticator = openAuthenticator(services, platformKey);
   const proxies = readNetworks(services.config.trustedProxies);
+  const unrouted = openUnrouted(services);
   const hono = new Hono<Env>({ strict: false });
   const methods = new Map<string, string[]>();
   const fixed = new Map<string, Serve>(); // paths without parameters need no router
@@ -83,24 +86,24 @@ export function createApp(services: Services, platformKey: string): App {
         "method.not_allowed",
         `this path takes ${allowed.join(", ")}`,
       );
-      const answer = unrouted(services, c.req.raw, refused);
+      const answer = unrouted(c.req.raw, c.env.address, refused);
       answer.headers.set("allow", allowed.join(", "));
       return answer;
     });
   }
-  hono.notFound((c) => unrouted(services, c.req.raw, noRoute()));
+  hono.notFound((c) => unrouted(c.req.raw, c.env.address, noRoute()));
   return (request, connection) => {
     let address: string;
     try {
       address = callerAddress(request.headers, connection, proxies);
     } catch (error) {
-      return unrouted(services, request, error as DomainError);
+      return unrouted(request, connection, error as DomainError);
     }
     // The URL is built from Host: one that is no host would choose another route than the path does.
     const host = request.headers.get("host");
     if (host !== null && !isHost(host)) {
       const refused = new DomainError("request.malformed", "Host is not a host");
-      return unrouted(services, request, refused);
+      return unrouted(request, address, refused);
     }
     const path = pathOf(request.url);
     const serve = fixed.get(`${request.method} ${path}`);
@@ -176,7 +179,12 @@ function createServer(
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
-      const call = callOf({ services, route }, request, arrival, caller, { params, text });
+      const call = callOf({ services, route }, request, arrival, caller, {
+        params,
+        text,
+        actorNow: () =>
+          callerNow(authenticator, headers, route, { ...arrival, at: services.now() }),
+      });
       assertFresh(call);
       const reply = await route.handle(call);
       status = reply.status;
@@ -207,13 +215,30 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
   if (freshLogin === true || freshLogin(body)) assertFreshLogin(claims, at);
 }
 
+/** Who asks, looked at again; null where the key holds no more. */
+async function callerNow(
+  authenticator: Authenticator,
+  headers: Headers,
+  { access }: AnyRoute,
+  arrival: Arrival,
+): Promise<Actor | null> {
+  try {
+    return (await authenticator.authenticate(headers, access, arrival)).actor;
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
+
 /** Reads what a request asks, checked. */
 function callOf(
   { services, route }: { services: Services; route: AnyRoute },
   request: Request,
   arrival: Arrival,
   caller: Caller,
-  { params, text }: { params: Record<string, string>; text: string },
+  { params, text, actorNow }: Pick<Call<Record<string, string>, 0, 0>, "params" | "actorNow"> & {
+    text: string;
+  },
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
   const { actor } = caller;
@@ -227,6 +252,7 @@ function callOf(
     at: arrival.at,
     applicationKey: caller.applicationKey,
     actor,
+    actorNow,
     claims: caller.claims,
     realm: caller.realm,
     idempotency: keyed
@@ -309,17 +335,23 @@ function problem(
 }
 
 /** Refuses what leads to no route. It stands in the log without its path, which can hold anything. */
-function unrouted(services: Services, request: Request, error: DomainError): Response {
-  const requestId = requestIdOf(request.headers, services);
-  const { status } = PROBLEMS[error.code];
-  services.log("info", "request", {
-    request_id: requestId,
-    actor: "",
-    route: "none",
-    status,
-    code: error.code,
-  });
-  return problem(services, requestId, error);
+function openUnrouted(services: Services) {
+  const strays = openStrays(services.now);
+  return (request: Request, address: string, error: DomainError): Response => {
+    const requestId = requestIdOf(request.headers, services);
+    const over = strays.count(address);
+    const refused = over?.error ?? error;
+    if (over === null || over.isFirst) {
+      services.log("info", "request", {
+        request_id: requestId,
+        actor: "",
+        route: "none",
+        status: PROBLEMS[refused.code].status,
+        code: refused.code,
+      });
+    }
+    return problem(services, requestId, refused);
+  };
 }
 
 function requestIdOf(headers: Headers, services: Services): string {

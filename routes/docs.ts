@@ -54,7 +54,7 @@ const START = `SwaggerUIBundle({
   url: document.getElementById("reference").dataset.document,
   dom_id: "#reference",
   deepLinking: true,
-  persistAuthorization: true,
+  persistAuthorization: false,
   displayRequestDuration: true,
   validatorUrl: null,
 });

@@ -18,6 +18,7 @@ import {
   runTrial,
   type Tx,
 } from "../domain/command.ts";
+import type { Actor } from "../domain/actor.ts";
 import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/batches.ts";
 import { DomainError } from "../domain/errors.ts";
 import {
@@ -38,10 +39,10 @@ import { type Among, becomesReady } from "./waiting.ts";
 const SEARCH_MS = 5_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** What tells that an entity is ready, and shows it then. */
+/** What tells that an entity is ready, and shows it then to whoever may see it. */
 export interface Readiness {
   among: Among;
-  view: (db: Db, id: string) => Promise<unknown | null>;
+  view: (db: Db, actor: Actor, id: string) => Promise<unknown | null>;
 }
 
 /** How a command runs. */
@@ -88,7 +89,9 @@ export async function command<P, Q, B>(
     replyOf(answer),
     answer.replayed || answer.status >= 400 ? null : tag(answer.body),
   );
-  if (options.ready === undefined || call.preferWaitS === 0 || answer.status >= 400) return reply;
+  // A repeat is answered with what the first one was, at once.
+  const isMade = answer.status < 400 && !answer.replayed;
+  if (options.ready === undefined || call.preferWaitS === 0 || !isMade) return reply;
   return await waitUntilReady(call, pool, reply, options.ready);
 }
 
@@ -288,7 +291,9 @@ async function waitUntilReady<P, Q, B>(
   const isReady = await becomesReady(pool, wait);
   if (isReady === null) return reply;
   const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
-  const shown = isReady ? await runQuery(pool, (db) => view(db, id)) : null;
+  // Its rights may have been others when it began to wait, and its key may have ended.
+  const actor = isReady ? await call.actorNow() : null;
+  const shown = actor === null ? null : await runQuery(pool, (db) => view(db, actor, id));
   if (shown === null) return { ...reply, headers };
   const { etag: _before, ...rest }: Record<string, string> = headers;
   return { ...reply, body: JSON.stringify(shown), headers: rest };

@@ -33,6 +33,8 @@ export interface Call<P, Q, B> {
   /** The application key, on routes that take one. */
   applicationKey: string;
   actor: Actor;
+  /** The caller with the rights that its key gives now; null where the key holds no more. */
+  actorNow: () => Promise<Actor | null>;
   /** The claims of the user key; null for the operator. */
   claims: Claims | null;
   /** Null on routes of the platform. */

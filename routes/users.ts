@@ -135,7 +135,10 @@ export const userRoutes: readonly AnyRoute[] = [
     path: "/v1/users/{id}",
     tag: "Users",
     summary: "Delete a user; all keys it holds end",
+    description: "This takes a login of the last 10 minutes. A key for machines shuts a user out " +
+      "by `active: false`.",
     access: "user",
+    freshLogin: true,
     params: ById,
     status: 200,
     answer: UserView,

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { testRealm } from "../support/realm.ts";
+import { createApp } from "../../routes/app.ts";
+import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 Deno.test("each fault of a request says where it is: in the body, the query, the path or a header", async () => {
   await using realm = await testRealm();
@@ -72,4 +73,31 @@ Deno.test("what leads to no route stands in the log, without its path", async ()
     ["none", "request.malformed", "mine"],
   ]);
   equal(JSON.stringify(lines).includes("secret-token"), false);
+});
+
+Deno.test("a network that asks for what is not there is refused after a while, and its requests for what is there are not", async () => {
+  await using realm = await testRealm();
+  const lines: unknown[] = [];
+  let now = Date.now();
+  const log = (...line: unknown[]) => void lines.push(line);
+  const app = createApp({ ...realm.services, log, now: () => now }, PLATFORM_KEY);
+  const ask = async (path: string, address: string, method = "GET") => {
+    const answer = await app(new Request(`http://a${path}`, { method }), address);
+    await answer.body?.cancel();
+    return answer;
+  };
+  for (let i = 0; i < 120; i++) {
+    const [path, method] = i % 2 === 0 ? [`/v1/nothing/${i}`, "GET"] : ["/health/live", "DELETE"];
+    equal((await ask(path, "2001:db8::1", method)).status, i % 2 === 0 ? 404 : 405);
+  }
+  const before = lines.length;
+  for (let i = 0; i < 10; i++) {
+    const refused = await ask(`/v1/nothing/${i}`, `2001:db8::${i + 1}`);
+    deepEqual([refused.status, refused.headers.get("retry-after")], [429, "60"]);
+  }
+  equal(lines.length - before, 1, "the log is not filled");
+  equal((await ask("/health/live", "2001:db8::1")).status, 200);
+  equal((await ask("/v1/nothing", "192.0.2.1")).status, 404);
+  now += 60_000;
+  equal((await ask("/v1/nothing", "2001:db8::1")).status, 404);
 });

@@ -85,3 +85,27 @@ Deno.test("Prefer: wait answers with the entity that became ready, and many cost
     `${single.length} statements on one account, ${looks.length} on all`,
   );
 });
+
+Deno.test("who waits is shown what its rights of then show, and a repeat is answered at once as the first was", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const { name } = await realm.currency("1");
+  const account = { type: "virtual", asset: name };
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const waiting = manager.send("POST", "/v1/accounts", account, { prefer: "wait=30" });
+  await until(() => waitersAt(pool) === 1);
+  const shut = await realm.admin.send("PATCH", `/v1/users/${manager.id}`, { active: false });
+  equal(shut.status, 200, shut.text);
+  await realm.drain();
+  const { status, body, headers } = await waiting;
+  deepEqual([status, body.enabled], [201, false], "as it was when the key held");
+  equal(headers.get("preference-applied"), "wait=30");
+  const keyed = { "idempotency-key": "once" };
+  const first = await realm.admin.send("POST", "/v1/accounts", account, keyed);
+  await realm.drain();
+  const again = { ...keyed, prefer: "wait=30" };
+  const repeat = await realm.admin.send("POST", "/v1/accounts", account, again);
+  deepEqual([repeat.status, repeat.text], [201, first.text]);
+  equal(repeat.headers.get("idempotency-replayed"), "true");
+  equal(repeat.headers.get("preference-applied"), null);
+});

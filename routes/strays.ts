@@ -1,0 +1,49 @@
+/**
+ * Requests that lead to no route: each network may send so many a minute. Whoever probes for paths is
+ * then refused, and fills no log. What leads to a route is never counted here.
+ * @module
+ */
+import { DomainError } from "../domain/errors.ts";
+import { networkOf } from "./login_guard.ts";
+
+/** Counts requests that lead nowhere. */
+export interface Strays {
+  /** Counts one from an address; gives its refusal where there were too many, else null. */
+  count(address: string): StrayRefusal | null;
+}
+
+/** How a further request is refused. */
+export interface StrayRefusal {
+  error: DomainError;
+  /** Whether it is the first one of its minute: the one that is logged. */
+  isFirst: boolean;
+}
+
+const MINUTE_MS = 60_000;
+const STRAYS_MAX = 120;
+const NETWORKS_MAX = 10_000;
+
+/** Opens the counter of a process; `now` gives milliseconds since the epoch. */
+export function openStrays(now: () => number): Strays {
+  const counts = new Map<string, { count: number; since: number }>();
+  return {
+    count(address) {
+      const network = networkOf(address);
+      const at = now();
+      const known = counts.get(network);
+      if (known === undefined || at - known.since >= MINUTE_MS || at < known.since) {
+        counts.delete(network);
+        if (counts.size >= NETWORKS_MAX) counts.delete(counts.keys().next().value!);
+        counts.set(network, { count: 1, since: at });
+        return null;
+      }
+      if (++known.count <= STRAYS_MAX) return null;
+      const retryAfterS = Math.ceil((known.since + MINUTE_MS - at) / 1000);
+      const message = "too many requests for what is not there";
+      return {
+        error: new DomainError("rate.limited", message, { retryAfterS }),
+        isFirst: known.count === STRAYS_MAX + 1,
+      };
+    },
+  };
+}
