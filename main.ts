@@ -24,8 +24,9 @@ import { openRealmContexts } from "./domain/realm_context.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
-import { endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
+import { endServer, endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
 import { createApp } from "./routes/app.ts";
+import { openEnding } from "./routes/ending.ts";
 import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
@@ -125,7 +126,8 @@ export async function main(args: readonly string[]): Promise<void> {
     console.error(known ? error.message : error);
     Deno.exitCode = 1;
   }
-  if (supervised) Deno.exit(); // the launcher's pipe would keep this process
+  // The launcher's pipe, or a connection whose other end does not read, would keep this process.
+  if (supervised || name === "start" || name === "worker") Deno.exit();
 }
 
 /** Serves the API and, unless they are off, runs the workers. */
@@ -149,6 +151,7 @@ async function start(base: Base, ending: Promise<string>, args: readonly string[
     }),
     secrets: base.site.secrets,
     limits: openLimits({ platform: database.platform, log, now }),
+    ending: openEnding(),
     wake: (id) => runner?.wake(id),
     now,
   };
@@ -161,7 +164,8 @@ async function start(base: Base, ending: Promise<string>, args: readonly string[
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   if (values.sandbox) await welcome(base, values.sandbox, values["platform-key-file"] ?? null);
   limitTime(log, await ending);
-  await server.shutdown();
+  services.ending.begin();
+  await endServer(server, log);
   await services.limits.close();
   await runner?.stop();
 }
@@ -177,7 +181,7 @@ async function work(base: Base, ending: Promise<string>): Promise<void> {
   const runner = await workersOf(base);
   base.log("info", "working");
   limitTime(base.log, await ending);
-  await server.shutdown();
+  await endServer(server, base.log);
   await runner.stop();
 }
 

@@ -107,17 +107,44 @@ export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Prom
     })) as T;
 }
 
-/** Runs reads that may be slow, each of whose statements ends after so many milliseconds. */
+/**
+ * Runs reads that may be slow, each of whose statements ends after so many milliseconds; the one that
+ * runs ends when the signal is aborted.
+ */
 export async function readingBriefly<T>(
   pool: Pool,
   limitMs: number,
   work: (db: Db) => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   return await using(pool, (sql) =>
     sql.begin("read only", async (tx) => {
-      await tx.unsafe(`${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)}`);
-      return await work(tx);
+      const opening = `${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)};`;
+      const said = await tx.unsafe(`${opening} select pg_backend_pid() as pid`).simple();
+      if (signal === undefined) return await work(tx);
+      const { pid } = said.at(-1)![0] as unknown as { pid: number };
+      return await cancelable(pool, pid, () => work(tx), signal);
     })) as T;
+}
+
+/** Runs reads on the connection of a backend, until they end or are aborted. */
+async function cancelable<T>(
+  pool: Pool,
+  pid: number,
+  work: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  signal.throwIfAborted();
+  let canceled: Promise<unknown> = Promise.resolve();
+  // Where the role may not end statements, they end by their time-out.
+  const cancel = () => canceled = pool.sql`select pg_cancel_backend(${pid})`.catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    await canceled; // before the connection is another's
+  }
 }
 
 /**

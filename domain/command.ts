@@ -161,13 +161,17 @@ export async function runQuery<T>(pool: Pool, work: (db: Db) => Promise<T>): Pro
   return await reading(pool, work);
 }
 
-/** Runs a search, which may have to look at very many rows, for so many milliseconds at most. */
+/**
+ * Runs a search, which may have to look at very many rows, for so many milliseconds at most, and no
+ * longer than until it is aborted.
+ */
 export async function runSearch<T>(
   pool: Pool,
   limitMs: number,
   work: (db: Db) => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
-  return await readingBriefly(pool, limitMs, work);
+  return await readingBriefly(pool, limitMs, work, signal);
 }
 
 /** Whether an answer is kept under a key already. */

@@ -6,6 +6,8 @@
 import type { Log } from "../log.ts";
 
 const GRACE_MS = 9_000;
+/** Time that requests are given to be answered. */
+const ANSWERS_MS = 5_000;
 
 /** Ends at once when the process that started this one is gone, and with it the database. */
 export function endWithLauncher(): void {
@@ -35,4 +37,20 @@ export function limitTime(log: Log, signal: string): void {
     Deno.exit(1);
   }, GRACE_MS);
   Deno.unrefTimer(hard);
+}
+
+/**
+ * Takes no more requests and waits for the answers to those that run. A connection whose other end
+ * neither sends nor reads is not waited for any longer than that.
+ */
+export async function endServer(
+  server: Deno.HttpServer,
+  log: Log,
+  answersMs = ANSWERS_MS,
+): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => resolve("late"), answersMs);
+  const ended = await Promise.race([server.shutdown(), late]);
+  clearTimeout(timer);
+  if (ended === "late") log("warn", "connections were cut that did not end");
 }

@@ -14,6 +14,7 @@ import { callerAddress, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./door.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import { uncoverBody } from "./get_body.ts";
+import { watchLeaving } from "./ending.ts";
 import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
@@ -161,6 +162,7 @@ function createServer(
     let status = 0;
     let who = "";
     let limits: LimitHeaders | undefined;
+    const leaving = watchLeaving(request, services.ending);
     try {
       const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) throw noRoute();
@@ -178,10 +180,12 @@ function createServer(
       const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, cost);
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
-      const text = bare ? "" : await readBody(uncoverBody(request), route.bodyMax ?? BODY_MAX);
+      const max = route.bodyMax ?? BODY_MAX;
+      const text = bare ? "" : await readBody(uncoverBody(request), max, services.ending);
       const call = callOf({ services, route }, request, arrival, caller, {
         params,
         text,
+        signal: leaving.signal,
         actorNow: () =>
           callerNow(authenticator, headers, route, { ...arrival, at: services.now() }),
       });
@@ -195,6 +199,7 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
+      leaving.forget();
       const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
       services.log(level, "request", {
         request_id: requestId,
@@ -230,15 +235,18 @@ async function callerNow(
   }
 }
 
+/** What of a request is known beside its headers. */
+type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "actorNow"> & {
+  text: string;
+};
+
 /** Reads what a request asks, checked. */
 function callOf(
   { services, route }: { services: Services; route: AnyRoute },
   request: Request,
   arrival: Arrival,
   caller: Caller,
-  { params, text, actorNow }: Pick<Call<Record<string, string>, 0, 0>, "params" | "actorNow"> & {
-    text: string;
-  },
+  { params, text, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
   const { actor } = caller;
@@ -264,7 +272,7 @@ function callOf(
       : null,
     accept: headers.get("accept"),
     preferWaitS: preferWait(headers.get("prefer")),
-    signal: () => request.signal,
+    signal,
     conditions: conditionsOf(route, headers),
     params: route.params === undefined ? {} : check(route.params, params, "query.invalid", "path"),
     query: checkQuery(route, request.url),

@@ -117,7 +117,11 @@ export async function search<P, Q extends { query?: unknown; search?: unknown },
   const asked: { query?: unknown; search?: unknown } = call.query;
   if (asked.query === undefined && asked.search === undefined) return await query(call, work);
   const pool = poolOf(call);
-  const view = await searching(pool, () => runSearch(pool, SEARCH_MS, work));
+  const signal = call.signal();
+  const find = () => runSearch(pool, SEARCH_MS, work, signal);
+  const view = await searching(pool, find, signal).catch((error) => {
+    throw signal.aborted ? signal.reason : error;
+  });
   return { status: call.route.status, body: JSON.stringify(view) };
 }
 

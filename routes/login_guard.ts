@@ -29,7 +29,15 @@ export interface LoginGuard {
    *
    * @throws {DomainError} service.overloaded
    */
-  inTurn<T>(realm: string, network: string, work: () => Promise<T>): Promise<T>;
+  inTurn<T>(turn: Turn, work: () => Promise<T>): Promise<T>;
+}
+
+/** Whose turn it is. */
+export interface Turn {
+  realm: string;
+  network: string;
+  /** Aborted when the caller has gone. */
+  signal?: AbortSignal;
 }
 
 interface Queue {
@@ -124,12 +132,13 @@ function makeRoom(map: Map<string, unknown>, max: number): void {
 function openQueues(): Pick<LoginGuard, "inTurn"> {
   const queues = new Map<string, Queue>();
   return {
-    async inTurn(realm, network, work) {
+    async inTurn({ realm, network, signal }, work) {
       const queue = queues.get(realm) ?? { running: 0, waiting: 0, networks: new Map() };
       queues.set(realm, queue);
       if (queue.running < RUNNING_MAX) queue.running++;
       else await wait(queue, network);
       try {
+        signal?.throwIfAborted(); // who has left hands its turn on, at once
         return await work();
       } finally {
         if (!serveNext(queue)) queue.running--;

@@ -43,7 +43,7 @@ export interface Call<P, Q, B> {
   /** What the caller accepts. */
   accept: string | null;
   preferWaitS: number;
-  /** Aborted when the caller has gone; asked for where something waits. */
+  /** Aborted when the caller has gone or the process ends; asked for where something waits. */
   signal: () => AbortSignal;
   /** What it says of entity tags. */
   conditions: Conditions;

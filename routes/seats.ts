@@ -43,27 +43,45 @@ interface Line {
 const searches = new WeakMap<object, Line>();
 
 /**
- * Does a search, in its turn.
+ * Does a search, in its turn, unless its caller leaves before.
  *
  * @throws {DomainError} service.overloaded
  */
-export async function searching<T>(pool: object, work: () => Promise<T>): Promise<T> {
+export async function searching<T>(
+  pool: object,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const line = lineOf(searches, pool);
   if (line.waiting.length >= SEARCHES_WAITING_MAX) {
     throw busy("too many searches are waiting in this realm");
   }
-  return await inTurn(line, SEARCHES_MAX, () => seated(pool, work));
-}
-
-async function inTurn<T>(line: Line, most: number, work: () => Promise<T>): Promise<T> {
-  if (line.running < most) line.running++;
-  else await new Promise<void>((resolve) => line.waiting.push(resolve)); // a turn is handed on
+  if (line.running < SEARCHES_MAX) line.running++;
+  else await turn(line, signal);
   try {
-    return await work();
+    signal?.throwIfAborted();
+    return await seated(pool, work);
   } finally {
     const next = line.waiting.shift();
     if (next === undefined) line.running--;
     else next();
+  }
+}
+
+/** Waits for a turn that is handed on; who leaves before is forgotten. */
+async function turn(line: Line, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const leave = () => {
+    line.waiting = line.waiting.filter((one) => one !== resolve);
+    reject(signal!.reason);
+  };
+  line.waiting.push(resolve);
+  signal?.addEventListener("abort", leave);
+  try {
+    await promise;
+  } finally {
+    signal?.removeEventListener("abort", leave);
   }
 }
 

@@ -7,6 +7,7 @@ import type { RealmContexts } from "../domain/realm_context.ts";
 import type { Ladders } from "../domain/realms.ts";
 import type { Secrets } from "../domain/serving_secrets.ts";
 import type { Log } from "../log.ts";
+import type { Ending } from "./ending.ts";
 import type { Limits } from "./limits.ts";
 
 /** The parts that routes work with. */
@@ -22,6 +23,7 @@ export interface Services {
   keyring: Keyring;
   secrets: Secrets;
   limits: Limits;
+  ending: Ending;
   /** Tells the workers of this process that a realm has something to do. */
   wake(realm: string): void;
   now(): number;

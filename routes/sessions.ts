@@ -131,7 +131,7 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
   const subject = `${realm.id} ${network}`;
   guard.check(subject);
   const action = `${call.route.method} ${call.route.path}`;
-  const entrant = await guard.inTurn(realm.id, network, () => {
+  const entrant = await guard.inTurn({ realm: realm.id, network, signal: call.signal() }, () => {
     guard.check(subject); // others may have used up its tries meanwhile
     return logIn(
       realm.pool,

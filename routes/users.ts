@@ -116,8 +116,7 @@ export const userRoutes: readonly AnyRoute[] = [
       const guard = guardOf(services);
       const { pool } = call.realm!;
       const { verifier } = await guard.inTurn(
-        call.realm!.id,
-        given.network,
+        { realm: call.realm!.id, network: given.network, signal: call.signal() },
         () => provePassword(pool, actor, given, rest),
       );
       const prepared = { was: verifier, verifier: await hashPassword(body.new_password) };

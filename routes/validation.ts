@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
 import { parseJson } from "../domain/json.ts";
+import type { Ending } from "./ending.ts";
 
 /** Greatest body unless a route allows more. */
 export const BODY_MAX = 1024 * 1024;
@@ -9,6 +10,9 @@ const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;(?!.*charset=(?!"?utf-?8)
 const FAULTS_MAX = 20;
 /** Time that a body is given to arrive. */
 const BODY_MS = 15_000;
+/** Each chunk costs some 50 µs: after these few, they must be of some size. */
+const CHUNKS_FREE = 256;
+const CHUNK_MIN = 512;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -65,7 +69,7 @@ export function pointer(path: readonly PropertyKey[]): string {
  *
  * @throws {DomainError} request.too_large, request.media_type
  */
-export async function readBody(request: Request, max: number): Promise<string> {
+export async function readBody(request: Request, max: number, ending?: Ending): Promise<string> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
   // Looking at the body's stream costs more than reading a body whose length is known.
@@ -82,7 +86,7 @@ export async function readBody(request: Request, max: number): Promise<string> {
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
   const bytes = await arrived(
-    inTime(declared !== null ? request.bytes() : readStream(request.body!, max)),
+    inTime(declared !== null ? request.bytes() : readStream(request.body!, max), ending),
   );
   try {
     return UTF8.decode(bytes);
@@ -92,14 +96,18 @@ export async function readBody(request: Request, max: number): Promise<string> {
 }
 
 /** A body that trickles in holds a connection and memory: it is given so long, and no longer. */
-async function inTime<T>(reading: Promise<T>): Promise<T> {
+async function inTime<T>(reading: Promise<T>, ending?: Ending): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(new DomainError("request.malformed", "the body did not arrive in time")),
     BODY_MS,
   );
+  const forget = ending?.add(reject);
   reading.catch(() => {}); // where it is late, nobody waits for how it ends
-  return await Promise.race([reading, late]).finally(() => clearTimeout(timer));
+  return await Promise.race([reading, late]).finally(() => {
+    clearTimeout(timer);
+    forget?.();
+  });
 }
 
 /** A caller that leaves before its body has come is no fault of the service's. */
@@ -123,6 +131,12 @@ async function readStream(body: ReadableStream<Uint8Array>, max: number): Promis
   for await (const chunk of body) { // leaving the loop cancels the rest
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
+    if ((chunks.length - CHUNKS_FREE) * CHUNK_MIN > size) {
+      throw new DomainError(
+        "request.malformed",
+        "the body comes in too many small chunks: send it with content-length",
+      );
+    }
     chunks.push(chunk);
   }
   const whole = new Uint8Array(size);

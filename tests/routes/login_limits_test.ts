@@ -133,7 +133,7 @@ Deno.test("networks take turns at logging in, a few at a time", async () => {
   let running = 0;
   let most = 0;
   const login = (network: string) =>
-    guard.inTurn("realm", network, async () => {
+    guard.inTurn({ realm: "realm", network }, async () => {
       most = Math.max(most, ++running);
       await Promise.resolve();
       order.push(network);

@@ -1,9 +1,12 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { runSearch } from "../../domain/command.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/sessions.ts";
+import { openEnding, watchLeaving } from "../../routes/ending.ts";
 import { searching, seated } from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
+import { until } from "../support/until.ts";
 
 Deno.test("seated() lets a thousand wait at one pool, and tells the next to come back", async () => {
   const pool = {};
@@ -64,4 +67,45 @@ Deno.test("a search ends when its statement has run for too long; revoked keys a
   equal(await context.isRevoked(claims), false);
   over.resolve();
   await all;
+});
+
+Deno.test("a search whose caller leaves is ended in the database, and one that waits for its turn gives it up", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const [gone, away, last] = Array.from({ length: 3 }, () => new AbortController());
+  const lock = Math.floor(Math.random() * 2 ** 31);
+  const running = async () => {
+    const [row] = await realm.pool.sql`
+      select count(*)::int as count from pg_locks where locktype = 'advisory' and objid = ${lock}`;
+    return row.count;
+  };
+  const find = ({ signal }: AbortController) =>
+    searching(
+      pool,
+      () =>
+        runSearch(
+          pool,
+          600_000,
+          (db) => db`select pg_advisory_xact_lock_shared(${lock}), pg_sleep(600)`,
+          signal,
+        ),
+      signal,
+    );
+  const left = new DomainError("request.malformed", "left");
+  const all = [gone, away].map((one) => rejects(find(one)));
+  const queued = rejects(find(last), left);
+  last.abort(left);
+  await queued;
+  await until(async () => await running() === 2);
+  gone.abort(left);
+  away.abort(left);
+  await Promise.all(all);
+  equal(await running(), 0, "nor do their statements go on");
+  equal(await searching(pool, () => Promise.resolve(1)), 1, "their turns are free again");
+  const request = new Request("http://a/");
+  const ending = openEnding();
+  const leaving = watchLeaving(request, ending);
+  ending.begin();
+  equal(leaving.signal().aborted, true, "an end that has begun is told at once");
+  equal(leaving.signal().reason.code, "service.overloaded");
 });

@@ -19,6 +19,7 @@ import { createUser } from "../../domain/users.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { createLog } from "../../log.ts";
 import { type App, createApp } from "../../routes/app.ts";
+import { openEnding } from "../../routes/ending.ts";
 import { openLimits } from "../../routes/limits.ts";
 import type { Services } from "../../routes/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
@@ -157,6 +158,7 @@ function wire(config: Config, database: Database, ladders: Ladders): Services {
     }),
     secrets,
     limits: openLimits({ platform: database.platform, log, now: Date.now }),
+    ending: openEnding(),
     wake: () => {},
     now: Date.now,
   };
