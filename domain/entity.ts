@@ -4,6 +4,7 @@ import { type Digits, isDigits } from "./json.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
+const UTF8 = new TextEncoder();
 
 /** An id as a caller may give it: opaque; one that is none of ours is simply not found. */
 export const Id = z.string().min(1).max(100).meta({
@@ -17,7 +18,7 @@ export const FreeForm = z.record(z.string(), z.unknown()).refine(
   (value) => !isDigits(value), // a number that is kept as written is an object in memory only
   "expected an object",
 ).refine(
-  (value) => utf8Length(JSON.stringify(value)) <= FREE_FORM_MAX,
+  (value) => jsonLength(value, FREE_FORM_MAX) <= FREE_FORM_MAX,
   "at most 64 KiB as JSON",
 ).meta({ id: "FreeForm", description: "A free-form object of at most 64 KiB." });
 
@@ -112,10 +113,26 @@ export const EntityFields = {
   deleted_at: z.number().int().optional(),
 };
 
-/** A number on the wire that keeps its digits. */
-export type WireNumber = number | Digits;
+/** The bytes of a value's JSON text as UTF-8; where there are more than so many, any number beyond. */
+function jsonLength(value: unknown, most: number): number {
+  if (typeof value === "string") return value.length > most ? value.length : textLength(value);
+  if (typeof value !== "object" || value === null) return `${value}`.length;
+  if (isDigits(value)) return value.digits.length;
+  let length = 1; // a bracket, then each member with a comma or the other bracket behind it
+  for (const [name, member] of members(value)) {
+    length += name === null ? 1 : textLength(name) + 2;
+    if (length > most) return length;
+    length += jsonLength(member, most - length);
+  }
+  return Math.max(2, length);
+}
 
-function utf8Length(text: string): number {
-  const sure = text.length * 3 <= FREE_FORM_MAX || text.length > FREE_FORM_MAX;
-  return sure ? text.length : new TextEncoder().encode(text).length;
+function* members(value: object): Generator<[string | null, unknown]> {
+  if (!Array.isArray(value)) yield* Object.entries(value);
+  else for (const item of value) yield [null, item];
+}
+
+/** The bytes of a text in JSON, with its quotes. */
+function textLength(text: string): number {
+  return UTF8.encode(JSON.stringify(text)).length;
 }

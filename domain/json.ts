@@ -9,16 +9,33 @@ import { DomainError } from "./errors.ts";
 const DEPTH_MAX = 64;
 /** Members of one object or array: more than 64 KiB of text can hold. */
 const MEMBERS_MAX = 40_000;
+/** What a body may hold in all: as much as two free-form objects of 64 KiB can. */
+const USUAL: JsonBounds = { members: 70_000, names: 24_000, numbers: 44_000 };
 /** A literal such as 1e999999999 would be expanded to its digits by the database. */
 const EXPONENT_MAX = 1000;
 /** Longest number literal. */
 const DIGITS_MAX = 1000;
 /** A number as JSON writes it. */
-const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE]([+-]?\d+))?$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** Integers of so few digits are held exactly by a double. */
 const EXACT_MAX = 15;
+const TOO_DEEP = `the body is nested deeper than ${DEPTH_MAX} levels`;
+const TOO_BROAD = `an object or array has more than ${MEMBERS_MAX} members`;
 /** Begins the text that stands for a number while it is parsed; no text of a body can hold it. */
 const MARK = "\\u0000";
+
+/** How much of what is costly to read one text may hold. */
+export interface JsonBounds {
+  /** Members of all objects and arrays together, but for the first of each. */
+  members: number;
+  /** Named members of all objects together. */
+  names: number;
+  /** Numbers that are kept as they were written. */
+  numbers: number;
+}
+
+/** Bounds for what may be as much as its size allows. */
+export const UNBOUNDED: JsonBounds = { members: Infinity, names: Infinity, numbers: Infinity };
 
 /** A number literal kept as it was written. */
 export interface Digits {
@@ -48,17 +65,13 @@ export function isDigits(value: unknown): value is Digits {
  * Parses JSON without losing a digit, in time that grows with the text alone.
  *
  * @throws {DomainError} request.malformed for what is not JSON; request.invalid for nesting deeper
- *   than 64, for more than 40 000 members of one object or array, for text that no database row can
- *   hold (NUL, lone surrogates), for a member `__proto__` and for absurd numbers
+ *   than 64, for more than 40 000 members of one object or array or for more of anything than the
+ *   bounds, for text that no database row can hold (NUL, lone surrogates), for a member `__proto__` and
+ *   for absurd numbers
  */
-export function parseJson(text: string): unknown {
-  const seen = scan(text, true);
-  if (seen.depth > DEPTH_MAX) {
-    throw invalid(`the body is nested deeper than ${DEPTH_MAX} levels`);
-  }
-  if (seen.members > MEMBERS_MAX) {
-    throw invalid(`an object or array has more than ${MEMBERS_MAX} members`);
-  }
+export function parseJson(text: string, bounds = USUAL): unknown {
+  const seen = scan(text, bounds);
+  if (seen.excess !== null) throw invalid(seen.excess);
   if (seen.escapes && unstorable(text)) {
     throw invalid("the body holds \\u0000 or half of a surrogate pair, which cannot be stored");
   }
@@ -76,24 +89,19 @@ function parsed(seen: Scan): unknown {
   } catch {
     throw new DomainError("request.malformed", "the body is not valid JSON");
   }
-  if (seen.literals.length === 0) return value;
-  for (const literal of seen.literals) assertBounded(literal);
-  return restore(value, seen.literals);
+  return seen.literals.length === 0 ? value : restore(value, seen.literals);
 }
 
 /** Parses JSON that the database returned: trusted, so only the digits matter. */
 export function parseStoredJson(text: string): unknown {
-  const { text: marked, literals } = scan(text, false);
+  const { text: marked, literals } = scan(text, null);
   return literals.length === 0 ? JSON.parse(text) : restore(JSON.parse(marked), literals);
 }
 
-function assertBounded(literal: string): void {
-  const exponent = NUMBER.exec(literal)?.[4];
-  if (
-    literal.length > DIGITS_MAX || (exponent !== undefined && Math.abs(+exponent) > EXPONENT_MAX)
-  ) {
-    throw invalid("a number has too many digits");
-  }
+function isAbsurd(literal: string): boolean {
+  if (literal.length > DIGITS_MAX) return true;
+  const at = literal.search(/e/i);
+  return at >= 0 && Math.abs(+literal.slice(at + 1)) > EXPONENT_MAX;
 }
 
 /** Puts the numbers back where their marks stand. */
@@ -115,14 +123,7 @@ function restore(node: unknown, literals: readonly string[]): unknown {
       const item = members[name];
       if (typeof item !== "string" && typeof item !== "object") continue;
       const restored = restore(item, literals);
-      if (restored !== item) {
-        Object.defineProperty(members, name, {
-          value: restored,
-          configurable: true,
-          enumerable: true,
-          writable: true,
-        });
-      }
+      if (restored !== item) members[name] = restored; // its own member, whatever its name is
     }
   }
   return node;
@@ -139,24 +140,25 @@ interface Scan {
   /** The text, with marks for those numbers that a double might change. */
   text: string;
   literals: string[];
-  depth: number;
-  /** Most members of one object or array. */
-  members: number;
+  /** Why the text is not taken; null where it is. */
+  excess: string | null;
   /** Whether a string holds an escape. */
   escapes: boolean;
 }
 
 /**
- * One pass over the text: how deep and broad it is, and which numbers must be kept as written.
+ * One pass over the text: which numbers must be kept as written, and whether it is too deep or too
+ * much. It ends where the text is too much.
  *
- * @param bounded stops where the text is too deep or too broad to be taken
+ * @param bounds null: all is taken
  */
-function scan(text: string, bounded: boolean): Scan {
+function scan(text: string, bounds: JsonBounds | null): Scan {
   const commas: number[] = [0]; // by depth
   const literals: string[] = [];
   const pieces: string[] = [];
-  let depth = 0, deepest = 0, most = 0, copied = 0, escapes = false;
-  for (let i = 0; i < text.length; i++) {
+  let depth = 0, members = 0, names = 0, copied = 0, escapes = false;
+  let excess: string | null = null;
+  for (let i = 0; i < text.length && excess === null; i++) {
     const c = text.charCodeAt(i);
     if (c === 0x22) { // a string: skip to its end
       for (i++; i < text.length; i++) {
@@ -168,25 +170,38 @@ function scan(text: string, bounded: boolean): Scan {
         }
       }
     } else if (c === 0x7b || c === 0x5b) {
-      if (++depth > deepest) deepest = depth;
-      commas[depth] = 0;
+      commas[++depth] = 0;
+      if (bounds !== null && depth > DEPTH_MAX) excess = TOO_DEEP;
     } else if (c === 0x7d || c === 0x5d) {
       if (depth > 0) depth--;
     } else if (c === 0x2c) {
-      if (++commas[depth] > most) most = commas[depth];
+      members++;
+      if (bounds === null) continue;
+      if (++commas[depth] >= MEMBERS_MAX) excess = TOO_BROAD;
+      else if (members > bounds.members) excess = tooMany("members", bounds.members);
+    } else if (c === 0x3a) {
+      if (bounds !== null && ++names > bounds.names) excess = tooMany("names", bounds.names);
     } else if (c === 0x2d || (c >= 0x30 && c <= 0x39)) {
       const start = i;
       while (isNumeric(text.charCodeAt(i + 1))) i++;
-      const literal = isPlain(text, start, i) ? null : text.slice(start, i + 1);
-      if (literal === null || !NUMBER.test(literal) || isExact(literal)) continue;
+      if (isPlain(text, start, i)) continue;
+      const literal = text.slice(start, i + 1);
+      if (!NUMBER.test(literal) || isExact(literal)) continue;
+      if (bounds !== null) {
+        if (isAbsurd(literal)) excess = "a number has too many digits";
+        if (literals.length >= bounds.numbers) excess = tooMany("such numbers", bounds.numbers);
+      }
       pieces.push(text.slice(copied, start), `"${MARK}${literals.length}"`);
       literals.push(literal);
       copied = i + 1;
     }
-    if (bounded && (deepest > DEPTH_MAX || most >= MEMBERS_MAX)) break;
   }
   const marked = literals.length === 0 ? text : pieces.join("") + text.slice(copied);
-  return { text: marked, literals, depth: deepest, members: most + 1, escapes };
+  return { text: marked, literals, excess, escapes };
+}
+
+function tooMany(what: string, most: number): string {
+  return `the body holds more than ${most} ${what}`;
 }
 
 /** Whether a double holds a whole number exactly, and prints it alike. */

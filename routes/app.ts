@@ -278,7 +278,7 @@ function callOf(
     query: checkQuery(route, request.url),
     body: route.body === undefined
       ? refuseBody(text)
-      : check(route.body, parseBody(text), "request.invalid"),
+      : check(route.body, parseBody(text, route.bodyMax), "request.invalid"),
   };
 }
 

@@ -1,7 +1,7 @@
 /** The wire turned into checked input: bodies, parameters, headers; each fault with its place. @module */
 import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
-import { parseJson } from "../domain/json.ts";
+import { parseJson, UNBOUNDED } from "../domain/json.ts";
 import type { Ending } from "./ending.ts";
 
 /** Greatest body unless a route allows more. */
@@ -152,9 +152,13 @@ function tooLarge(max: number): DomainError {
   return new DomainError("request.too_large", `the body is larger than ${max} bytes`);
 }
 
-/** Parses a body; an empty one is an empty object. @throws {DomainError} request.malformed */
-export function parseBody(text: string): unknown {
-  return text.trim() === "" ? {} : parseJson(text);
+/**
+ * Parses a body; an empty one is an empty object. One that may be larger than others may hold more.
+ *
+ * @throws {DomainError} request.malformed, request.invalid
+ */
+export function parseBody(text: string, max = BODY_MAX): unknown {
+  return text.trim() === "" ? {} : parseJson(text, max > BODY_MAX ? UNBOUNDED : undefined);
 }
 
 /** Query parameters as one object; a repeated one becomes an array. */

@@ -1,6 +1,7 @@
 import { equal, throws } from "node:assert/strict";
 import fc from "fast-check";
-import { isDigits, parseJson, parseStoredJson } from "../../domain/json.ts";
+import { FreeForm } from "../../domain/entity.ts";
+import { isDigits, parseJson, parseStoredJson, UNBOUNDED } from "../../domain/json.ts";
 
 Deno.test("parseJson() keeps every digit of a number as it was written", () => {
   const text =
@@ -49,4 +50,32 @@ Deno.test("parseJson() refuses depth and absurd numbers, and malformed text", ()
     throws(() => parseJson(text), { code: "request.malformed" }, text);
   }
   equal(JSON.stringify(parseJson('{"a":"[[[[{{{\\"","b":"}"}')), '{"a":"[[[[{{{\\"","b":"}"}');
+});
+
+Deno.test("parseJson() takes what two free-form objects can hold, and no more of what is costly to read", () => {
+  const list = (item: string, times: number) => `[${Array(times).fill(item).join()}]`;
+  const two = (item: string, times: number) =>
+    `{"data":{"a":${list(item, times)}},"seal":{"a":${list(item, times)}}}`;
+  parseJson(two("0", 32_700));
+  parseJson(two("-0", 21_800));
+  parseJson(two('{"":0}', 9_350));
+  for (const [item, times] of [["0", 39_000], ["-0", 30_000], ['{"":0}', 20_000]] as const) {
+    throws(() => parseJson(two(item, times)), { code: "request.invalid" }, item);
+    equal(typeof parseJson(two(item, times), UNBOUNDED), "object");
+  }
+});
+
+Deno.test("a free-form object is measured as its JSON text is, to the byte", () => {
+  const value = fc.jsonValue({ maxDepth: 4 });
+  fc.assert(
+    fc.property(value, (given) => {
+      const inner = JSON.stringify({ given, digits: [1.5, 'é\u2028"\n'] });
+      const size = new TextEncoder().encode(inner).length + '{"p":"","v":}'.length;
+      for (const more of [0, 1]) {
+        const text = `{"p":"${"x".repeat(65_536 - size + more)}","v":${inner}}`;
+        equal(FreeForm.safeParse(parseStoredJson(text)).success, more === 0, inner);
+      }
+    }),
+    { numRuns: 50 },
+  );
 });

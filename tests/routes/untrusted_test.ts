@@ -1,7 +1,8 @@
 /** What strangers send: refused with a precise answer, before anything costly is done for them. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkPassword } from "../../domain/passwords.ts";
 import { createApp } from "../../routes/app.ts";
+import { readBody } from "../../routes/validation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
 const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
@@ -19,9 +20,32 @@ Deno.test("a login takes a few kilobytes and no more", async () => {
   }
 });
 
+Deno.test("a body in very many small chunks is refused after a few hundred of them", async () => {
+  const bodyOf = (chunks: number, size: number) => {
+    let sent = 0;
+    const chunk = new Uint8Array(size).fill(0x20);
+    return new ReadableStream<Uint8Array>({
+      pull: (to) => sent++ < chunks ? to.enqueue(chunk) : to.close(),
+    });
+  };
+  const read = (chunks: number, size: number) =>
+    readBody(
+      new Request("http://a", {
+        method: "POST",
+        body: bodyOf(chunks, size),
+        headers: { "content-type": "application/json" },
+      }),
+      1024 * 1024,
+    );
+  await rejects(read(300, 1), { code: "request.malformed" });
+  await rejects(read(2000, 100), { code: "request.malformed" });
+  equal((await read(200, 1)).length, 200);
+  equal((await read(1000, 1000)).length, 1_000_000);
+});
+
 Deno.test("a body of a hundred thousand faults is told twenty of them", async () => {
   await using realm = await testRealm();
-  const many = Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`k${i}`, 1]));
+  const many = Object.fromEntries(Array.from({ length: 23_000 }, (_, i) => [`k${i}`, 1]));
   const answer = await realm.admin.send("POST", "/v1/identities", many);
   deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
   equal(answer.body.errors.length, 20);
