@@ -1,6 +1,6 @@
 /** What all entities share on the wire: ids, times, free-form data, soft deletion. @module */
 import { z } from "zod";
-import { type Digits, isDigits } from "./json.ts";
+import { isDigits } from "./json.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
