@@ -299,11 +299,14 @@ async function noteNonces(
   await bench.step((tx) => raiseNonce(tx, { chain, network, address, next: told.mined }));
 }
 
-/** Asks about every withdrawal of which nothing was signed here. */
+/**
+ * Asks about every withdrawal none of whose bytes has left from here. What an unsigned payout carries is
+ * asked about too: a newer database may have undone the payout and paid each alone.
+ */
 async function ask({ bench, place, ramps, options }: Work): Promise<Question[]> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(bench.pool, (db) => selectUnsigned(db, place, ids)))
-    .filter((one) => one.purpose === "withdrawal" && one.state !== "joined");
+    .filter((one) => one.purpose === "withdrawal");
   const open: Question[] = [];
   for (const order of orders) {
     const question = questionOf(order);
