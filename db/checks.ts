@@ -255,9 +255,19 @@ export const CHECKS = {
       concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
     from withdrawals w full join (select id, account, amount, status, serves from blocks
       where serves is not null and (status <> 'RELEASED' or exists
-        (select 1 from withdrawals x where x.block = blocks.id))) b on b.id = w.block
+        (select 1 from withdrawals x where x.block = blocks.id))
+        and not exists (select 1 from orders g where g.gas_block = blocks.id)) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
       is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
+  /** What an order may cost is blocked on its ramp's account until it has ended, where that pays. */
+  "order.gas": `
+    select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
+        ('done', 'failed', 'dead', 'canceled')) as expected,
+      concat_ws(' ', b.account, b.serves, b.status = 'OPEN') as found
+    from orders o left join blocks b on b.id = o.gas_block
+    where o.gas_block is not null and (o.ramp, o.id, o.state not in
+        ('done', 'failed', 'dead', 'canceled'))
+      is distinct from (b.account, b.serves, b.status = 'OPEN')`,
   /** A withdrawal and the order that sends it name each other, and ended the same way. */
   "withdrawal.order": `
     select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,

@@ -63,6 +63,8 @@ export interface OrderRow {
   /** The most it may cost, in base units of `budget_contract`; null: bounded by the market only. */
   budget: string | null;
   budget_contract: string | null;
+  /** What it may cost, blocked on the account of its ramp, where that pays for it. */
+  gas_block: string | null;
   /** The newest block seen when a user last asked for more speed. */
   hastened_at: number | null;
   /** Why it failed, where callers are told a code of its own. */
@@ -119,6 +121,7 @@ export type NewOrderRow = Pick<
   | "charged"
   | "budget"
   | "budget_contract"
+  | "gas_block"
   | "created_at"
 >;
 
@@ -157,6 +160,7 @@ export const ORDER_COLUMNS = [
   "charged",
   "budget",
   "budget_contract",
+  "gas_block",
   "hastened_at",
   "fault",
   "creates",
@@ -215,6 +219,7 @@ export type OrderChange = Partial<
     | "fee_contract"
     | "charged"
     | "budget"
+    | "gas_block"
     | "hastened_at"
     | "fault"
     | "creates"

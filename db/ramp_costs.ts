@@ -44,7 +44,7 @@ export async function selectRampCost(
       select fee, charged from orders
       where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
         and ramp = ${of.ramp} and purpose = any (${PURPOSES}::text[])
-        and state in ('planned', 'signed', 'sent', 'mined') and fee is not null
+        and state in ('planned', 'signed', 'sent', 'mined') and fee is not null and gas_block is null
         and coalesce(fee_contract, '') = ${of.contract}
         and not id = any (${of.without as string[]}::uuid[])) c`;
   return row;

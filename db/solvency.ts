@@ -204,11 +204,11 @@ export async function selectFlights(
   return await tx<FlightRow[]>`
     with flying as (
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier from orders o
+        o.height, o.carrier, o.gas_block from orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
       union all
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier from orders o
+        o.height, o.carrier, o.gas_block from orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.height > ${of.height}
         and o.state in ('done', 'failed', 'dead', 'canceled'))
     select o.id, o.state, o.since,
@@ -217,7 +217,8 @@ export async function selectFlights(
       (case when o.purpose in ('withdrawal', 'payout') and o.contract = ${contract}
         then coalesce(o.amount, 0) else 0 end)::text as amount,
       (case when q.own then coalesce(t.fee, o.fee, 0) else 0 end)::text as fee,
-      trunc(case when o.contract <> ${contract} then 0
+      trunc(case when g.held is not null then least(g.held, coalesce(t.fee, o.fee, 0))
+        when o.contract <> ${contract} then 0
         when o.purpose = 'sweep' and q.own then coalesce(t.fee, o.fee, 0)
         else coalesce((select sum(w.charged) from withdrawals w where w.order_id in
           (select o.id union all select m.id from orders m where m.carrier = o.id)), 0)
@@ -230,6 +231,9 @@ export async function selectFlights(
         where k.coins and c.order_id = o.id and c.consumed_height <= ${of.height}
         order by c.claim limit 1) t on true
       cross join lateral (select coalesce(o.fee_contract, '') = ${contract} as own) q
+      left join lateral (select b.amount * ('1' || repeat('0', ${of.decimals}::integer))::numeric
+          as held from blocks b
+        where b.id = o.gas_block and b.status = 'OPEN' and q.own and ${contract} = '') g on true
     where o.carrier is null and (a.asset = ${of.asset} or ${contract} <> '')
       and (o.contract = ${contract} or q.own)
     order by o.id limit ${of.limit}`;

@@ -35,6 +35,8 @@ export interface WithdrawalRow {
   speed: "slow" | "medium" | "fast";
   gas_asset: string | null;
   gas: string | null;
+  /** Its user is charged nothing, and the account of another's ramp pays the gas. */
+  sponsored: boolean;
   order_id: string;
   block: string;
   /** The move from the virtual account to its ramp. */
@@ -75,6 +77,7 @@ const COLUMNS = [
   "speed",
   "gas_asset",
   "gas",
+  "sponsored",
   "order_id",
   "block",
   "transaction",
@@ -116,6 +119,17 @@ export async function insertWithdrawal(tx: Tx, row: NewWithdrawalRow): Promise<W
   const [made] = await tx<WithdrawalRow[]>`
     insert into withdrawals ${tx({ ...row, ...written })} returning ${tx(COLUMNS)}`;
   return made;
+}
+
+/** Whether a user is none of those whom a ramp's account pays for, and whether it may be paid for now. */
+export async function selectSponsored(
+  db: Db,
+  of: { ramp: string; sender: string; user: string | null },
+): Promise<{ sponsored: boolean; may: boolean }> {
+  const [row] = await db<{ sponsored: boolean; may: boolean }[]>`
+    select not is_sponsor(${of.ramp}, ${of.user}) as sponsored,
+      may_be_sponsored(${of.sender}, ${of.user}, null) as may`;
+  return row;
 }
 
 /** Reads a withdrawal. */

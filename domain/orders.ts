@@ -27,6 +27,7 @@ import type { Actor } from "./actor.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import type { ChainPlace } from "./places.ts";
+import { holdGas, passGasOn } from "./token_gas.ts";
 
 export {
   type CandidateRow,
@@ -71,6 +72,8 @@ export interface NewOrder {
   nonce?: number;
   /** What users are charged for it, and what it may cost at most (null: the market bounds it); without, the house bears it. */
   cost?: Omit<OrderCost, "budget"> & { budget: bigint | null };
+  /** What the account of its ramp is to have blocked for it, in base units of the chain's own coin. */
+  gas?: bigint;
 }
 
 /** What users are charged for an order, and what it may cost at most. */
@@ -87,10 +90,18 @@ const OPEN = new Set(["new", "planned", "signed", "sent", "mined"]);
 /** An order that nobody looks at for so long was lost, and is taken up again. */
 const FORGOTTEN_S = 900;
 
-/** Makes an order and has it carried out after the commit. */
+/**
+ * Makes an order and has it carried out after the commit.
+ *
+ * @throws {DomainError} ramp.gas_insufficient
+ */
 export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promise<string> {
   const { wish, place } = order;
   const id = newId(actor.at);
+  const { ramp, gas } = order;
+  const gas_block = gas === undefined
+    ? null
+    : await holdGas(tx, actor, { order: id, ramp, units: gas });
   await insertOrder(tx, {
     id,
     chain: place.chain,
@@ -107,6 +118,7 @@ export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promis
     charged: `${order.cost?.charged ?? 0n}`,
     budget: order.cost?.budget?.toString() ?? null,
     budget_contract: order.cost?.contract ?? null,
+    gas_block,
     created_at: actor.at,
   });
   await nudgeOrder(tx, actor, id);
@@ -191,7 +203,7 @@ async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<Ord
     await deleteUnmadeCoins(tx, order, made);
   }
   const canceled = await updateOrder(tx, order.id, { state: "canceled" });
-  await releaseClaims(tx, actor, canceled);
+  await passGasOn(tx, actor, canceled, await releaseClaims(tx, actor, canceled));
   return canceled;
 }
 
@@ -217,24 +229,30 @@ export async function renewOrder(
 /**
  * Gives up what an order had reserved. A nonce that nothing will use stops all behind it, so it is
  * filled with a transaction that moves nothing, if something was signed with it or waits behind it.
+ *
+ * @returns the order that fills it, if there is one
  */
-export async function releaseClaims(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function releaseClaims(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<string | null> {
   const claims = await selectClaims(tx, order.id);
   await deleteClaims(tx, order.id);
   const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
-  if (order.nonce === null || used || claims.length === 0) return;
+  if (order.nonce === null || used || claims.length === 0) return null;
   const signed = (await selectCandidates(tx, order.id)).some(({ raw }) => raw !== null);
-  if (!signed && !await selectWaiting(tx, order)) return; // whoever is planned next takes it
-  await fillNonce(tx, actor, order, order.nonce);
+  if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
+  return await fillNonce(tx, actor, order, order.nonce);
 }
 
-/** Orders a transaction that moves nothing, to use up a nonce. */
+/** Orders a transaction that moves nothing, to use up a nonce. Gives its id. */
 export async function fillNonce(
   tx: Tx,
   actor: Actor,
   beside: Pick<OrderRow, "chain" | "network" | "ramp" | "sender">,
   nonce: number,
-): Promise<void> {
+): Promise<string> {
   const place = { chain: beside.chain, network: beside.network } as ChainPlace;
   const id = await createOrder(tx, actor, {
     place,
@@ -246,6 +264,7 @@ export async function fillNonce(
     nonce,
   });
   await insertClaims(tx, { id, ...place }, [`${beside.sender}:${nonce}`], actor.at);
+  return id;
 }
 
 /**

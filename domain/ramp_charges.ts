@@ -14,6 +14,7 @@ import { counterparty, type InternalMove, postMove } from "./ledger.ts";
 import { compare, fromUnits } from "./money.ts";
 import type { OrderCost, OrderRow } from "./orders.ts";
 import { rightsOf } from "./permissions.ts";
+import { isBorneByHouse } from "./token_gas.ts";
 
 /**
  * Charges what an order likely takes to the ramp that sends it, before it is made. The transaction
@@ -43,14 +44,16 @@ export async function chargeRamp(
 
 /**
  * Settles what was charged for an order that has ended: what the network did not take goes back to the
- * ramp's account, and what it took beyond that comes from there as far as it is covered.
+ * ramp's account, and what it took beyond that comes from there as far as it is covered. What the house
+ * has canceled is the house's to pay.
  */
 export async function settleCharge(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const charged = BigInt(order.charged);
   const ramp = charged === 0n ? null : await selectAccount(tx, order.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
   if (ramp === null || coin === null) return;
-  const own = order.height !== null && order.fee !== null && order.fee_contract === null;
+  const own = order.height !== null && order.fee !== null && order.fee_contract === null &&
+    !await isBorneByHouse(tx, order);
   const rest = charged - (own ? BigInt(order.fee!) : 0n);
   if (rest === 0n) return;
   const fees = await feesOf(tx, actor, ramp, coin);

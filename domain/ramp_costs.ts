@@ -6,7 +6,6 @@
  */
 import type { Db, Tx } from "../db/database.ts";
 import { selectQuote } from "../db/fees.ts";
-import { selectCandidates } from "../db/orders.ts";
 import { addRampCost, markRampHeld, selectRampCost } from "../db/ramp_costs.ts";
 import type { Actor, RealmDefaults } from "./actor.ts";
 import { allAssets, type ChainId, nativeAsset } from "./assets.ts";
@@ -14,6 +13,7 @@ import { emit } from "./events.ts";
 import { feeUnits } from "./fees.ts";
 import { fromUnits, toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
+import { isBorneByHouse } from "./token_gas.ts";
 
 /** What users are charged may be spent so many times over. */
 const CHARGED_FACTOR = 2n;
@@ -27,9 +27,10 @@ const COUNTED: ReadonlySet<OrderRow["purpose"]> = new Set([
   "child",
 ]);
 
-/** Counts what an order that has ended cost its ramp. */
+/** Counts what an order that has ended cost its ramp, where it was not the ramp's account that paid. */
 export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
   if (!COUNTED.has(order.purpose) || order.height === null || order.fee === null) return;
+  if (order.gas_block !== null && !await isBorneByHouse(tx, order)) return;
   const contract = order.fee_contract ?? "";
   const charged = (order.budget_contract ?? "") === contract ? await paidFor(tx, order) : "0";
   await addRampCost(tx, { ramp: order.ramp, contract, cost: order.fee, charged });
@@ -41,8 +42,7 @@ export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
  */
 async function paidFor(tx: Tx, order: OrderRow): Promise<string> {
   if (order.state !== "failed" || order.charged === "0") return order.charged;
-  const mined = (await selectCandidates(tx, order.id)).find(({ hash }) => hash === order.hash);
-  return mined?.borne_by === "house" ? "0" : order.fee!;
+  return await isBorneByHouse(tx, order) ? "0" : order.fee!;
 }
 
 /**
@@ -57,7 +57,7 @@ export async function costHold(
   order: OrderRow,
   asked: readonly OrderRow[],
 ): Promise<string | null> {
-  if (order.purpose !== "withdrawal") return null;
+  if (order.purpose !== "withdrawal" || order.gas_block !== null) return null;
   const contract = order.budget_contract ?? "";
   const { chain, network, sender, ramp } = order;
   const without = asked.flatMap(({ id, carrier }) => carrier === null ? [id] : [id, carrier]);

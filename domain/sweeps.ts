@@ -33,10 +33,11 @@ import { emit } from "./events.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import { add, compare, fromUnits, subtract } from "./money.ts";
-import { createOrder, type OrderRow } from "./orders.ts";
+import { feeUnits, recentQuote } from "./fees.ts";
+import { createOrder, type NewOrder, type OrderRow } from "./orders.ts";
 import type { ChainPlace } from "./places.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
-import { assertCoversGas } from "./token_gas.ts";
+import { releaseGas } from "./token_gas.ts";
 import { bookGas } from "./withdrawal_settlement.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
@@ -59,6 +60,10 @@ const RETRY_MS = 60_000;
 /** What waits, because it is worth less than its fee, is looked at again after so long. */
 const PATIENCE_S = 600;
 const REVIVED_AT_ONCE = 20;
+/** Prices may rise so much until gas that is sent ahead is signed. */
+const TOP_UP_FACTOR = 3n;
+/** What a sweep waits for. */
+const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
 /** Has an account's value forwarded, as soon as that makes sense. */
 export async function forwardLater(
@@ -84,7 +89,10 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Pro
   }
 }
 
-/** Takes the next step of an account's sweep, unless one is on its way already. */
+/**
+ * Takes the next step of an account's sweep, unless one is on its way already. For a token of the
+ * realm's own the transaction holds the gate: the ramp's account pays for it.
+ */
 export async function stepSweep(
   tx: Tx,
   actor: Actor,
@@ -110,45 +118,61 @@ export async function stepSweep(
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
-  const uncovered = await uncoveredBy(tx, forward, step);
-  if (uncovered !== null) return await holdSweep(tx, actor, sweep, uncovered);
-  if (step.do === "top up") {
-    const payments = [{ to: forward.from_address, amount: `${step.amount}` }];
-    const wish = { kind: "pay" as const, from: forward.to_address, contract: null, payments };
-    const gas_order = await createOrder(tx, actor, { ...common, purpose: "gas", wish });
-    return void await updateSweep(tx, sweep.id, { state: "topping", gas_order, error: null });
+  try {
+    const cost = await costOf(tx, actor, forward, step);
+    const made = await orderStep(tx, actor, forward, { step, order: { ...common, ...cost } });
+    const next = step.do === "top up"
+      ? { state: "topping" as const, gas_order: made }
+      : { state: "sweeping" as const, order_id: made };
+    await updateSweep(tx, sweep.id, { ...next, error: null });
+  } catch (error) {
+    const waits = forward.token !== null && error instanceof DomainError && WAITS.has(error.code);
+    if (!waits) throw error;
+    await holdSweep(tx, actor, sweep, error.message);
   }
-  const wish = {
-    kind: "pay" as const,
-    from: forward.from_address,
-    contract: contractOf(forward),
-    payments: [{ to: forward.to_address, amount: `${step.amount}` }],
-    ...(step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
-  };
-  const cost = step.gas === undefined
-    ? {}
-    : { cost: { charged: 0n, budget: step.gas, contract: null } };
-  const order_id = await createOrder(tx, actor, { ...common, purpose: "sweep", wish, ...cost });
-  await updateSweep(tx, sweep.id, { state: "sweeping", order_id, error: null });
 }
 
-/** Why the ramp's account keeps a sweep of a token of the realm's own from going; null if it does not. */
-async function uncoveredBy(
+async function orderStep(
   tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  { step, order }: {
+    step: SweepStep & { do: "top up" | "sweep" };
+    order: Omit<NewOrder, "purpose" | "wish">;
+  },
+): Promise<string> {
+  const topsUp = step.do === "top up";
+  const [from, to] = topsUp
+    ? [forward.to_address, forward.from_address]
+    : [forward.from_address, forward.to_address];
+  const wish = {
+    kind: "pay" as const,
+    from,
+    contract: topsUp ? null : contractOf(forward),
+    payments: [{ to, amount: `${step.amount}` }],
+    ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
+  };
+  return await createOrder(tx, actor, { ...order, purpose: topsUp ? "gas" : "sweep", wish });
+}
+
+/** What a step may cost at most, and of tokens of the realm's own what the ramp's account blocks for it. */
+async function costOf(
+  tx: Tx,
+  actor: Actor,
   forward: ForwardRow,
   step: SweepStep & { do: "top up" | "sweep" },
-): Promise<string | null> {
-  if (forward.token === null) return null;
-  const units = step.do === "sweep" ? step.gas ?? 0n : 2n * step.amount;
-  try {
-    await assertCoversGas(tx, { ramp: forward.ramp, units });
-    return null;
-  } catch (error) {
-    if (error instanceof DomainError && error.code === "ramp.gas_insufficient") {
-      return error.message;
-    }
-    throw error;
-  }
+): Promise<Pick<NewOrder, "cost" | "gas">> {
+  const own = forward.token !== null;
+  const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, actor, forward) : null;
+  if (budget === undefined || budget === null) return {};
+  return { cost: { charged: 0n, budget, contract: null }, ...(own ? { gas: budget } : {}) };
+}
+
+/** The most that sending gas ahead may cost. */
+async function topUpCost(tx: Tx, actor: Actor, forward: ForwardRow): Promise<bigint> {
+  const place = { chain: forward.chain as ChainId, network: forward.network as Network };
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: "medium" });
+  return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
 }
 
 /** Notes why a sweep waits for the ramp's account, and tells of it once. */
@@ -170,6 +194,7 @@ export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Pro
 /** Books what came of a sweep's order, in a transaction that holds the gate. */
 export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
+  await releaseGas(tx, order);
   if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
   if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
   if (sweep.order_id !== order.id) return;

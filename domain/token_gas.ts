@@ -1,42 +1,113 @@
 /**
  * Gas of tokens of the realm's own. Their price is set by whoever made them, so that a fee counted in
  * such a token pays for nothing; and the coins at the address that they are kept at cover what others
- * are owed. So the account of that ramp pays the gas, and nothing is sent where it does not cover it.
+ * are owed. So the account of that ramp pays the gas: what an order may cost is blocked there when it is
+ * made, and what it took is charged when it ends. Nothing is sent where the account does not cover it.
  * @module
  */
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
-import type { Db, Tx } from "../db/database.ts";
+import { closeBlock, insertBlock, selectBlock } from "../db/blocks.ts";
+import type { Tx } from "../db/database.ts";
+import { type OrderChange, type OrderRow, selectCandidates, updateOrder } from "../db/orders.ts";
+import { selectSponsored } from "../db/withdrawals.ts";
 import { availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type Asset, findAsset } from "./assets.ts";
 import { DomainError } from "./errors.ts";
+import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits } from "./money.ts";
-import type { OrderRow } from "../db/orders.ts";
+import { rightsOf } from "./permissions.ts";
+
+/** A day that is over lets more be sponsored. */
+const SPONSORED_RETRY_S = 3_600;
+
+/** An order that a ramp's account pays for. */
+interface Holding {
+  /** The order's id. */
+  order: string;
+  ramp: string;
+  /** The most that it may cost, in base units of the chain's own coin. */
+  units: bigint;
+}
 
 /**
- * Refuses to send a token of the realm's own where its ramp's account does not cover the gas.
+ * Blocks on a ramp's account what an order may cost. The transaction holds the gate.
  *
- * @param of.units the most that it may cost, in base units of the chain's own coin
+ * @returns the block; null where the coins at the ramp are nobody's in the ledger, because the ramp is
+ *   of a token
  * @throws {DomainError} ramp.gas_insufficient
  */
-export async function assertCoversGas(db: Db, of: { ramp: string; units: bigint }): Promise<void> {
-  const ramp = await selectAccount(db, of.ramp);
+export async function holdGas(tx: Tx, actor: Actor, of: Holding): Promise<string | null> {
+  const ramp = await selectAccount(tx, of.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
-  if (ramp === null || coin === null) return;
+  if (ramp === null || coin === null) return null;
   const amount = fromUnits(of.units, coin.decimals);
-  if (compare(availableOf(ramp), amount) >= 0) return;
-  const why = `the ramp's own account does not cover the gas: up to ${amount} ${coin.code}`;
-  throw new DomainError("ramp.gas_insufficient", why);
+  if (compare(availableOf(ramp), amount) < 0) {
+    const why = `the ramp's own account does not cover the gas: up to ${amount} ${coin.code}`;
+    throw new DomainError("ramp.gas_insufficient", why);
+  }
+  return await blockFor(tx, actor, { account: ramp.id, order: of.order, amount });
+}
+
+/**
+ * Blocks more for an order that may cost more by now. The transaction holds the gate.
+ *
+ * @param budget what it may cost, in base units of the chain's own coin
+ * @returns what changes of the order
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function raiseGas(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  budget: bigint,
+): Promise<Pick<OrderChange, "gas_block">> {
+  const held = order.gas_block === null ? null : await selectBlock(tx, order.ramp, order.gas_block);
+  const ramp = held === null ? null : await selectAccount(tx, order.ramp);
+  const coin = ramp === null ? null : coinOf(ramp);
+  if (held === null || coin === null) return {};
+  if (compare(held.amount, fromUnits(budget, coin.decimals)) >= 0) return {};
+  await closeBlock(tx, held.id);
+  const raised = { order: order.id, ramp: order.ramp, units: budget };
+  return { gas_block: await holdGas(tx, actor, raised) };
+}
+
+/** Gives up what is blocked for an order that has ended. The transaction holds the gate. */
+export async function releaseGas(tx: Tx, order: OrderRow): Promise<void> {
+  if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
+}
+
+/**
+ * Gives up what is blocked for an order that was canceled. Where that leaves a nonce to be filled, it is
+ * blocked for the filler, which the ramp's account pays for too, unless the house has canceled it.
+ *
+ * @param fill the order that fills the nonce
+ */
+export async function passGasOn(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  fill: string | null,
+): Promise<void> {
+  const held = order.gas_block === null ? null : await closeBlock(tx, order.gas_block);
+  if (held === null || fill === null || rightsOf(actor).write === "all") return;
+  const { account, amount } = held;
+  await updateOrder(tx, fill, {
+    gas_block: await blockFor(tx, actor, { account, order: fill, amount }),
+  });
 }
 
 /**
  * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, or for
- * gas sent ahead for one, as far as it is covered. The transaction holds the gate.
+ * gas sent ahead for one, as far as it is covered: what was blocked for it is. What the house has
+ * canceled is the house's to pay. The transaction holds the gate.
  */
 export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  await releaseGas(tx, order);
   if (order.height === null || order.fee === null || order.fee_contract !== null) return;
-  if (order.contract === "" && order.purpose !== "gas") return;
+  const counted = order.gas_block !== null || order.contract !== "" || order.purpose === "gas";
+  if (!counted || await isBorneByHouse(tx, order)) return;
   const ramp = await selectAccount(tx, order.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
   if (ramp === null || coin === null) return;
@@ -52,6 +123,47 @@ export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Pro
   });
   const move = { type: "fee" as const, source: ramp.id, destination, amount };
   await postMove(tx, actor, { ...move, data: { order: order.id } }, { force: true });
+}
+
+/** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
+export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
+  const made = await selectCandidates(tx, order.carrier ?? order.id);
+  return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
+}
+
+/**
+ * Says whether another's account pays for a withdrawal that costs its user nothing.
+ *
+ * @throws {DomainError} rate.limited where it has paid for too many today
+ */
+export async function sponsorshipOf(
+  tx: Tx,
+  of: { ramp: string; sender: string; user: string | null; fee: string },
+): Promise<boolean> {
+  if (of.fee !== "0") return false;
+  const { sponsored, may } = await selectSponsored(tx, of);
+  if (!sponsored || may) return sponsored;
+  const why = "too many withdrawals of today cost their users nothing: nothing tells what the" +
+    " token is worth";
+  throw new DomainError("rate.limited", why, { retryAfterS: SPONSORED_RETRY_S });
+}
+
+async function blockFor(
+  tx: Tx,
+  actor: Actor,
+  { account, order, amount }: { account: string; order: string; amount: string },
+): Promise<string> {
+  const block = await insertBlock(tx, {
+    id: newId(actor.at),
+    account,
+    amount,
+    reason: "gas",
+    expires_at: null,
+    serves: order,
+    data: {},
+    owner: actor.kind === "user" ? actor.user : null,
+  });
+  return block.id;
 }
 
 /** The chain's own coin, where the ramp is of it: beside a token it is nobody's in the ledger. */

@@ -21,7 +21,7 @@ import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
 import { add, compare, fromUnits, subtract, toUnits } from "./money.ts";
 import { cancelOrder, type OrderRow } from "./orders.ts";
-import { chargeTokenGas } from "./token_gas.ts";
+import { chargeTokenGas, isBorneByHouse, releaseGas } from "./token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** A chain's fee and whether it was paid in the asset itself. */
@@ -58,6 +58,7 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
 /** Books how a withdrawal ended. The transaction holds the gate. */
 export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectWithdrawal(tx, order.subject!);
+  await releaseGas(tx, order);
   if (row === null || row.status !== "PROCESSING") return;
   const asset = await resolveChainAsset(tx, row.asset);
   const cost = order.height === null ? null : costOf(row, order, asset);
@@ -134,9 +135,11 @@ function failureOf({ fault, error }: OrderRow) {
 
 /**
  * Books the chain's own coins that an order took for its fee, where they are a ramp's assets: the
- * fees bear it. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
+ * fees bear it, unless the ramp's account does. Coins beside a token, at the address of the token's ramp,
+ * are no ramp's assets.
  */
 export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  await releaseGas(tx, order);
   if (order.height === null || order.fee === null || order.fee_contract !== null) return;
   const ramp = await selectAccount(tx, order.ramp);
   const coin = ramp === null ? null : findAsset(ramp.asset);
@@ -182,8 +185,7 @@ async function bookFailed(
   row: WithdrawalRow,
   { order, cost, asset }: { order: OrderRow; cost: Cost; asset: ChainAsset },
 ): Promise<void> {
-  const mined = (await selectCandidates(tx, order.id)).find(({ hash }) => hash === order.hash);
-  const kept = mined?.borne_by === "house" ? "0" : keptOf(row, cost, asset);
+  const kept = await isBorneByHouse(tx, order) ? "0" : keptOf(row, cost, asset);
   await returnCharge(tx, actor, row, subtract(row.charged, kept));
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);

@@ -31,6 +31,7 @@ import { feeUnits, type Price, priced, recentQuote, type Speed } from "./fees.ts
 import { postMove } from "./ledger.ts";
 import { add, compare, subtract, toUnits } from "./money.ts";
 import { hastenOrder, isOpen, type OrderRow } from "./orders.ts";
+import { raiseGas } from "./token_gas.ts";
 import type { ChainPlace } from "./places.ts";
 import { budgetFor } from "./withdrawal_budget.ts";
 import { reachWithdrawal } from "./withdrawal_reach.ts";
@@ -55,7 +56,8 @@ interface Rise {
  * Runs behind the gate.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
- *   balance.insufficient, account.*, rate.limited before the next block, chain.stale
+ *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
+ *   ramp.gas_insufficient
  */
 export async function hastenWithdrawal(
   tx: Tx,
@@ -75,7 +77,8 @@ export async function hastenWithdrawal(
   assertAccount(actor, "write", account);
   const rise = await riseOf(tx, actor, { row, order, account, speed: input.speed });
   const paid = compare(rise.more, "0") > 0;
-  const raised = paid ? await raisedBudget(tx, { row, order, rise, factor: input.feeFactor }) : {};
+  const factor = input.feeFactor;
+  const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
   await updateOrder(tx, order.id, { ...raised, hastened_at: head });
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
   await hastenOrder(tx, actor, row.order_id, input.speed);
@@ -143,8 +146,9 @@ async function coinsOf(
 /** What is charged on top raises what the transaction may cost, in the same proportion. */
 async function raisedBudget(
   tx: Tx,
+  actor: Actor,
   of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
-): Promise<Pick<OrderChange, "charged" | "budget">> {
+): Promise<Pick<OrderChange, "charged" | "budget" | "gas_block">> {
   const { row, order, rise: { asset, price, more }, factor } = of;
   if (order.purpose === "payout") {
     const charged = toUnits(more, asset.decimals);
@@ -159,9 +163,11 @@ async function raisedBudget(
   }
   if (order.budget_contract !== price.contract) return {};
   const raised = budgetFor(price, { asset, amount: row.amount, factor });
+  const most = larger(BigInt(order.budget!), raised.budget);
   return {
     charged: `${larger(BigInt(order.charged), raised.charged)}`,
-    budget: `${larger(BigInt(order.budget!), raised.budget)}`,
+    budget: `${most}`,
+    ...(await raiseGas(tx, actor, order, most)),
   };
 }
 

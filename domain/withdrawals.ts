@@ -31,7 +31,7 @@ import { assertNotStranding } from "./own_addresses.ts";
 import { notFound } from "./permissions.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
 import { SourceParty } from "./sides.ts";
-import { assertCoversGas } from "./token_gas.ts";
+import { sponsorshipOf } from "./token_gas.ts";
 import { assertNotStopped } from "./stops.ts";
 import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "./withdrawal_checks.ts";
 import { budgetFor } from "./withdrawal_budget.ts";
@@ -83,7 +83,7 @@ interface Decision {
  *
  * @param input.value a decimal in whole units of the asset
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
- *   withdrawal.below_fee, request.invalid
+ *   withdrawal.below_fee, rate.limited where others have paid for too many, request.invalid
  */
 export async function createWithdrawal(
   tx: Tx,
@@ -92,8 +92,10 @@ export async function createWithdrawal(
 ): Promise<WithdrawalRow> {
   const decided = await decide(tx, actor, input);
   const { account, ramp, asset, place, price, amount, charged } = decided;
-  const units = price.units * BigInt(input.feeFactor);
-  if (asset.token !== null) await assertCoversGas(tx, { ramp: asset.token.ramp, units });
+  const keeper = asset.token?.ramp ?? null;
+  const cost = budgetFor(price, { asset, amount, factor: input.feeFactor });
+  const paying = { ramp: keeper!, sender: decided.sender, user: actor.user, fee: price.fee };
+  const sponsored = keeper !== null && await sponsorshipOf(tx, paying);
   const { ids: [id], at } = newIds(actor.at, 1);
   const moved = account.id === ramp.id ? null : await postMove(tx, actor, {
     type: "withdrawal",
@@ -110,7 +112,7 @@ export async function createWithdrawal(
   });
   const order = await createOrder(tx, actor, {
     place,
-    ramp: asset.token?.ramp ?? ramp.id,
+    ramp: keeper ?? ramp.id,
     purpose: "withdrawal",
     subject: id,
     speed: input.fee.speed,
@@ -120,7 +122,8 @@ export async function createWithdrawal(
       contract: asset.contract,
       payments: [{ to: decided.destination, amount: `${toUnits(amount, asset.decimals)}` }],
     },
-    cost: budgetFor(price, { asset, amount, factor: input.feeFactor }),
+    cost,
+    ...(keeper === null || cost.contract !== null ? {} : { gas: cost.budget }),
   });
   const row = await insertWithdrawal(tx, {
     id,
@@ -140,6 +143,7 @@ export async function createWithdrawal(
     speed: input.fee.speed,
     gas_asset: price.gas?.asset ?? null,
     gas: price.gas?.value ?? null,
+    sponsored,
     order_id: order,
     block: block.id,
     transaction: moved?.id ?? null,

@@ -906,6 +906,7 @@ table orders (
   charged numeric(78,0) not null default 0
   budget numeric(78,0)
   budget_contract text
+  gas_block uuid
   hastened_at integer
   fault text
   creates text
@@ -924,6 +925,9 @@ constraint orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
 constraint orders_charged_check CHECK ((charged >= (0)::numeric))
 constraint orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
 constraint orders_fee_check CHECK ((fee >= (0)::numeric))
+constraint orders_gas CHECK (((gas_block IS NULL) OR (purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'fill'::text]))))
+constraint orders_gas_block_fkey FOREIGN KEY (gas_block) REFERENCES blocks(id)
+constraint orders_gas_held TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
 constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
 constraint orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
@@ -943,6 +947,7 @@ CREATE INDEX orders_nonce ON orders USING btree (chain, network, sender, nonce) 
 CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
+CREATE CONSTRAINT TRIGGER orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
 CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 CREATE CONSTRAINT TRIGGER orders_reason AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
 CREATE TRIGGER orders_served BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
@@ -1381,6 +1386,7 @@ table withdrawals (
   speed text not null
   gas_asset text
   gas numeric
+  sponsored boolean not null default false
   order_id uuid not null
   block uuid not null
   transaction uuid
@@ -1415,6 +1421,7 @@ constraint withdrawals_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text
 constraint withdrawals_pkey PRIMARY KEY (id)
 constraint withdrawals_returned CHECK (((returned = (0)::numeric) OR (status = 'DONE'::text)))
 constraint withdrawals_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint withdrawals_sponsored TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text, 'CANCELED'::text])))
 constraint withdrawals_value CHECK ((value =
 CASE paid_by
@@ -1426,8 +1433,10 @@ CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
+CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
+CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 granted: insert, select
 
@@ -1479,6 +1488,15 @@ begin
   end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION chain_coin(p_chain text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case p_chain when 'ETHEREUM' then 'ETH' when 'POLYGON' then 'MATIC' when 'CELO' then 'CELO'
+    when 'BSC' then 'BSC' when 'TRON' then 'TRON' when 'SOLANA' then 'SOL' end
+$function$;
 
 CREATE OR REPLACE FUNCTION check_address()
  RETURNS trigger
@@ -1599,6 +1617,11 @@ begin
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
+  if exists (select from orders o join blocks b on b.id = o.gas_block
+      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
+    raise exception 'what an order may cost stays blocked until it has ended'
+      using errcode = 'check_violation', constraint = 'blocks_serving';
+  end if;
   return null;
 end $function$;
 
@@ -1682,6 +1705,23 @@ begin
       and d.account = new.destination and d.credited = new.amount) then
     raise exception 'no deposit stands behind transaction %', new.id
       using errcode = 'check_violation', constraint = 'transactions_deposit';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_gas_held()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if exists (select from orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+      and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
+        select from blocks b join accounts k on k.id = b.account
+        where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
+          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric >= o.budget))) then
+    raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
+      using errcode = 'check_violation', constraint = 'orders_gas_held';
   end if;
   return null;
 end $function$;
@@ -1874,6 +1914,20 @@ begin
     return new;
   end if;
   raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_sponsored()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if exists (select from orders o where o.id = new.order_id and is_paid_by_ramp(o) and not is_sponsor(o.ramp, new.owner)
+      and not (new.sponsored and may_be_sponsored(new.sender, new.owner, new.id))) then
+    raise exception 'the account of ramp % pays for too many withdrawals of others today', new.sender
+      using errcode = 'check_violation', constraint = 'withdrawals_sponsored';
+  end if;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_token_new()
@@ -2088,6 +2142,29 @@ CREATE OR REPLACE FUNCTION is_derived(p_address text, p_key integer)
  STABLE
 AS $function$
   select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_paid_by_ramp(o orders)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select o.budget_contract is null
+    and exists (select from accounts k where k.id = o.ramp and k.asset = chain_coin(o.chain))
+    and exists (select from fungible_tokens t where t.account = o.ramp and case o.purpose
+      when 'withdrawal' then t.contract = o.contract
+      when 'sweep' then t.contract = o.contract
+      when 'gas' then exists (select from sweeps s join accounts a on a.id = s.account
+        join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_sponsor(p_ramp uuid, p_user uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from accounts a where a.id = p_ramp and a.owner = p_user)
+    or exists (select from users u where u.id = p_user and u.roles && array['admin', 'manage'] and 'realm' = any (u.scopes))
 $function$;
 
 CREATE OR REPLACE FUNCTION keep_closed()
@@ -2720,6 +2797,16 @@ begin
       p_any, p_origin, p_api_key, p_seal, p_data) l;
   commit;
 end $procedure$;
+
+CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_but uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select count(*) filter (where w.owner = p_user) < 5 and count(*) < 50
+  from withdrawals w where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
+    and w.id is distinct from p_but
+$function$;
 
 CREATE OR REPLACE FUNCTION may_discard(p_ramp uuid, p_subject uuid)
  RETURNS boolean

@@ -49,7 +49,7 @@ grant update (status, speed, fee, charged, surcharge, block, gas, history, data,
 grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
 -- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
 grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
-    budget, error, updated_at) on orders to :role;
+    budget, gas_block, error, updated_at) on orders to :role;
 grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
 grant delete on coins to :role;

@@ -102,6 +102,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "ramp.assets_insufficient",
       "ramp.gas_insufficient",
       "withdrawal.below_fee",
+      "rate.limited",
       "stop.active",
     ],
     handle: (call) => {
@@ -159,6 +160,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "account.not_enabled",
       "account.inactive",
       "account.frozen",
+      "ramp.gas_insufficient",
       "rate.limited",
       "chain.stale",
       "permission.owner",

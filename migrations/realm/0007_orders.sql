@@ -34,6 +34,7 @@ create table orders (
   charged numeric(78, 0) not null default 0 check (charged >= 0),
   budget numeric(78, 0) check (budget > 0),
   budget_contract text,
+  gas_block uuid references blocks (id),
   hastened_at integer,
   fault text check (fault in ('fee_exceeded')),
   creates text,
@@ -46,6 +47,7 @@ create table orders (
     (budget is null or fee is null or height is not null or carrier is not null or fee <= budget),
   constraint orders_charged check (budget is null or charged <= budget),
   constraint orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'payout')),
+  constraint orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
   constraint orders_nonce check (purpose <> 'fill' or nonce is not null),
   constraint orders_joined check (state <> 'joined' or carrier is not null),
   constraint orders_carrier check
@@ -74,6 +76,7 @@ comment on column orders.fee is 'Base units of fee_contract: the most it may cos
 comment on column orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
 comment on column orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
 comment on column orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
+comment on column orders.gas_block is 'What it may cost, blocked on the account of its ramp, which pays for it: of tokens of the realm''s own. Whole units.';
 comment on column orders.hastened_at is 'The newest block seen when a user last asked for more speed: once a block.';
 comment on column orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';

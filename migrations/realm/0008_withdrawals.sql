@@ -24,6 +24,7 @@ create table withdrawals (
   speed text not null check (speed in ('slow', 'medium', 'fast')),
   gas_asset text,
   gas numeric check (gas >= 0),
+  sponsored boolean not null default false,
   order_id uuid not null,
   block uuid not null,
   transaction uuid,
@@ -49,9 +50,11 @@ create table withdrawals (
 create index withdrawals_owner on withdrawals (owner, id);
 create index withdrawals_account on withdrawals (account, id);
 create index withdrawals_processing on withdrawals (account) where status = 'PROCESSING';
+create index withdrawals_sponsored on withdrawals (sender, created_at) where sponsored;
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'What speed-ups added to the fee, part of fee and charged.';
+comment on column withdrawals.sponsored is 'Its user is charged nothing, and the account of another''s ramp pays for it.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
 comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';

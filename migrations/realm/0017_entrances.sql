@@ -277,12 +277,17 @@ begin
 end $$;
 
 -- What a withdrawal was charged stays blocked on its ramp until the withdrawal has ended, and it ends unpaid where
--- its order did.
+-- its order did. What a ramp's account has blocked for the network stays so until the order has ended.
 create function check_charge_blocked() returns trigger language plpgsql as $$
 begin
   if exists (select from withdrawals w join blocks b on b.id = w.block
       where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
+      using errcode = 'check_violation', constraint = 'blocks_serving';
+  end if;
+  if exists (select from orders o join blocks b on b.id = o.gas_block
+      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
+    raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   return null;
@@ -372,6 +377,65 @@ begin
 end $$;
 create constraint trigger orders_reason after insert on orders deferrable initially deferred
   for each row when (new.state <> 'mined') execute function check_order_reason();
+
+-- Coins in which chains are paid that carry tokens of a realm's own.
+create function chain_coin(p_chain text) returns text language sql immutable as $$
+  select case p_chain when 'ETHEREUM' then 'ETH' when 'POLYGON' then 'MATIC' when 'CELO' then 'CELO'
+    when 'BSC' then 'BSC' when 'TRON' then 'TRON' when 'SOLANA' then 'SOL' end
+$$;
+
+-- Whether the account of a ramp pays for an order: it moves a token of the realm's own, or sends gas ahead for one. The
+-- coins at a ramp of another token are nobody's in the ledger.
+create function is_paid_by_ramp(o orders) returns boolean language sql stable as $$
+  select o.budget_contract is null
+    and exists (select from accounts k where k.id = o.ramp and k.asset = chain_coin(o.chain))
+    and exists (select from fungible_tokens t where t.account = o.ramp and case o.purpose
+      when 'withdrawal' then t.contract = o.contract
+      when 'sweep' then t.contract = o.contract
+      when 'gas' then exists (select from sweeps s join accounts a on a.id = s.account
+        join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
+$$;
+
+-- What an order of a token of the realm's own may cost is blocked on its ramp's account while it is open, whole: the
+-- coins at its address cover what others are owed.
+create function check_gas_held() returns trigger language plpgsql as $$
+begin
+  if exists (select from orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+      and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
+        select from blocks b join accounts k on k.id = b.account
+        where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
+          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric >= o.budget))) then
+    raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
+      using errcode = 'check_violation', constraint = 'orders_gas_held';
+  end if;
+  return null;
+end $$;
+create constraint trigger orders_gas_held after insert or update of budget, gas_block on orders
+  deferrable initially deferred for each row when (new.state <> 'mined') execute function check_gas_held();
+
+-- A withdrawal of a token of the realm's own that costs its user nothing, because nothing tells what the token is worth,
+-- is sponsored: the ramp's account pays for it. So few may be in a day of one user, and of all users of a ramp. Its owner,
+-- and those who write the whole realm, are not counted.
+create function is_sponsor(p_ramp uuid, p_user uuid) returns boolean language sql stable as $$
+  select exists (select from accounts a where a.id = p_ramp and a.owner = p_user)
+    or exists (select from users u where u.id = p_user and u.roles && array['admin', 'manage'] and 'realm' = any (u.scopes))
+$$;
+create function may_be_sponsored(p_sender text, p_user uuid, p_but uuid) returns boolean language sql stable as $$
+  select count(*) filter (where w.owner = p_user) < 5 and count(*) < 50
+  from withdrawals w where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
+    and w.id is distinct from p_but
+$$;
+create function check_sponsored() returns trigger language plpgsql as $$
+begin
+  if exists (select from orders o where o.id = new.order_id and is_paid_by_ramp(o) and not is_sponsor(o.ramp, new.owner)
+      and not (new.sponsored and may_be_sponsored(new.sender, new.owner, new.id))) then
+    raise exception 'the account of ramp % pays for too many withdrawals of others today', new.sender
+      using errcode = 'check_violation', constraint = 'withdrawals_sponsored';
+  end if;
+  return null;
+end $$;
+create constraint trigger withdrawals_sponsored after insert on withdrawals deferrable initially deferred
+  for each row when (new.fee = 0) execute function check_sponsored();
 
 -- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
 -- more speed. How they fare on the chain is the worker's to tell.
