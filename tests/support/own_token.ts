@@ -1,0 +1,153 @@
+/** A customer who has made a token on a ramp of its own, for tests of who pays the gas. @module */
+import { equal } from "node:assert/strict";
+import { compare, toUnits } from "../../domain/money.ts";
+import { newId } from "../../domain/ids.ts";
+import { refreshFees } from "../../workers/fees.ts";
+import type { Crossing } from "../../workers/order_work.ts";
+import { advanceOrder } from "../../workers/sender.ts";
+import { rich } from "./anvil.ts";
+import { benchOf } from "./desk.ts";
+import { mineUntil, type RampStage } from "./ramps.ts";
+import { type Answer, rowsOf, type TestUser } from "./realm.ts";
+
+/** Base units of a coin. */
+export const ETHER = 10n ** 18n;
+/** What the house has earned of the coin. */
+export const FEES =
+  "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'ETH'";
+
+/** A customer with a ramp of its own, which has 1 ETH, and a token that it has deployed there. */
+export async function customer(stage: RampStage) {
+  const { realm, anvil } = stage;
+  const user = await realm.user();
+  const made = await user.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  await realm.drain();
+  const ramp: string = made.body.id;
+  const { address } = (await user.send("GET", `/v1/accounts/${ramp}`)).body.ramp;
+  await anvil.pool({ from: 4, to: address, value: ETHER });
+  await mineUntil(stage, async () => await total(stage, ramp) === "1");
+  await quote(stage);
+  const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6, account: ramp };
+  const token = await user.send("POST", "/v1/fungible/token/deploy", body);
+  equal(token.status, 201, token.text);
+  const path = `/v1/fungible/token/${token.body.id}`;
+  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "deployed");
+  const registered = await user.send("POST", "/v1/fungible/token/register", {
+    account: ramp,
+    symbol: "GOLD",
+  });
+  equal(registered.status, 201, registered.text);
+  await stage.mine();
+  await quote(stage);
+  const { virtualCurrency: currency, contractAddress: contract } =
+    (await user.send("GET", path)).body;
+  const { account } = (await user.send("GET", `/v1/currencies/${currency}`)).body;
+  return { user, ramp, currency, contract, account };
+}
+
+/** The customer, its ramp and its token. */
+export type Customer = Awaited<ReturnType<typeof customer>>;
+
+/** Coins of somebody else lie at the customer's ramp. */
+export async function others(
+  stage: RampStage,
+  { user, ramp }: Customer,
+  ether: bigint,
+): Promise<void> {
+  const { realm, anvil } = stage;
+  const body = { type: "virtual", asset: "ETH", ramp };
+  const made = await realm.admin.send("POST", "/v1/accounts", body);
+  await realm.drain();
+  const { body: given } = await user.send("POST", `/v1/account/${ramp}/address`, {}).then(() =>
+    realm.admin.send("POST", `/v1/account/${made.body.id}/address`, {})
+  );
+  await realm.drain();
+  await anvil.pool({ from: 5, to: given.address.address, value: ether * ETHER });
+  await mineUntil(
+    stage,
+    async () => compare((await stage.account(made.body.id)).balance.total, "4") > 0,
+  );
+  await stage.mine(2);
+}
+
+/** Takes what the ramp's own account holds away, or a part of it, within the ledger. Gives where to. */
+export async function empty(
+  { realm }: RampStage,
+  { user, ramp }: Customer,
+  value?: string,
+): Promise<string> {
+  const to =
+    (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "ETH", ramp })).body;
+  await realm.drain();
+  await moveCoins(user, [ramp, to.id], value ?? await availableAt(user, ramp));
+  return to.id;
+}
+
+/** Moves value between two accounts. */
+export async function moveCoins(
+  user: TestUser,
+  [source, destination]: [string, string],
+  value: string,
+): Promise<void> {
+  const move = { source: { account: source }, destination: { account: destination }, value };
+  const answer = await user.send("POST", "/v1/transactions", move);
+  equal(answer.status, 201, answer.text);
+}
+
+/** What of an account is not blocked. */
+export async function availableAt(user: TestUser, account: string): Promise<string> {
+  return (await user.send("GET", `/v1/accounts/${account}`)).body.balance.available;
+}
+
+/** Withdraws some of the token. */
+export async function tokenDraw(
+  { user, account }: Pick<Customer, "user" | "account">,
+  value = "0.1",
+): Promise<Answer> {
+  const destination = { address: rich(5).address };
+  return await user.send("POST", "/v1/withdrawals", { source: { account }, destination, value });
+}
+
+/** Mines until a withdrawal is done. */
+export async function ended(
+  stage: RampStage,
+  { user }: { user: TestUser },
+  made: Answer,
+): Promise<void> {
+  const path = `/v1/withdrawals/${made.body.id}`;
+  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "DONE");
+}
+
+/** What an account holds. */
+export async function total(stage: RampStage, account: string): Promise<string> {
+  return (await stage.account(account)).balance.total;
+}
+
+/** Base units of the coin. */
+export function units(text: string): bigint {
+  return toUnits(text, 18);
+}
+
+/** Prices payments at this moment. */
+export async function quote(stage: RampStage): Promise<void> {
+  const bench = await benchOf(stage.realm);
+  await refreshFees(bench);
+  bench.chains.close();
+}
+
+/** Takes the looks at open orders, now; tells of each place it passes. */
+export async function look(stage: RampStage, crossing: Crossing = () => {}): Promise<void> {
+  const bench = await benchOf(stage.realm);
+  const at = Date.now();
+  const now = { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  try {
+    const open = await rowsOf<{ order: string; look: number }>(
+      stage.realm,
+      `select id as order, looks as look from orders
+        where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+    );
+    for (const seen of open) await advanceOrder(now, seen, crossing);
+  } finally {
+    bench.chains.close();
+  }
+}
