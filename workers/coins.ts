@@ -131,9 +131,10 @@ async function spendersOf(
   witness: CoinWitness,
   claims: readonly string[],
   since: number,
+  turn = 0,
 ): Promise<ReadonlyMap<string, CoinSpender>> {
   for (let search = 0; search < SEARCHES_MAX; search++) {
-    const found = await witness.spenders(claims, since);
+    const found = await witness.spenders(claims, since, turn);
     if (found !== null) return found;
   }
   return new Map();

@@ -56,13 +56,16 @@ export interface CoinWitness {
     block: { readonly height: number; readonly hash: string },
   ): Promise<readonly CoinState[] | null>;
   /**
-   * Finds who spent coins in the blocks from a height on. A long search goes on where it ended.
+   * Finds who spent coins in the blocks from a height on, as far as the quorum has these blocks. A long
+   * search goes on where it ended.
    *
+   * @param turn which node is asked first
    * @returns the spenders found; null while blocks are left for the next call
    */
   spenders(
     claims: readonly string[],
     since: number,
+    turn: number,
   ): Promise<ReadonlyMap<string, CoinSpender> | null>;
   /**
    * Lists the coins of addresses by the node's own set of coins. The node reads all of it, which takes

@@ -4,29 +4,34 @@
  */
 import { ChainError } from "./chain.ts";
 import type { Nodes, Peer } from "./node.ts";
-import { reachedBy } from "./quorum.ts";
+import { type Heard, reachedBy, unconfirmed } from "./quorum.ts";
 import type { Block, Head } from "./sight.ts";
 
 /** Blocks below the head at which nodes that stand on different branches may agree again. */
 const BELOW: readonly number[] = [0, 1, 2, 4, 8];
 
+/** Newest blocks of nodes that follow the same chain are not further apart. */
+const APART = 16;
+
 /**
- * Reads the newest block that as many nodes as the quorum have, the same one in all of them. If fewer
- * nodes answer, theirs is followed: what is credited is asked of the quorum again.
+ * Reads the newest block that as many nodes as the quorum have, the same one in all of them.
  *
- * @throws {ChainError} `unavailable` if the nodes are on different branches for longer than that
+ * @throws {ChainError} `unavailable` if fewer nodes answer, or if they are on different branches for
+ *   longer than that
  */
 export async function agreedHead(
   nodes: Nodes,
   readHead: (peer: Peer) => Promise<Head>,
   readBlock: (peer: Peer, height: number) => Promise<Block>,
 ): Promise<Head> {
-  const heads = (await nodes.hear(readHead)).heard.map(({ answer }) => answer);
-  const height = reachedBy(heads.map((head) => head.height), nodes.quorum);
-  const reached = heads.find((head) => head.height === height)!;
-  if (nodes.quorum === 1 || heads.length < nodes.quorum) return reached;
+  const { quorum } = nodes;
+  const { heard, failures } = await nodes.hear(readHead, (some) => areNear(some, quorum));
+  const heads = heard.map(({ answer }) => answer);
+  if (heads.length < quorum) throw tooFew(nodes, heads.length, "the newest block", failures);
+  const height = reachedBy(heads.map((head) => head.height), quorum);
+  if (quorum === 1) return heads.find((head) => head.height === height)!;
   const finals = heads.flatMap(({ finalized }) => finalized ?? []);
-  const finalized = finals.length < nodes.quorum ? null : reachedBy(finals, nodes.quorum);
+  const finalized = finals.length < quorum ? null : reachedBy(finals, quorum);
   let fault: unknown;
   for (const below of BELOW) {
     if (below > height) break;
@@ -47,6 +52,22 @@ export async function agreedHead(
   throw fault;
 }
 
+/** Tells whether as many nodes as the quorum stand at about the same height. */
+function areNear(heard: readonly Heard<Head>[], quorum: number): boolean {
+  const heights = heard.map(({ answer }) => answer.height).toSorted((one, other) => one - other);
+  return heights.some((height, at) => heights[at + quorum - 1] - height <= APART);
+}
+
+function tooFew(
+  nodes: Nodes,
+  confirm: number,
+  what: string,
+  failures: readonly unknown[],
+): ChainError {
+  const count = { confirm, nodes: nodes.peers.length, quorum: nodes.quorum };
+  return unconfirmed(count, what, failures);
+}
+
 /** Reads a block at a height; null above the head. */
 export type BlockAt = (peer: Peer, height: number) => Promise<Block | null>;
 
@@ -60,8 +81,8 @@ export function presentBlock(readBlock: BlockAt): (peer: Peer, height: number) =
 }
 
 /**
- * Reads the block at a height that the quorum has there; null if no node has one. If fewer nodes
- * answer than the quorum, theirs is followed.
+ * Reads the block at a height that the quorum has there; null if as many have none. Nodes that do not
+ * have it yet abstain.
  *
  * @throws {ChainError} `unavailable` if too few agree
  */
@@ -71,30 +92,20 @@ export async function followedBlock(
   readBlock: BlockAt,
 ): Promise<Block | null> {
   if (nodes.quorum === 1) return await nodes.ask((peer) => readBlock(peer, height));
-  const { heard } = await nodes.hear((peer) => readBlock(peer, height));
-  const [first] = heard.flatMap(({ answer }) => answer ?? []);
-  if (first === undefined || heard.length < nodes.quorum) return first ?? null;
-  const present = presentBlock(readBlock);
-  return await nodes.agree(
-    (peer) => present(peer, height),
-    ({ hash, parentHash }) => `${hash} ${parentHash}`,
-    `block ${height}`,
-  );
-}
-
-/**
- * Asks for facts that the quorum must agree on. If fewer nodes answer than the quorum, theirs are
- * followed: what is credited is asked of the quorum again.
- *
- * @throws {ChainError} `unavailable` if too few agree
- */
-export async function followed<T>(
-  nodes: Nodes,
-  work: (peer: Peer) => Promise<T>,
-  keyOf: (answer: T) => string,
-  what: string,
-): Promise<T> {
-  const { heard } = await nodes.hear(work);
-  if (heard.length < nodes.quorum) return heard[0].answer;
-  return await nodes.agree(work, keyOf, what);
+  const lacking = new Set<string>();
+  const present = presentBlock(async (peer, at) => {
+    const block = await readBlock(peer, at);
+    if (block === null) lacking.add(peer.name);
+    return block;
+  });
+  try {
+    return await nodes.agree(
+      (peer) => present(peer, height),
+      ({ hash, parentHash }) => `${hash} ${parentHash}`,
+      `block ${height}`,
+    );
+  } catch (error) {
+    if (lacking.size >= nodes.quorum) return null;
+    throw error;
+  }
 }

@@ -21,6 +21,25 @@ export interface Testimony {
   readonly dead: (Fate & { readonly state: "dead" }) | null;
 }
 
+/** Tells whether as many nodes as the quorum say the same, so that slower ones need not be waited for. */
+export function isSettled(heard: readonly Heard<Testimony>[], quorum: number): boolean {
+  return campOf(campsOf(heard, keyOf), quorum) !== null;
+}
+
+/** What waits in a pool, or does not, settles nothing either way. */
+function keyOf({ mined, dead }: Testimony): string {
+  if (mined !== null) return minedKey(mined);
+  return dead === null ? "open" : deadKey(dead);
+}
+
+function minedKey({ hash, block, success, fee }: Fate & { readonly state: "mined" }): string {
+  return `${hash} ${block.hash} ${success} ${fee}`;
+}
+
+function deadKey({ by, height }: Fate & { readonly state: "dead" }): string {
+  return `${by} ${height}`;
+}
+
 /** Judges the testimonies of nodes. */
 export function judge(
   nodes: Pick<Nodes, "quorum" | "report">,
@@ -31,10 +50,7 @@ export function judge(
   const mined = heard.flatMap(({ peer, answer }) =>
     answer.mined ? [{ peer, answer: answer.mined }] : []
   );
-  const camp = campOf(
-    campsOf(mined, ({ hash, block, success, fee }) => `${hash} ${block.hash} ${success} ${fee}`),
-    quorum,
-  );
+  const camp = campOf(campsOf(mined, minedKey), quorum);
   if (camp !== null) {
     // As deep as the quorum says, not as deep as the one that says most.
     const confirmations = reachedBy(camp.map(({ answer }) => answer.confirmations), quorum);
@@ -44,8 +60,7 @@ export function judge(
   const dead = heard.flatMap(({ peer, answer }) =>
     answer.dead ? [{ peer, answer: answer.dead }] : []
   );
-  const deaths = campsOf(dead, ({ by, height }) => `${by} ${height}`);
-  const death = campOf(deaths, quorum);
+  const death = campOf(campsOf(dead, deadKey), quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
   if (death !== null) return death[0].answer;
   const deny = dead.length > 0 &&

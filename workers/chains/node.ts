@@ -1,45 +1,40 @@
 /**
- * The nodes of one chain. Work is done by the first that answers properly, one that failed is asked
- * last for a while, and none is believed before it has shown that it is of the right network. Facts
- * that move money are asked of all of them.
+ * The nodes of one chain. Work is done by the first that answers properly; one that failed, was slow or
+ * contradicted others is asked last for a while. Facts that move money are asked of all of them.
  * @module
  */
 import { ChainError } from "./chain.ts";
-import { campOf, campsOf, hearAll, hearFew, type Hearing, unconfirmed } from "./quorum.ts";
-import { type Call, type Endpoint, endpointOf, exchange, RpcError, type RpcLimits } from "./rpc.ts";
+import { inOrder, lend, openSingle, type Peer, type PeerSettings, type Single } from "./peer.ts";
+import {
+  campOf,
+  campsOf,
+  type Enough,
+  hearAll,
+  hearFew,
+  type Hearing,
+  unconfirmed,
+  type Witness,
+} from "./quorum.ts";
+import { type Endpoint, endpointOf, RpcError, type RpcLimits } from "./rpc.ts";
+
+export { allOf, type Peer } from "./peer.ts";
 
 /** How to reach the nodes of a chain. */
-export interface NodeSettings {
+export interface NodeSettings extends PeerSettings {
   /** Addresses in order of preference; user and password in them become basic authentication. */
   readonly urls: readonly string[];
   /** What an exchange may take, where it differs from the default. */
   readonly limits?: Partial<RpcLimits>;
-  /** Milliseconds that a failed node is asked last, and by one at a time. */
-  readonly restMs?: number;
   /** Nodes that must agree before value moves; 1 with one node, else 2, unless given. */
   readonly quorum?: number;
-  /** Throws {@link ChainError} `wrong_chain` unless the node is of the expected network. */
-  identify(peer: Peer): Promise<void>;
+  /** Milliseconds that one node is waited for before the next is asked too. */
+  readonly patienceMs?: number;
   /** Tells an error about the node ("rate limit", "header not found") from one about the question. */
   blamesNode?(error: RpcError): boolean;
 }
 
 /** What an operator may set of a chain's nodes. */
 export type NodeOptions = Pick<NodeSettings, "limits" | "quorum">;
-
-/** One node. */
-export interface Peer {
-  /** Host and port. */
-  readonly name: string;
-  /**
-   * Asks one question.
-   * @throws {RpcError} as the node answered
-   * @throws {ChainError} `unavailable`, `wrong_chain`
-   */
-  call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** Asks many; an error of a single question stands in its place. */
-  batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
-}
 
 /** All nodes of a chain. */
 export interface Nodes {
@@ -69,16 +64,25 @@ export interface Nodes {
     what: string,
     quiet?: boolean,
   ): Promise<T>;
-  /** Does a piece of work with all nodes at once; at least one of them answers. */
-  hear<T>(work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
+  /**
+   * Does a piece of work with all nodes at once; at least one of them answers.
+   *
+   * @param enough whether slower nodes need not be waited for; as many answers as the quorum, unless
+   *   given
+   */
+  hear<T>(work: (peer: Peer) => Promise<T>, enough?: Enough<T>): Promise<Hearing<T>>;
   /**
    * Does a piece of work with as many nodes as the quorum, and with further ones while some fail or
    * those that answered are not clear; at least one of them answers.
    */
   few<T>(
     work: (peer: Peer) => Promise<T>,
-    isClear: (heard: Hearing<T>["heard"]) => boolean,
+    isClear: Enough<T>,
   ): Promise<Hearing<T>>;
+  /** Does a piece of work with the nodes that were not asked yet, for a short while only. */
+  others<T>(asked: readonly Witness[], work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
+  /** Has nodes asked after the others for a while. */
+  trail(nodes: readonly Witness[]): void;
   /** The same nodes, but work begins with another of them. */
   from(turn: number): Nodes;
   /** Reports that nodes contradict each other. */
@@ -90,48 +94,45 @@ export interface Nodes {
 }
 
 const LIMITS: RpcLimits = { timeoutMs: 15_000, bytesMax: 64 * 2 ** 20, exactNumbers: false };
-const REST_MS = 30_000;
-/** A node behind a name may be replaced; so it is asked again who it is. */
-const IDENTITY_MS = 600_000;
-const BATCH_MAX = 50;
+/** One node is waited for at least so long, and a third of its time-out, before the next is asked. */
+const PATIENCE_MS = 5_000;
 /** Reports that are kept, and for how many milliseconds. */
 const REPORTS_MAX = 20;
 const REPORTED_MS = 600_000;
-const PARALLEL = 8;
+
+/** The nodes, and how they are asked. */
+interface Pool {
+  readonly singles: readonly Single[];
+  readonly settings: NodeSettings;
+  readonly quorum: number;
+  readonly patienceMs: number;
+  report(what: string): void;
+}
 
 /** Opens the nodes of a chain. Nothing is asked yet. */
 export function openNodes(settings: NodeSettings): Nodes {
   if (settings.urls.length === 0) throw new ChainError("unavailable", "no node is configured");
   const closing = new AbortController();
   const limits = { ...LIMITS, ...settings.limits };
-  const singles = settings.urls.map((url) =>
-    openSingle(endpointOf(url), settings, limits, closing)
+  const singles = endpointsOf(settings.urls).map((endpoint) =>
+    openSingle(endpoint, settings, limits, closing)
   );
   const quorum = settings.quorum ?? Math.min(2, singles.length);
-  const reports = new Map<string, number>();
-  function report(what: string): void {
-    recent();
-    if (reports.size < REPORTS_MAX) reports.set(what, performance.now() + REPORTED_MS);
-  }
-  function recent(): string[] {
-    for (const [what, until] of reports) if (until < performance.now()) reports.delete(what);
-    return [...reports.keys()];
-  }
+  const patienceMs = settings.patienceMs ?? Math.max(PATIENCE_MS, limits.timeoutMs / 3);
+  const { report, recent } = openReports();
+  const pool: Pool = { singles, settings, quorum, patienceMs, report };
   function starting(turn: number): Nodes {
     const first = turn % singles.length;
     const ordered = [...singles.slice(first), ...singles.slice(0, first)];
     return {
       peers: singles,
       quorum,
-      ask: (work) => firstAnswer(ordered, settings, work),
-      agree: (work, keyOf, what, quiet = false) =>
-        agreed(singles, { quorum, report, work, keyOf, what, quiet }),
-      hear: (work) => hearing(singles, work, ({ length }) => length >= quorum),
-      few: async (work, isClear) => {
-        const found = await hearFew(wakefulFirst(ordered), resting(work), quorum, isClear);
-        if (found.heard.length > 0) return found;
-        throw faultOf(found.failures);
-      },
+      ask: (work) => firstAnswer(pool, ordered, work),
+      agree: (work, keyOf, what, quiet = false) => agreed(pool, { work, keyOf, what, quiet }),
+      hear: (work, enough = ({ length }) => length >= quorum) => hearing(pool, work, enough),
+      few: (work, isClear) => fewOf(pool, ordered, work, isClear),
+      others: (asked, work) => othersOf(pool, asked, work),
+      trail: (nodes) => trail(pool, nodes),
       from: starting,
       report,
       reports: recent,
@@ -141,22 +142,100 @@ export function openNodes(settings: NodeSettings): Nodes {
   return starting(0);
 }
 
-/** Asks those that do not rest; the others only if none of those answers. */
+/** Reads addresses; nodes of the same host and port are told apart by a number. */
+function endpointsOf(urls: readonly string[]): Endpoint[] {
+  const seen = new Map<string, number>();
+  return urls.map((url) => {
+    const endpoint = endpointOf(url);
+    const before = seen.get(endpoint.name) ?? 0;
+    seen.set(endpoint.name, before + 1);
+    return before === 0 ? endpoint : { ...endpoint, name: `${endpoint.name} (${before + 1})` };
+  });
+}
+
+function openReports(): { report(what: string): void; recent(): string[] } {
+  const reports = new Map<string, number>();
+  function recent(): string[] {
+    for (const [what, until] of reports) if (until < performance.now()) reports.delete(what);
+    return [...reports.keys()];
+  }
+  return {
+    recent,
+    report(what) {
+      recent();
+      if (reports.size < REPORTS_MAX) reports.set(what, performance.now() + REPORTED_MS);
+    },
+  };
+}
+
+/**
+ * Asks those that neither rest nor trail, then those that trail unless that is enough, and those that
+ * rest only if none of them answers.
+ */
 async function hearing<T>(
-  singles: readonly Single[],
+  pool: Pool,
   work: (peer: Peer) => Promise<T>,
-  enough: (heard: Hearing<T>["heard"]) => boolean,
+  enough: Enough<T>,
 ): Promise<Hearing<T>> {
   const now = performance.now();
-  const awake = singles.filter((single) => single.restsUntil <= now);
-  const resting = singles.filter((single) => single.restsUntil > now);
-  const failures: unknown[] = [];
-  for (const some of [awake, resting]) {
-    const found = await hearAll(some, work, enough);
-    failures.push(...found.failures);
-    if (found.heard.length > 0) return { ...found, failures };
+  const resting = pool.singles.filter((single) => single.restsUntil > now);
+  const awake = pool.singles.filter((single) => single.restsUntil <= now);
+  const prompt = awake.filter((single) => single.trailsUntil <= now);
+  const trailing = awake.filter((single) => single.trailsUntil > now);
+  const found: Hearing<T>[] = [];
+  const heard = () => found.flatMap((one) => one.heard);
+  async function ask(some: readonly Single[]): Promise<void> {
+    const before = heard();
+    const loan = lend(work);
+    found.push(await hearAll(some, loan.work, (more) => enough([...before, ...more])));
+    loan.end();
   }
-  throw faultOf(failures);
+  if (prompt.length > 0) await ask(prompt);
+  if (trailing.length > 0 && !enough(heard())) await ask(trailing);
+  if (resting.length > 0 && heard().length === 0) await ask(resting);
+  const failures = found.flatMap((one) => one.failures);
+  const late = found.flatMap((one) => one.late);
+  trail(pool, late);
+  if (heard().length === 0) throw faultOf(failures);
+  return { heard: heard(), failures, late };
+}
+
+/** Has nodes asked after the others for a while. */
+function trail({ singles }: Pool, nodes: readonly Witness[]): void {
+  for (const single of singles) if (nodes.includes(single)) single.trail();
+}
+
+async function fewOf<T>(
+  pool: Pool,
+  ordered: readonly Single[],
+  work: (peer: Peer) => Promise<T>,
+  isClear: Enough<T>,
+): Promise<Hearing<T>> {
+  const { quorum, patienceMs } = pool;
+  const loan = lend(work);
+  const found = await hearFew(inOrder(ordered), resting(loan.work), {
+    quorum,
+    patienceMs,
+    isClear,
+  });
+  loan.end();
+  trail(pool, found.late);
+  if (found.heard.length > 0) return found;
+  throw faultOf(found.failures);
+}
+
+async function othersOf<T>(
+  pool: Pool,
+  asked: readonly Witness[],
+  work: (peer: Peer) => Promise<T>,
+): Promise<Hearing<T>> {
+  const now = performance.now();
+  const others = pool.singles.filter((one) => !asked.includes(one) && one.restsUntil <= now);
+  const loan = lend(work);
+  const found = await hearAll(others, loan.work, () => false, pool.patienceMs);
+  loan.end();
+  trail(pool, found.late);
+  return found;
 }
 
 function faultOf(failures: readonly unknown[]): unknown {
@@ -165,7 +244,7 @@ function faultOf(failures: readonly unknown[]): unknown {
 }
 
 /** A node that fails at a piece of work is asked last for a while. */
-function resting<T>(work: (peer: Peer) => Promise<T>): (single: Single) => Promise<T> {
+function resting<T>(work: (single: Single) => Promise<T>): (single: Single) => Promise<T> {
   return async (single) => {
     try {
       return await work(single);
@@ -176,26 +255,19 @@ function resting<T>(work: (peer: Peer) => Promise<T>): (single: Single) => Promi
   };
 }
 
-function wakefulFirst(singles: readonly Single[]): Single[] {
-  const now = performance.now();
-  const rests = (single: Single) => single.restsUntil > now;
-  return [...singles.filter((one) => !rests(one)), ...singles.filter(rests)];
-}
-
 async function agreed<T>(
-  singles: readonly Single[],
+  pool: Pool,
   of: {
-    readonly quorum: number;
-    readonly report: (what: string) => void;
     readonly work: (peer: Peer) => Promise<T>;
     readonly keyOf: (answer: T) => string;
     readonly what: string;
     readonly quiet: boolean;
   },
 ): Promise<T> {
-  const { quorum, report, work, keyOf, what, quiet } = of;
+  const { work, keyOf, what, quiet } = of;
+  const { quorum, singles, report } = pool;
   const { heard, failures } = await hearing(
-    singles,
+    pool,
     work,
     (some) => campOf(campsOf(some, keyOf), quorum) !== null,
   );
@@ -208,10 +280,7 @@ async function agreed<T>(
     const count = { confirm: camps[0].length, nodes: singles.length, quorum };
     throw unconfirmed(count, what, failures);
   }
-  for (const { peer } of camps.slice(1).flat()) {
-    const single = singles.find((one) => one === peer);
-    single?.rest(new ChainError("unavailable", `${peer.name} contradicted the others`));
-  }
+  trail(pool, camps.slice(1).flat().map(({ peer }) => peer));
   return camp[0].answer;
 }
 
@@ -232,125 +301,67 @@ export function plainRefusals(nodes: Nodes): Nodes {
   };
 }
 
-/** Takes the answers of a batch, or throws the first error among them. */
-export function allOf(answers: readonly (unknown | RpcError)[]): unknown[] {
-  for (const answer of answers) if (answer instanceof RpcError) throw answer;
-  return [...answers];
-}
-
-interface Single extends Peer {
-  restsUntil: number;
-  /** Has it asked last for a while, and by one at a time. */
-  rest(fault: ChainError): void;
-}
-
-function openSingle(
-  endpoint: Endpoint,
-  settings: NodeSettings,
-  limits: RpcLimits,
-  closing: AbortController,
-): Single {
-  let knownUntil = -Infinity;
-  const ask: Ask = (calls) => exchange(endpoint, calls, limits, closing.signal);
-  const raw: Peer = {
-    name: endpoint.name,
-    call: async (method, params) => allOf(await ask([{ method, params }]))[0],
-    batch: batcher(ask),
-  };
-  let fault: ChainError | null = null;
-  let probed = false;
-  const single: Single = {
-    name: endpoint.name,
-    restsUntil: -Infinity,
-    call: (method, params) => probing(() => raw.call(method, params)),
-    batch: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
-    rest(because) {
-      fault = because;
-      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
-    },
-  };
-  /** Of those who ask a resting node one waits for it; the others hear at once why it rests. */
-  async function probing<T>(work: () => Promise<T>): Promise<T> {
-    const probe = performance.now() < single.restsUntil;
-    if (probe && probed) throw fault;
-    if (probe) probed = true;
-    try {
-      return await proven(work);
-    } finally {
-      if (probe) probed = false;
-    }
-  }
-  async function proven<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      if (performance.now() >= knownUntil) {
-        await settings.identify(raw);
-        knownUntil = performance.now() + IDENTITY_MS;
-      }
-      const answer = await work();
-      single.restsUntil = -Infinity;
-      return answer;
-    } catch (error) {
-      if (error instanceof ChainError) {
-        knownUntil = -Infinity; // after a failure another node may stand behind the name
-        single.rest(error);
-      }
-      throw error;
-    }
-  }
-  return single;
-}
-
-type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
-
-/** Asks in batches; of a node that takes none, several single questions at a time. */
-function batcher(ask: Ask): Ask {
-  let batches = true;
-  return async (calls) => {
-    const answers: unknown[] = [];
-    while (answers.length < calls.length) {
-      const at = answers.length;
-      try {
-        if (batches) answers.push(...await ask(calls.slice(at, at + BATCH_MAX)));
-      } catch (error) {
-        if (!(error instanceof RpcError)) throw error;
-        batches = false;
-      }
-      if (batches) continue;
-      const some = calls.slice(at, at + PARALLEL).map((call) => ask([call]));
-      answers.push(...(await settleAll(some)).flat());
-    }
-    return answers;
-  };
-}
-
-/** Waits for all, then throws what the first failure threw: no promise is left without a reader. */
-async function settleAll<T>(asked: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(asked);
-  return settled.map((one) => {
-    if (one.status === "rejected") throw one.reason;
-    return one.value;
-  });
-}
+/** What one node made of a piece of work. */
+type Outcome<T> =
+  & { readonly single: Single }
+  & ({ readonly answer: T } | { readonly error: unknown });
 
 async function firstAnswer<T>(
-  singles: readonly Single[],
-  settings: NodeSettings,
+  { settings, patienceMs }: Pool,
+  ordered: readonly Single[],
   work: (peer: Peer) => Promise<T>,
 ): Promise<T> {
+  const waiting = inOrder(ordered);
+  const asked = new Map<Single, Promise<Outcome<T>>>();
   const failures: unknown[] = [];
-  for (const single of wakefulFirst(singles)) {
-    try {
-      const answer = await work(single);
-      single.restsUntil = -Infinity;
-      return answer;
-    } catch (error) {
+  const loan = lend(work);
+  try {
+    while (waiting.length > 0 || asked.size > 0) {
+      const next = waiting.shift();
+      if (next !== undefined) asked.set(next, outcomeOf(next, loan.work));
+      const outcome = await firstOf([...asked.values()], waiting.length > 0 ? patienceMs : null);
+      // The next one is asked too, and the first answer counts.
+      if (outcome === null) continue;
+      const { single } = outcome;
+      const slower = [...asked.keys()].slice(0, [...asked.keys()].indexOf(single));
+      asked.delete(single);
+      if ("answer" in outcome) {
+        for (const one of slower) one.trail();
+        single.restsUntil = -Infinity;
+        return outcome.answer;
+      }
+      const { error } = outcome;
       if (!isNodeFault(error, settings)) throw error;
       failures.push(error);
       // A node that says no to one question may well answer the next.
       if (error instanceof ChainError) single.rest(error);
     }
+  } finally {
+    loan.end();
   }
   throw worst(failures);
+}
+
+async function outcomeOf<T>(
+  single: Single,
+  work: (single: Single) => Promise<T>,
+): Promise<Outcome<T>> {
+  try {
+    return { single, answer: await work(single) };
+  } catch (error) {
+    return { single, error };
+  }
+}
+
+/** Gives what comes first; null where nothing comes in time. */
+async function firstOf<T>(promises: readonly Promise<T>[], ms: number | null): Promise<T | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = ms === null ? undefined : setTimeout(late.resolve, ms, null);
+  try {
+    return await Promise.race([...promises, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function isNodeFault(error: unknown, settings: NodeSettings): boolean {

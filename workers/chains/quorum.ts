@@ -26,63 +26,128 @@ export interface Hearing<T> {
   readonly heard: readonly Heard<T>[];
   /** One for each node that gave no answer. */
   readonly failures: readonly unknown[];
+  /** Nodes that owe an answer for which nobody waited any longer. */
+  readonly late: readonly Witness[];
 }
 
-/** Milliseconds that slower nodes are waited for once enough have answered. */
+/** Tells whether answers suffice, so that further ones need not be waited for. */
+export type Enough<T> = (heard: readonly Heard<T>[]) => boolean;
+
+/**
+ * Milliseconds at least that slower nodes are waited for once enough have answered, and how many times
+ * as long as those took.
+ */
 const GRACE_MS = 1_000;
+const GRACE_TIMES = 2;
 
 /**
  * Asks nodes at once, and waits until all have answered or failed, or until enough have answered and
- * the others had a moment more.
+ * the others had some time more.
+ *
+ * @param atMostMs the others are not waited for beyond this time, whatever was answered
  */
 export async function hearAll<T, Peer extends Witness>(
   peers: readonly Peer[],
   work: (peer: Peer) => Promise<T>,
-  enough: (heard: readonly Heard<T>[]) => boolean,
+  enough: Enough<T>,
+  atMostMs: number | null = null,
 ): Promise<Hearing<T>> {
+  const round = openRound(work);
+  for (const peer of peers) round.ask(peer);
+  await round.until(enough, atMostMs);
+  return round.end();
+}
+
+/**
+ * Asks as many nodes as the quorum, the first ones first, and further ones while some fail, those that
+ * answered do not say the same, or one takes much longer than another.
+ */
+export async function hearFew<T, Peer extends Witness>(
+  peers: readonly Peer[],
+  work: (peer: Peer) => Promise<T>,
+  { quorum, patienceMs, isClear }: {
+    readonly quorum: number;
+    /** How long some are waited for before others are asked. */
+    readonly patienceMs: number;
+    readonly isClear: Enough<T>;
+  },
+): Promise<Hearing<T>> {
+  const round = openRound(work);
+  const suffices: Enough<T> = (heard) => heard.length >= quorum && isClear(heard);
+  for (let next = 0; next < peers.length;) {
+    const told = round.heard.length;
+    const lacking = told < quorum ? quorum - told : peers.length;
+    for (const peer of peers.slice(next, next + lacking)) round.ask(peer);
+    next += lacking;
+    // While others are left to be asked, one that has answered is reason to wait no longer.
+    const left = next < peers.length;
+    await round.until(
+      (heard) => suffices(heard) || (left && heard.length > told),
+      left ? patienceMs : null,
+    );
+    if (suffices(round.heard)) break;
+  }
+  return round.end();
+}
+
+/** Questions to nodes that are under way. */
+interface Round<T, Peer> {
+  /** The answers so far. */
+  readonly heard: readonly Heard<T>[];
+  /** Asks one more. */
+  ask(peer: Peer): void;
+  /** Waits until all have answered or failed, or until enough have and the others had their time. */
+  until(enough: Enough<T>, atMostMs?: number | null): Promise<void>;
+  /** Gives what came; what comes later is dropped. */
+  end(): Hearing<T>;
+}
+
+function openRound<T, Peer extends Witness>(work: (peer: Peer) => Promise<T>): Round<T, Peer> {
   const heard: Heard<T>[] = [];
   const failures: unknown[] = [];
-  const grace = Promise.withResolvers<void>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let over = false;
-  const asked = peers.map(async (peer) => {
+  const owing = new Set<Peer>();
+  let changed = Promise.withResolvers<void>();
+  async function answered(peer: Peer): Promise<void> {
     try {
       heard.push({ peer, answer: await work(peer) });
     } catch (error) {
       failures.push(error);
     }
-    if (!over && timer === undefined && enough(heard)) timer = setTimeout(grace.resolve, GRACE_MS);
-  });
-  try {
-    await Promise.race([Promise.all(asked), grace.promise]);
-  } finally {
-    clearTimeout(timer);
-    over = true;
+    owing.delete(peer);
+    changed.resolve();
+    changed = Promise.withResolvers();
   }
-  return { heard: [...heard], failures: [...failures] };
-}
-
-/**
- * Asks as many nodes as the quorum, the first ones first, and further ones while some fail or those
- * that answered do not say the same.
- */
-export async function hearFew<T, Peer extends Witness>(
-  peers: readonly Peer[],
-  work: (peer: Peer) => Promise<T>,
-  quorum: number,
-  isClear: (heard: readonly Heard<T>[]) => boolean,
-): Promise<Hearing<T>> {
-  const heard: Heard<T>[] = [];
-  const failures: unknown[] = [];
-  for (let next = 0; next < peers.length;) {
-    if (heard.length >= quorum && isClear(heard)) break;
-    const lacking = heard.length < quorum ? quorum - heard.length : peers.length;
-    const found = await hearAll(peers.slice(next, next + lacking), work, () => false);
-    next += lacking;
-    heard.push(...found.heard);
-    failures.push(...found.failures);
+  async function until(enough: Enough<T>, atMostMs: number | null = null): Promise<void> {
+    const since = performance.now();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let grace = false;
+    const over = Promise.withResolvers<"over">();
+    const wait = (ms: number) => {
+      clearTimeout(timer);
+      timer = setTimeout(over.resolve, ms, "over");
+    };
+    if (atMostMs !== null) wait(atMostMs);
+    try {
+      while (owing.size > 0) {
+        if (!grace && enough(heard)) {
+          grace = true;
+          wait(Math.max(GRACE_MS, GRACE_TIMES * (performance.now() - since)));
+        }
+        if (await Promise.race([changed.promise, over.promise]) === "over") return;
+      }
+    } finally {
+      clearTimeout(timer);
+    }
   }
-  return { heard, failures };
+  return {
+    heard,
+    ask(peer) {
+      owing.add(peer);
+      answered(peer);
+    },
+    until,
+    end: () => ({ heard: [...heard], failures: [...failures], late: [...owing] }),
+  };
 }
 
 /** Groups answers that say the same, the largest group first. */

@@ -7,6 +7,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import type { Broadcast, Obstacle, Signed } from "../order.ts";
+import { hearAll } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";
 
@@ -33,9 +34,14 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
 const FORBIDDEN =
   /^(\d+: )?(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^(\d+: )?mandatory-script-verify-flag-failed|tx decode failed/i;
 
-/** Sends signed bytes to all nodes at once. */
+/** Sends signed bytes to all nodes at once; once one has taken them the others are not waited for long. */
 export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Broadcast> {
-  const answers = await Promise.all(chain.nodes.peers.map((peer) => sendTo(peer, signed)));
+  const { heard } = await hearAll(
+    chain.nodes.peers,
+    (peer) => sendTo(peer, signed),
+    (some) => some.some(({ answer: { outcome } }) => outcome !== "unknown"),
+  );
+  const answers = heard.map(({ answer }) => answer);
   const best = answers.find(({ outcome }) => outcome === "accepted") ??
     answers.find(({ outcome }) => outcome === "known") ??
     // Malformed only if every node says so.

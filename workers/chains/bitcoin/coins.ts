@@ -3,13 +3,14 @@
  * block asked for: one that lags, or one that lies, takes no coin away.
  * @module
  */
-import { ChainError } from "../chain.ts";
 import type { CoinList, CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
+import { followedBlock } from "../head.ts";
 import type { Nodes, Peer } from "../node.ts";
+import type { Heard } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";
 import { hash, isMissingMethod, type Unspent, unspentAt, unspentOf } from "./node.ts";
-import { readHead } from "./scan.ts";
+import { readBlockAt, readHead } from "./scan.ts";
 
 /**
  * Opens the questions about coins of a chain.
@@ -20,7 +21,7 @@ export function openCoinWitness(chain: CoinChain, patient: Nodes): CoinWitness {
   return {
     list: (addresses, turn) => listCoins(chain, patient.from(turn), addresses),
     confirm: (coins, block) => confirmCoins(chain, coins, block),
-    spenders: (claims, since) => findSpenders(chain, claims, since),
+    spenders: (claims, since, turn) => findSpenders(chain, claims, since, turn),
   };
 }
 
@@ -30,14 +31,16 @@ async function confirmCoins(
   block: { readonly height: number; readonly hash: string },
 ): Promise<CoinState[] | null> {
   const scripts = await Promise.all(coins.map(({ address }) => chain.scripts.script(address)));
-  const asked = await Promise.allSettled(
-    chain.nodes.peers.map((peer) => stateAt(peer, coins, block.hash)),
+  const { quorum } = chain.nodes;
+  const answersIn = (heard: readonly Heard<(Unspent | null)[] | null>[]) =>
+    heard.flatMap(({ answer }) => answer === null ? [] : [answer]);
+  const { heard } = await chain.nodes.hear(
+    (peer) => stateAt(peer, coins, block.hash),
+    (some) => answersIn(some).length >= quorum,
   );
-  const told = asked.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
-  if (told.length === 0) throw failureOf(asked);
-  const answers = told.filter((one) => one !== null);
+  const answers = answersIn(heard);
   // While fewer nodes answer than must agree, none takes a coin away.
-  if (answers.length < chain.nodes.quorum) return null;
+  if (answers.length < quorum) return null;
   return coins.map((coin, at) => {
     const states = new Set(answers.map((one) => stateOf(coin, scripts[at], one[at])));
     return states.size === 1 ? [...states][0] : "unclear";
@@ -88,15 +91,23 @@ async function findSpenders(
   chain: CoinChain,
   claims: readonly string[],
   since: number,
+  turn: number,
 ): Promise<ReadonlyMap<string, CoinSpender> | null> {
-  return await chain.nodes.ask(async (peer) => {
+  const found = await chain.nodes.from(turn).ask(async (peer) => {
     const { height } = await readHead(peer);
     return await chain.spends.find(peer, claims, since, height);
   });
-}
-
-function failureOf(asked: readonly PromiseSettledResult<unknown>[]): unknown {
-  const reasons = asked.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
-  return reasons.find((reason) => reason instanceof ChainError) ??
-    new ChainError("unavailable", "no node tells of its coins");
+  if (found === null || chain.nodes.quorum === 1) return found;
+  const blocks = new Map<number, string | undefined>();
+  const agreed = new Map<string, CoinSpender>();
+  for (const [claim, spender] of found) {
+    const { height, blockHash } = spender;
+    if (!blocks.has(height)) {
+      blocks.set(height, (await followedBlock(chain.nodes, height, readBlockAt))?.hash);
+    }
+    // A block proves what is in it, and not that the chain has it.
+    if (blocks.get(height) === blockHash) agreed.set(claim, spender);
+    else chain.nodes.report(`the block that shows who spent ${claim} is one node's alone`);
+  }
+  return agreed;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { judge, type Testimony } from "../judgement.ts";
+import { isSettled, judge, type Testimony } from "../judgement.ts";
 import type { Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import type { Block } from "../sight.ts";
@@ -29,7 +29,11 @@ const OUTPUTS_ASKED = 101;
  */
 export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> {
   if (query.candidates.length === 0) return { state: "unseen" };
-  const { heard } = await chain.nodes.hear((peer) => testify(chain, peer, query));
+  const { quorum } = chain.nodes;
+  const { heard } = await chain.nodes.hear(
+    (peer) => testify(chain, peer, query),
+    (some) => isSettled(some, quorum),
+  );
   return judge(chain.nodes, heard, query.depth);
 }
 

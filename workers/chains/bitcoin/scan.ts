@@ -4,7 +4,6 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { followed } from "../head.ts";
 import { allOf, type Peer } from "../node.ts";
 import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../sight.ts";
 import { type CoinBlock, wholeBlock } from "./block.ts";
@@ -72,7 +71,7 @@ async function agreedHashes(
   const heights = Array.from({ length: to - from + 1 }, (_, step) => from + step);
   const calls = heights.map((height) => ({ method: "getblockhash", params: [height] }));
   const read = async (peer: Peer) => allOf(await peer.batch(calls)).map(hash);
-  return await followed(nodes, read, (hashes) => hashes.join(), `the blocks ${from} to ${to}`);
+  return await nodes.agree(read, (hashes) => hashes.join(), `the blocks ${from} to ${to}`);
 }
 
 async function hashPresent(peer: Peer, height: number): Promise<string> {

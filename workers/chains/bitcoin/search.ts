@@ -4,6 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
+import { followedBlock } from "../head.ts";
 import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
@@ -22,7 +23,7 @@ import {
   unspentAt,
   unspentOf,
 } from "./node.ts";
-import { bare, scanRange, transfersOf } from "./scan.ts";
+import { bare, readBlockAt, scanRange, transfersOf } from "./scan.ts";
 
 /** Outputs that are tried for an unspent one: few at first, then as many as big payers make. */
 const TRIED: readonly (readonly [number, number])[] = [[0, 20], [20, 500]];
@@ -41,6 +42,10 @@ export async function searchTransaction(
   return await chain.nodes.ask(async (peer) => {
     const block = await minedIn(peer, hash);
     if (block === null) return [];
+    const there = await followedBlock(chain.nodes, block.height, readBlockAt);
+    if (there?.hash !== block.hash) {
+      throw new ChainError("unavailable", `${peer.name} alone has the block of ${hash}`);
+    }
     const { transactions } = await wholeBlock(chain, peer, block);
     const found = transactions.find((one) => one.hash === hash);
     if (!found) throw new ChainError("unavailable", `${peer.name} is changing around ${hash}`);

@@ -25,7 +25,7 @@ export interface Noted extends BlockPlace {
 
 /** What was seen of spent coins. */
 export interface Spends {
-  /** Keeps what a block spends of the coins asked for. */
+  /** Keeps what a block that the chain has spends of the coins asked for. */
   note(block: Noted, claims: ReadonlySet<string>): void;
   /**
    * Finds the spenders of coins in the blocks from a height to the head. The search goes on where it
@@ -50,6 +50,8 @@ const NOTES_MAX = 20_000;
 const SEARCHES_MAX = 2_000;
 /** Spenders kept of one coin: nodes may differ for a while, and chains change. */
 const RIVALS_MAX = 4;
+/** The source of what a scan saw. */
+const SCANNED = "";
 /** Blocks looked through in one go. */
 const BLOCKS_AT_ONCE = 200;
 
@@ -60,20 +62,22 @@ export type BlockReader = (peer: Peer, place: BlockPlace) => Promise<Noted>;
 export function openSpends(readBlock: BlockReader): Spends {
   const notes = new Map<string, readonly Spender[]>();
   const searches = new Map<string, Progress>();
-  function keep(claim: string, spender: Spender): void {
-    const others = notes.get(claim)?.filter(({ blockHash }) => blockHash !== spender.blockHash);
-    notes.set(claim, [...others ?? [], spender].slice(-RIVALS_MAX));
+  /** What one node shows alone is kept for itself, so that none makes another's forgotten. */
+  function keep(source: string, claim: string, spender: Spender): void {
+    const key = `${source} ${claim}`;
+    const others = notes.get(key)?.filter(({ blockHash }) => blockHash !== spender.blockHash);
+    notes.set(key, [...others ?? [], spender].slice(-RIVALS_MAX));
     if (notes.size <= NOTES_MAX) return;
     // What is forgotten must be searched again, so no search may go on behind it.
     notes.clear();
     searches.clear();
   }
-  function note(block: Noted, claims: ReadonlySet<string>): void {
+  function note(block: Noted, claims: ReadonlySet<string>, source = SCANNED): void {
     if (claims.size === 0) return;
     for (const { hash, spends } of block.transactions) {
       for (const claim of spends) {
         if (!claims.has(claim)) continue;
-        keep(claim, { hash, blockHash: block.hash, height: block.height });
+        keep(source, claim, { hash, blockHash: block.hash, height: block.height });
       }
     }
   }
@@ -87,14 +91,15 @@ export function openSpends(readBlock: BlockReader): Spends {
   async function known(peer: Peer, claims: readonly string[]): Promise<Map<string, Spender>> {
     const found = new Map<string, Spender>();
     for (const claim of claims) {
-      for (const spender of notes.get(claim) ?? []) {
+      const noted = [SCANNED, peer.name].flatMap((source) => notes.get(`${source} ${claim}`) ?? []);
+      for (const spender of noted) {
         if (await hashAt(peer, spender.height) === spender.blockHash) found.set(claim, spender);
       }
     }
     return found;
   }
   return {
-    note,
+    note: (block, claims) => note(block, claims),
     find: async (peer, claims, from, head) => {
       const found = await known(peer, claims);
       const missing = claims.filter((claim) => !found.has(claim));
@@ -108,7 +113,7 @@ export function openSpends(readBlock: BlockReader): Spends {
         if (blockHash === null) {
           throw new ChainError("unavailable", `${peer.name} has no block ${height}`);
         }
-        note(await readBlock(peer, { hash: blockHash, height }), wanted);
+        note(await readBlock(peer, { hash: blockHash, height }), wanted, peer.name);
         if (searches.size >= SEARCHES_MAX) searches.clear();
         searches.set(key, { from, height, hash: blockHash });
       }

@@ -6,6 +6,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import type { Broadcast, Obstacle, Signed } from "../order.ts";
+import { hearAll } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 
@@ -27,9 +28,14 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   ],
 ];
 
-/** Sends signed bytes to all nodes at once. */
+/** Sends signed bytes to all nodes at once; once one has taken them the others are not waited for long. */
 export async function broadcastRaw(evm: Evm, signed: Signed): Promise<Broadcast> {
-  const answers = await Promise.all(evm.nodes.peers.map((peer) => sendTo(peer, signed)));
+  const { heard } = await hearAll(
+    evm.nodes.peers,
+    (peer) => sendTo(peer, signed),
+    (some) => some.some(({ answer: { outcome } }) => outcome !== "unknown"),
+  );
+  const answers = heard.map(({ answer }) => answer);
   const best = answers.find(({ outcome }) => outcome === "accepted") ??
     answers.find(({ outcome }) => outcome === "known") ??
     // Malformed only if every node says so.

@@ -12,7 +12,7 @@ import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder } from "./draft.ts";
 import { fateOf } from "./fate.ts";
-import { finalHeight } from "./finality.ts";
+import { finalHeight, type ToldFinal } from "./finality.ts";
 import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
@@ -47,7 +47,7 @@ export async function openEvm(
   const ethers = await import("ethers");
   const table = EVM_TABLES[id];
   const nodes = openEvmNodes(id, network, urls, how);
-  const evm: Evm = { table, network, nodes, finals: new WeakMap(), ethers };
+  const evm: Evm = { table, network, nodes, finals: new Map(), ethers };
   return {
     id,
     network,
@@ -109,18 +109,20 @@ async function noncesOf(evm: Evm, address: string): Promise<Nonces> {
 async function readHead(evm: Evm, peer: Peer): Promise<Head> {
   const block = (tag: string) => ({ method: "eth_getBlockByNumber", params: [tag, false] });
   const asked = evm.network === "main" ? [block("finalized"), block("latest")] : [block("latest")];
+  const since = performance.now();
   const answers = await peer.batch(asked);
   const latest = answers[answers.length - 1];
   const head = readBlock(allOf([latest])[0]);
   if (head === null) throw new ChainError("unavailable", `${peer.name} has no head`);
-  const finalized = asked.length === 1 ? null : finalOf(evm, peer, answers[0], head.height);
-  return { ...bare(head), finalized };
+  if (asked.length === 1) return { ...bare(head), finalized: null };
+  const told = { answer: answers[0], head: head.height, since };
+  return { ...bare(head), finalized: await finalOf(evm, peer, told) };
 }
 
 /** A node that contradicts itself about what is final is reported, and goes on telling its blocks. */
-function finalOf(evm: Evm, peer: Peer, answer: unknown, head: number): number | null {
+async function finalOf(evm: Evm, peer: Peer, told: ToldFinal): Promise<number | null> {
   try {
-    return finalHeight(evm, peer, answer, head);
+    return await finalHeight(evm, peer, told);
   } catch (error) {
     if (error instanceof ChainError) return null;
     throw error;

@@ -4,7 +4,6 @@
  * @module
  */
 import type { Network } from "../../../domain/addresses.ts";
-import type { Peer } from "../node.ts";
 import type { EvmTable } from "./networks.ts";
 import type { EvmNodes } from "./node.ts";
 
@@ -16,8 +15,8 @@ export interface LastFinal {
   readonly at: number;
 }
 
-/** What nodes have called final; a node's word is held against it for an hour. */
-export type Finals = WeakMap<Peer, LastFinal>;
+/** What nodes have called final, by their names; a node's word is held against it for an hour. */
+export type Finals = Map<string, LastFinal>;
 
 /** The library that encodes and signs. */
 export type Ethers = typeof import("ethers");

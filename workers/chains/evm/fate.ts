@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { judge, type Testimony } from "../judgement.ts";
+import { isSettled, judge, type Testimony } from "../judgement.ts";
 import { allOf, type Peer } from "../node.ts";
 import type { Fate, FateQuery, Signed } from "../order.ts";
 import { RpcError } from "../rpc.ts";
@@ -36,7 +36,11 @@ const SEARCH_MAX = 20_000;
  */
 export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
   if (query.candidates.length === 0) return { state: "unseen" };
-  const { heard } = await evm.nodes.hear((peer) => testify(evm, peer, query));
+  const { quorum } = evm.nodes;
+  const { heard } = await evm.nodes.hear(
+    (peer) => testify(evm, peer, query),
+    (some) => isSettled(some, quorum),
+  );
   const fate = judge(evm.nodes, heard, query.depth);
   const ended = fate.state === "dead" || (fate.state === "mined" && !fate.success);
   for (const { peer, answer } of heard) {

@@ -7,8 +7,8 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
-import type { Evm } from "./context.ts";
-import { isPassing, number, readBlock } from "./node.ts";
+import type { Evm, LastFinal } from "./context.ts";
+import { isPassing, number, readBlock, toHex } from "./node.ts";
 
 /** Where a node stands. */
 export interface Standing {
@@ -26,29 +26,44 @@ export async function standingOf(evm: Evm, peer: Peer): Promise<Standing> {
     return { height: number(await peer.call("eth_blockNumber", []), "a height"), finalized: null };
   }
   // In this order, so that a block between the two does not look like a contradiction.
+  const since = performance.now();
   const [final, latest] = await peer.batch([
     { method: "eth_getBlockByNumber", params: ["finalized", false] },
     { method: "eth_blockNumber", params: [] },
   ]);
   if (latest instanceof RpcError) throw latest;
   const height = number(latest, "a height");
-  return { height, finalized: finalHeight(evm, peer, final, height) };
+  return {
+    height,
+    finalized: await finalHeight(evm, peer, { answer: final, head: height, since }),
+  };
+}
+
+/** What a node has just told of its final block. */
+export interface ToldFinal {
+  /** What it answered to the question for that block. */
+  readonly answer: unknown;
+  /** Height of its newest block. */
+  readonly head: number;
+  /** When it was asked, by the process's own clock. */
+  readonly since: number;
 }
 
 /**
- * Judges what a node calls final.
+ * Judges what a node calls final. A lower block than before is no contradiction where the node still
+ * has the one that it called final before: nodes behind one name differ, and answers overtake each
+ * other.
  *
  * @returns its height; null from a node that never told one
- * @throws {ChainError} `unavailable` where it takes back what it has called final, or calls final what
- *   it does not have
+ * @throws {ChainError} `unavailable` where it takes back what it has called final, calls final what it
+ *   does not have, or lags behind what it called final
  */
-export function finalHeight(
+export async function finalHeight(
   evm: Evm,
   peer: Peer,
-  answer: unknown,
-  head: number,
-): number | null {
-  const known = evm.finals.get(peer);
+  { answer, head, since }: ToldFinal,
+): Promise<number | null> {
+  const known = evm.finals.get(peer.name);
   const before = known && performance.now() < known.at + HELD_MS ? known : null;
   if (answer instanceof RpcError || answer === null) {
     if (before === null && !(answer instanceof RpcError && isPassing(answer))) return null;
@@ -56,12 +71,25 @@ export function finalHeight(
   }
   const { height, hash } = readBlock(answer)!;
   if (height > head) throw faulty(evm, peer, `calls block ${height} final and has only ${head}`);
-  if (before !== null) {
-    const back = height < before.height || (height === before.height && hash !== before.hash);
-    if (back) throw faulty(evm, peer, `takes back block ${before.height}, which it called final`);
+  if (before !== null && height === before.height && hash !== before.hash) {
+    throw faulty(evm, peer, `takes back block ${height}, which it called final`);
   }
-  evm.finals.set(peer, { height, hash, at: performance.now() });
+  if (before !== null && height < before.height) {
+    // The question is older than the answer that it is compared with.
+    if (since < before.at) return height;
+    await assertKept(evm, peer, before);
+    return height;
+  }
+  evm.finals.set(peer.name, { height, hash, at: performance.now() });
   return height;
+}
+
+/** Makes sure that a node still has the block that it called final. */
+async function assertKept(evm: Evm, peer: Peer, { height, hash }: LastFinal): Promise<void> {
+  const there = readBlock(await peer.call("eth_getBlockByNumber", [toHex(height), false]));
+  if (there?.hash === hash) return;
+  if (there !== null) throw faulty(evm, peer, `takes back block ${height}, which it called final`);
+  throw new ChainError("unavailable", `${peer.name} lags behind block ${height}, called final`);
 }
 
 function faulty(evm: Evm, peer: Peer, what: string): ChainError {

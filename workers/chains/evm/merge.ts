@@ -6,7 +6,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
-import { campOf, campsOf, type Heard, unconfirmed } from "../quorum.ts";
+import { campOf, campsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
 import type { Checked, Consumed, Scanned, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
 
@@ -28,8 +28,17 @@ export interface Readers {
   recheck(transfer: Transfer): Promise<Checked | null>;
 }
 
-/** Disputed transfers of a part that are asked for again; a node may make up any number. */
-const DISPUTED_MAX = 64;
+/** What one node told of the transfers of a part. */
+interface Teller {
+  readonly peer: Witness;
+  /** By their keys. */
+  readonly transfers: ReadonlyMap<string, Transfer>;
+}
+
+/** Disputed transfers of a part that are asked for at once; a node may make up any number. */
+const ASKED_AT_ONCE = 64;
+/** Disputed transfers of a part that may stay open; with more of them it is read again later. */
+const OPEN_MAX = 64;
 
 /** Reads the blocks of a part. */
 export async function mergedPart(
@@ -38,35 +47,41 @@ export async function mergedPart(
   readers: Readers,
   what: string,
 ): Promise<Scanned[]> {
+  const { quorum } = nodes;
   const { heard, failures } = await nodes.few(readers.part, isClear);
-  const need = Math.min(nodes.quorum, heard.length);
-  const camp = campOf(campsOf(heard, idsOf), need);
+  const camps = campsOf(heard, idsOf);
+  const camp = campOf(camps, quorum);
   if (camp === null) {
-    const confirm = campsOf(heard, idsOf)[0].length;
-    throw unconfirmed({ confirm, nodes: nodes.peers.length, quorum: need }, what, failures);
+    const count = { confirm: camps[0].length, nodes: nodes.peers.length, quorum };
+    throw unconfirmed(count, what, failures);
   }
-  const answers = camp.map(({ answer }) => answer);
-  const late = watch.addresses.size === 0
-    ? []
-    : await fromOthers(nodes.peers, heard, camp, readers);
-  const disputed = disputesOf(answers, late);
-  const borne = await judged(disputed, { answers, need, readers });
-  if (disputed.length > 0) {
+  nodes.trail(camps.filter((one) => one !== camp).flat().map(({ peer }) => peer));
+  const late = watch.addresses.size === 0 ? [] : await fromOthers(nodes, heard, camp, readers);
+  const disputed = disputesOf(camp.map(tellerOf), late);
+  const borne = await judged(nodes, disputed, readers, what);
+  if (disputed.transfers.length > 0) {
     const names = camp.map(({ peer }) => peer.name).join(", ");
     nodes.report(`nodes contradict each other on what arrived in ${what} (asked: ${names})`);
   }
-  return answers[0].map((first, at) => {
-    const versions = answers.map((blocks) => blocks[at]);
-    const agreed = first.transfers.filter((one) =>
-      versions.every(({ transfers }) => transfers.some((other) => keyOf(other) === keyOf(one)))
-    );
+  return camp[0].answer.map((first, at) => {
+    const versions = camp.map(({ answer }) => answer[at]);
+    const keys = versions.map(({ transfers }) => new Set(transfers.map(keyOf)));
+    const agreed = first.transfers.filter((one) => keys.every((known) => known.has(keyOf(one))));
     const more = borne.filter(({ block }) => block?.hash === first.block.hash);
     return {
       block: first.block,
       transfers: distinct([...agreed, ...more]),
-      consumed: consumedOf(nodes, versions, need),
+      consumed: consumedOf(nodes, versions),
     };
   });
+}
+
+function tellerOf({ peer, answer }: Heard<readonly Told[]>): Teller {
+  return tellerWith(peer, answer.flatMap(({ transfers }) => transfers));
+}
+
+function tellerWith(peer: Witness, transfers: readonly Transfer[]): Teller {
+  return { peer, transfers: new Map(transfers.map((one) => [keyOf(one), one])) };
 }
 
 /** Tells that all say the same, so that nobody else need be asked. */
@@ -85,72 +100,98 @@ function idsOf(blocks: readonly Told[]): string {
 
 /**
  * Where a bloom filter permits logs that nobody told of, those who were not asked yet are asked for
- * them: an index of logs that lags says "none", as a liar would.
+ * them: an index of logs that lags says "none", as a liar would. One filter suffices, for another node
+ * may hide its own.
  */
 async function fromOthers(
-  peers: readonly Peer[],
+  nodes: Evm["nodes"],
   heard: readonly Heard<Told[]>[],
   camp: readonly Heard<Told[]>[],
   readers: Readers,
-): Promise<Transfer[]> {
-  const doubtful = camp[0].answer.filter((_, at) =>
-    camp.every(({ answer }) => answer[at].doubtful)
-  );
-  const others = peers.filter((peer) => !heard.some((one) => one.peer === peer));
+): Promise<Teller[]> {
+  const doubtful = camp[0].answer.filter((_, at) => camp.some(({ answer }) => answer[at].doubtful));
   if (doubtful.length === 0) return [];
-  const found = await Promise.allSettled(others.map((peer) => readers.logs(peer, doubtful)));
+  const asked = heard.map(({ peer }) => peer);
   // Whoever cannot tell is no worse than if it had not been asked.
-  return found.flatMap((one) => one.status === "fulfilled" ? one.value : []);
+  const found = await nodes.others(asked, (peer) => readers.logs(peer, doubtful));
+  return found.heard.map(({ peer, answer }) => tellerWith(peer, answer));
 }
 
-/** Lists what some tell and others do not, once each. */
-function disputesOf(answers: readonly (readonly Told[])[], late: readonly Transfer[]): Transfer[] {
-  const told = answers.map((blocks) => blocks.flatMap(({ transfers }) => transfers));
-  const keys = told.map((transfers) => new Set(transfers.map(keyOf)));
-  const disputed = told.flat().filter((one) => keys.some((known) => !known.has(keyOf(one))));
-  const seen = new Set(disputed.map(keyOf));
-  const news = late.filter((one) => !keys.some((known) => known.has(keyOf(one))));
-  return [...disputed.filter((one) => seen.delete(keyOf(one))), ...news];
+/** Transfers that some tell and others do not, and who told them. */
+interface Disputed {
+  /** Once each. */
+  readonly transfers: readonly Transfer[];
+  readonly tellers: readonly Teller[];
+}
+
+function disputesOf(camp: readonly Teller[], late: readonly Teller[]): Disputed {
+  const found = new Map<string, Transfer>();
+  for (const { transfers } of camp) {
+    for (const [key, one] of transfers) {
+      if (camp.some((other) => !other.transfers.has(key))) found.set(key, one);
+    }
+  }
+  for (const { transfers } of late) {
+    for (const [key, one] of transfers) {
+      if (!camp.some((other) => other.transfers.has(key))) found.set(key, one);
+    }
+  }
+  return { transfers: [...found.values()], tellers: [...camp, ...late] };
 }
 
 /**
  * Leaves out what the quorum denies, and takes what it confirms as the quorum tells it. What it cannot
- * agree on is seen, and does not count. What as many tell as the quorum is not asked for again, so that
- * a node which makes up any number of others crowds none of it out.
+ * agree on is seen, and does not count; nor does its sender, for whoever invents a payment may say that
+ * we sent it. What as many tell as the quorum is not asked for again. Of a node that told one which the
+ * quorum denies nothing else is asked for that it alone tells.
+ *
+ * @throws {ChainError} `unavailable` where more stay open than can be kept
  */
 async function judged(
-  disputed: readonly Transfer[],
-  of: { answers: readonly (readonly Told[])[]; need: number; readers: Readers },
+  nodes: Evm["nodes"],
+  { transfers, tellers }: Disputed,
+  readers: Readers,
+  what: string,
 ): Promise<Transfer[]> {
-  const { answers, need, readers } = of;
-  const told = answers.map((blocks) =>
-    new Set(blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
-  );
-  const tellers = (one: Transfer) => told.filter((keys) => keys.has(keyOf(one))).length;
-  const sure = need > 1 ? disputed.filter((one) => tellers(one) >= need) : [];
-  const unsure = inTurns(disputed.filter((one) => !sure.includes(one)), told);
-  const kept = await Promise.all(
-    unsure.slice(0, DISPUTED_MAX).map(async (one) => {
-      try {
-        const checked = await readers.recheck(one);
-        return checked === null ? [] : [checked.transfer];
-      } catch (error) {
-        if (error instanceof ChainError) return [one];
-        throw error;
-      }
-    }),
-  );
-  return [...sure, ...kept.flat()];
+  const { quorum } = nodes;
+  const tellersOf = (one: Transfer) => tellers.filter((by) => by.transfers.has(keyOf(one)));
+  const isSure = (one: Transfer) => quorum > 1 && tellersOf(one).length >= quorum;
+  const kept = transfers.filter(isSure);
+  const liars = new Set<Witness>();
+  const open: Transfer[] = [];
+  let unsure = inTurns(transfers.filter((one) => !isSure(one)), tellers);
+  while (unsure.length > 0) {
+    const some = unsure.slice(0, ASKED_AT_ONCE);
+    for (const [at, found] of (await Promise.all(some.map(asked))).entries()) {
+      if (found === undefined) open.push({ ...some[at], from: null });
+      else if (found !== null) kept.push(found);
+      else for (const { peer } of tellersOf(some[at])) liars.add(peer);
+    }
+    unsure = unsure.slice(ASKED_AT_ONCE)
+      .filter((one) => tellersOf(one).some(({ peer }) => !liars.has(peer)));
+    if (open.length > OPEN_MAX || (open.length > 0 && unsure.length > OPEN_MAX)) {
+      throw new ChainError("unavailable", `nodes contradict each other on too much in ${what}`);
+    }
+  }
+  nodes.trail([...liars]);
+  for (const { name } of liars) nodes.report(`${name} tells of payments in ${what} that are none`);
+  return [...kept, ...open];
+  /** Undefined where the nodes do not agree, null where they agree that there is none. */
+  async function asked(one: Transfer): Promise<Transfer | null | undefined> {
+    try {
+      return (await readers.recheck(one))?.transfer ?? null;
+    } catch (error) {
+      if (error instanceof ChainError) return undefined;
+      throw error;
+    }
+  }
 }
 
 /** Takes one of each teller's after the other. */
-function inTurns(
-  transfers: readonly Transfer[],
-  told: readonly ReadonlySet<string>[],
-): Transfer[] {
+function inTurns(transfers: readonly Transfer[], tellers: readonly Teller[]): Transfer[] {
   const counts = new Map<number, number>();
   const ranked = transfers.map((one) => {
-    const teller = told.findIndex((keys) => keys.has(keyOf(one)));
+    const teller = tellers.findIndex((by) => by.transfers.has(keyOf(one)));
     const rank = counts.get(teller) ?? 0;
     counts.set(teller, rank + 1);
     return { one, rank };
@@ -172,11 +213,10 @@ function distinct(transfers: readonly Transfer[]): Transfer[] {
   return [...found.values()];
 }
 
-/** A nonce of ours is used up where the signature proves it, or where enough nodes say so. */
+/** A nonce of ours is used up where the signature proves it, or where the quorum says so. */
 function consumedOf(
   nodes: Evm["nodes"],
   versions: readonly Told[],
-  need: number,
 ): Consumed[] {
   const all = new Map<string, { one: Consumed; tellers: number; proven: boolean }>();
   for (const { consumed, proven } of versions) {
@@ -189,7 +229,7 @@ function consumedOf(
     }
   }
   return [...all.values()].flatMap(({ one, tellers, proven }) => {
-    if (proven || tellers >= need) return [one];
+    if (proven || tellers >= nodes.quorum) return [one];
     nodes.report(`too few nodes say that ${one.hash} used up ${one.claim}, and nothing proves it`);
     return [];
   });

@@ -13,6 +13,9 @@ import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
 import { recheck } from "./witness.ts";
 
+/** Transactions that one node is asked for because it alone tells logs of them. */
+const LOGGED_MAX = 256;
+
 /** Reads the blocks of a range, each with what concerns the watch. */
 export async function* scanRange(
   evm: Evm,
@@ -52,6 +55,10 @@ async function readLogs(
 ): Promise<Transfer[]> {
   const places = blocks.map(({ block }) => block);
   const logged = await loggedIn(evm, peer, places, indexOf(watch));
+  const many = logged.reduce((sum, hashes) => sum + hashes.size, 0);
+  if (many > LOGGED_MAX) {
+    throw new ChainError("unavailable", `${peer.name} tells logs of ${many} transactions`);
+  }
   const found: Transfer[] = [];
   for (const [at, hashes] of logged.entries()) {
     for (const hash of hashes) {

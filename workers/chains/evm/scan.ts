@@ -43,6 +43,9 @@ export interface WatchIndex {
   readonly contracts: ReadonlySet<string> | null;
 }
 
+/** Transactions of a block with logs for us that the block does not list; protocols make a few. */
+const UNLISTED_MAX = 16;
+
 const ZERO = `0x${"0".repeat(40)}`;
 /** What a watch looks for in bloom filters. */
 interface Filters {
@@ -164,9 +167,14 @@ async function scanBlock(
   index: WatchIndex,
 ): Promise<Told> {
   const listed = new Set(block.transactions.map(hashOf));
+  const extra = [...logged].filter((hash) => !listed.has(hash));
+  if (extra.length > UNLISTED_MAX) {
+    const many = `${extra.length} transactions that block ${block.height} does not list`;
+    throw new ChainError("unavailable", `${peer.name} tells logs of ${many}`);
+  }
   const touched = block.transactions.filter((one) =>
     logged.has(one.hash) || (one.value > 0n && one.to !== null && index.addresses.has(one.to))
-  ).concat([...logged].filter((hash) => !listed.has(hash)).map(unlisted));
+  ).concat(extra.map(unlisted));
   const receipts = await receiptsOf(peer, block, touched.map((one) => one.hash));
   const proven = new Set<string>();
   const consumed = block.transactions.flatMap(({ from, nonce, hash, given }) => {

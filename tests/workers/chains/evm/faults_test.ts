@@ -56,7 +56,8 @@ Deno.test("a node that answers garbage is passed over for one that does not", as
   );
   for (const [name, work] of Object.entries(WORK)) {
     if (name === "draft") continue; // the party has nothing to pay with
-    await work(await stage.open(node.url, stage.anvil.url));
+    // Of three, as many as the quorum are left.
+    await work(await stage.open(node.url, stage.anvil.url, stage.anvil.url));
   }
 });
 
@@ -116,7 +117,7 @@ Deno.test("a main network takes one chain id only, a test network any that is no
 Deno.test("two nodes of one test network must be of the same chain", async () => {
   await using one = await startAnvil(31337);
   await using two = await startAnvil(31338);
-  const chain = await openEvm("ETHEREUM", "testnet", [one.url, two.url]);
+  const chain = await openEvm("ETHEREUM", "testnet", [one.url, two.url], { quorum: 1 });
   await chain.head();
   await one.stop();
   await failsAs("wrong_chain", chain.head());

@@ -1,0 +1,191 @@
+/**
+ * One node: asked only once it has shown that it is of the right network, asked last for a while after
+ * it failed, and after it was slow or contradicted others.
+ * @module
+ */
+import { ChainError } from "./chain.ts";
+import { type Call, type Endpoint, exchange, RpcError, type RpcLimits } from "./rpc.ts";
+
+/** One node. */
+export interface Peer {
+  /** Host and port, and a number where several nodes have the same. */
+  readonly name: string;
+  /**
+   * Asks one question.
+   * @throws {RpcError} as the node answered
+   * @throws {ChainError} `unavailable`, `wrong_chain`
+   */
+  call(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** Asks many; an error of a single question stands in its place. */
+  batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
+}
+
+/** What a node is asked with. */
+export interface PeerSettings {
+  /** Milliseconds that a node which failed, was slow or contradicted others is asked last. */
+  readonly restMs?: number;
+  /** Throws {@link ChainError} `wrong_chain` unless the node is of the expected network. */
+  identify(peer: Peer): Promise<void>;
+}
+
+/** A node, as those see it that choose between several. */
+export interface Single extends Peer {
+  /** Until then it rests, for it failed: it is asked last, and by one at a time. */
+  restsUntil: number;
+  /** Until then it is asked after the others, for it was slow or contradicted them. */
+  trailsUntil: number;
+  /** Has it rest for a while. */
+  rest(fault: ChainError): void;
+  /** Has it asked after the others for a while. */
+  trail(): void;
+}
+
+/** A piece of work that is given a node for as long as somebody waits for it. */
+export interface Loan<T> {
+  /** Does it with a node. */
+  work(single: Single): Promise<T>;
+  /** Ends it: a node that still owes an answer is asked nothing more. */
+  end(): void;
+}
+
+/** Milliseconds that a node rests, or trails. */
+const REST_MS = 30_000;
+/** A node behind a name may be replaced; so it is asked again who it is. */
+const IDENTITY_MS = 600_000;
+const BATCH_MAX = 50;
+const PARALLEL = 8;
+
+/** Lends nodes to a piece of work. */
+export function lend<T>(work: (peer: Peer) => Promise<T>): Loan<T> {
+  let over = false;
+  function assertLent(name: string): void {
+    if (over) throw new ChainError("unavailable", `${name} is not waited for any more`);
+  }
+  function lent(single: Single): Peer {
+    const { name } = single;
+    return {
+      name,
+      call: async (method, params) => {
+        assertLent(name);
+        return await single.call(method, params);
+      },
+      batch: async (calls) => {
+        const answers: unknown[] = [];
+        while (answers.length < calls.length) {
+          assertLent(name);
+          const { length } = answers;
+          answers.push(...await single.batch(calls.slice(length, length + BATCH_MAX)));
+        }
+        return answers;
+      },
+    };
+  }
+  return { work: (single) => work(lent(single)), end: () => void (over = true) };
+}
+
+/** Orders nodes: those that trail come after the others, and those that rest come last. */
+export function inOrder(singles: readonly Single[]): Single[] {
+  const now = performance.now();
+  const rank = ({ restsUntil, trailsUntil }: Single) =>
+    restsUntil > now ? 2 : trailsUntil > now ? 1 : 0;
+  return singles.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** Takes the answers of a batch, or throws the first error among them. */
+export function allOf(answers: readonly (unknown | RpcError)[]): unknown[] {
+  for (const answer of answers) if (answer instanceof RpcError) throw answer;
+  return [...answers];
+}
+
+/** Opens a node. Nothing is asked yet. */
+export function openSingle(
+  endpoint: Endpoint,
+  settings: PeerSettings,
+  limits: RpcLimits,
+  closing: AbortController,
+): Single {
+  let knownUntil = -Infinity;
+  const ask: Ask = (calls) => exchange(endpoint, calls, limits, closing.signal);
+  const raw: Peer = {
+    name: endpoint.name,
+    call: async (method, params) => allOf(await ask([{ method, params }]))[0],
+    batch: batcher(ask),
+  };
+  let fault: ChainError | null = null;
+  let probed = false;
+  const single: Single = {
+    name: endpoint.name,
+    restsUntil: -Infinity,
+    trailsUntil: -Infinity,
+    call: (method, params) => probing(() => raw.call(method, params)),
+    batch: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
+    rest(because) {
+      fault = because;
+      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
+    },
+    trail() {
+      single.trailsUntil = performance.now() + (settings.restMs ?? REST_MS);
+    },
+  };
+  /** Of those who ask a resting node one waits for it; the others hear at once why it rests. */
+  async function probing<T>(work: () => Promise<T>): Promise<T> {
+    const probe = performance.now() < single.restsUntil;
+    if (probe && probed) throw fault;
+    if (probe) probed = true;
+    try {
+      return await proven(work);
+    } finally {
+      if (probe) probed = false;
+    }
+  }
+  async function proven<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      if (performance.now() >= knownUntil) {
+        await settings.identify(raw);
+        knownUntil = performance.now() + IDENTITY_MS;
+      }
+      const answer = await work();
+      single.restsUntil = -Infinity;
+      return answer;
+    } catch (error) {
+      if (error instanceof ChainError) {
+        knownUntil = -Infinity; // after a failure another node may stand behind the name
+        single.rest(error);
+      }
+      throw error;
+    }
+  }
+  return single;
+}
+
+type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
+
+/** Asks in batches; of a node that takes none, several single questions at a time. */
+function batcher(ask: Ask): Ask {
+  let batches = true;
+  return async (calls) => {
+    const answers: unknown[] = [];
+    while (answers.length < calls.length) {
+      const at = answers.length;
+      try {
+        if (batches) answers.push(...await ask(calls.slice(at, at + BATCH_MAX)));
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error;
+        batches = false;
+      }
+      if (batches) continue;
+      const some = calls.slice(at, at + PARALLEL).map((call) => ask([call]));
+      answers.push(...(await settleAll(some)).flat());
+    }
+    return answers;
+  };
+}
+
+/** Waits for all, then throws what the first failure threw: no promise is left without a reader. */
+async function settleAll<T>(asked: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(asked);
+  return settled.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
+}
