@@ -1,8 +1,11 @@
 /** What is given back, or paid again, on a main network rests on blocks that its nodes call final. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { getAddress, hexlify, SigningKey, Transaction } from "ethers";
 import { selectLeaves } from "../../db/orders.ts";
 import { reading } from "../../db/transaction.ts";
+import type { Evm } from "../../workers/chains/evm/context.ts";
+import { finalHeight } from "../../workers/chains/evm/finality.ts";
+import { openEvmNodes } from "../../workers/chains/evm/node.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -11,6 +14,7 @@ import { passOn, type Rogue, RogueError, startRogue, type Trick } from "../suppo
 const ETHER = 10n ** 18n;
 const REVERTS = "0x60006000fd";
 const FIRST = "0x1";
+const MADE = `0x${"cd".repeat(32)}`;
 const STRANGER = getAddress(`0x${"5".repeat(40)}`);
 
 interface Witnessed extends AsyncDisposable {
@@ -177,9 +181,15 @@ for (
     await using witnessed = await behind(1);
     const { desk, nodes: [node] } = witnessed;
     await desk.anvil.mine(4);
-    await (await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false })).head();
+    const chain = await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false });
+    const called = `0x${(await chain.head()).finalized!.toString(16)}`;
     const told = final(desk, tell);
     node.trick = async (question) => {
+      const { method, params: [at] } = question;
+      if (tell() === FIRST && method === "eth_getBlockByNumber" && at === called) {
+        const block = await desk.anvil.rpc("eth_getBlockByNumber", called, false);
+        return { ...block as object, hash: MADE };
+      }
       const answer = await told(question);
       // Beyond its head there is none to pass on, so one is made up.
       if (answer !== null) return answer;
@@ -195,6 +205,35 @@ for (
     equal((await desk.finish(id)).status, "FAILED");
   });
 }
+
+Deno.test("answers that overtake each other, and nodes that lag behind one name, take nothing back", async () => {
+  const nodes = openEvmNodes("ETHEREUM", "main", ["http://127.0.0.1:9"]);
+  const evm = { nodes, finals: new Map() } as unknown as Evm;
+  const block = (height: number) => {
+    const hex = (of: number) => `0x${of.toString(16).padStart(64, "0")}`;
+    const number = `0x${height.toString(16)}`;
+    return { number, hash: hex(height), parentHash: hex(height - 1), timestamp: "0x1" };
+  };
+  let has: unknown = null;
+  const peer = { name: "node", call: () => Promise.resolve(has), batch: () => Promise.resolve([]) };
+  const told = (height: number, since = performance.now()) =>
+    finalHeight(evm, peer, { answer: block(height), head: 200, since });
+  const before = performance.now();
+  equal(await told(110), 110);
+  // Asked before, and answered after.
+  equal(await told(105, before - 1), 105);
+  // A node behind the same name that lags, and has the block by now, or does not have it yet.
+  has = block(110);
+  equal(await told(105), 105);
+  has = null;
+  await rejects(told(105), /lags behind block 110/);
+  deepEqual(nodes.reports(), []);
+  has = { ...block(110), hash: MADE };
+  await rejects(told(105), /takes back block 110/);
+  equal(nodes.reports().length, 1);
+  equal(evm.finals.get("node")?.height, 110);
+  nodes.close();
+});
 
 Deno.test("GET /v1/chains tells up to where the nodes call a main network final", async () => {
   await using stage = await rampStage({ testnet: false });

@@ -4,12 +4,13 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import { inOrder, lend, openSingle, type Peer, type PeerSettings, type Single } from "./peer.ts";
+import { inRanks, lend, openSingle, type Peer, type PeerSettings, type Single } from "./peer.ts";
 import {
   campOf,
   campsOf,
   type Enough,
   hearAll,
+  type Heard,
   hearFew,
   type Hearing,
   unconfirmed,
@@ -168,36 +169,28 @@ function openReports(): { report(what: string): void; recent(): string[] } {
   };
 }
 
-/**
- * Asks those that neither rest nor trail, then those that trail unless that is enough, and those that
- * rest only if none of them answers.
- */
+/** Asks those that neither rest nor trail; the others, one kind after the other, unless that is enough. */
 async function hearing<T>(
   pool: Pool,
   work: (peer: Peer) => Promise<T>,
   enough: Enough<T>,
 ): Promise<Hearing<T>> {
-  const now = performance.now();
-  const resting = pool.singles.filter((single) => single.restsUntil > now);
-  const awake = pool.singles.filter((single) => single.restsUntil <= now);
-  const prompt = awake.filter((single) => single.trailsUntil <= now);
-  const trailing = awake.filter((single) => single.trailsUntil > now);
-  const found: Hearing<T>[] = [];
-  const heard = () => found.flatMap((one) => one.heard);
-  async function ask(some: readonly Single[]): Promise<void> {
-    const before = heard();
+  const heard: Heard<T>[] = [];
+  const failures: unknown[] = [];
+  const late: Witness[] = [];
+  for (const some of inRanks(pool.singles)) {
+    if (some.length === 0 || enough(heard)) continue;
+    const before = [...heard];
     const loan = lend(work);
-    found.push(await hearAll(some, loan.work, (more) => enough([...before, ...more])));
+    const found = await hearAll(some, loan.work, (more) => enough([...before, ...more]));
     loan.end();
+    heard.push(...found.heard);
+    failures.push(...found.failures);
+    late.push(...found.late);
   }
-  if (prompt.length > 0) await ask(prompt);
-  if (trailing.length > 0 && !enough(heard())) await ask(trailing);
-  if (resting.length > 0 && heard().length === 0) await ask(resting);
-  const failures = found.flatMap((one) => one.failures);
-  const late = found.flatMap((one) => one.late);
   trail(pool, late);
-  if (heard().length === 0) throw faultOf(failures);
-  return { heard: heard(), failures, late };
+  if (heard.length === 0) throw faultOf(failures);
+  return { heard, failures, late };
 }
 
 /** Has nodes asked after the others for a while. */
@@ -213,7 +206,7 @@ async function fewOf<T>(
 ): Promise<Hearing<T>> {
   const { quorum, patienceMs } = pool;
   const loan = lend(work);
-  const found = await hearFew(inOrder(ordered), resting(loan.work), {
+  const found = await hearFew(inRanks(ordered).flat(), resting(loan.work), {
     quorum,
     patienceMs,
     isClear,
@@ -311,7 +304,7 @@ async function firstAnswer<T>(
   ordered: readonly Single[],
   work: (peer: Peer) => Promise<T>,
 ): Promise<T> {
-  const waiting = inOrder(ordered);
+  const waiting = inRanks(ordered).flat();
   const asked = new Map<Single, Promise<Outcome<T>>>();
   const failures: unknown[] = [];
   const loan = lend(work);

@@ -83,12 +83,15 @@ export function lend<T>(work: (peer: Peer) => Promise<T>): Loan<T> {
   return { work: (single) => work(lent(single)), end: () => void (over = true) };
 }
 
-/** Orders nodes: those that trail come after the others, and those that rest come last. */
-export function inOrder(singles: readonly Single[]): Single[] {
+/** Sorts nodes: those that neither rest nor trail, those that trail, and those that rest. */
+export function inRanks(singles: readonly Single[]): [Single[], Single[], Single[]] {
   const now = performance.now();
-  const rank = ({ restsUntil, trailsUntil }: Single) =>
-    restsUntil > now ? 2 : trailsUntil > now ? 1 : 0;
-  return singles.toSorted((one, other) => rank(one) - rank(other));
+  const awake = singles.filter(({ restsUntil }) => restsUntil <= now);
+  return [
+    awake.filter(({ trailsUntil }) => trailsUntil <= now),
+    awake.filter(({ trailsUntil }) => trailsUntil > now),
+    singles.filter(({ restsUntil }) => restsUntil > now),
+  ];
 }
 
 /** Takes the answers of a batch, or throws the first error among them. */

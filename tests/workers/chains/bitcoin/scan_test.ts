@@ -197,8 +197,8 @@ onLitecoind(
     equal((await scanned(single, lag - 4, lag, watch)).length, 5);
     equal(rogue.asked.filter((method) => method === "getblock").length, 5);
     await failsAs("unavailable", scanned(single, lag, lag + 1, watch));
-    const both = await stage.open(rogue.url, node.url);
-    equal((await scanned(both, lag - 1, height, watch)).length, 4);
+    const all = await stage.open(rogue.url, node.url, node.url);
+    equal((await scanned(all, lag - 1, height, watch)).length, 4);
   },
 );
 
