@@ -88,7 +88,7 @@ export interface Nodes {
   from(turn: number): Nodes;
   /** Reports that nodes contradict each other. */
   report(what: string): void;
-  /** Lists the reports of the last ten minutes. */
+  /** Lists the reports of the last ten minutes, newest first. */
   reports(): string[];
   /** Ends every call in flight and refuses further ones. */
   close(): void;
@@ -158,13 +158,16 @@ function openReports(): { report(what: string): void; recent(): string[] } {
   const reports = new Map<string, number>();
   function recent(): string[] {
     for (const [what, until] of reports) if (until < performance.now()) reports.delete(what);
-    return [...reports.keys()];
+    return [...reports.keys()].toReversed();
   }
   return {
     recent,
     report(what) {
-      recent();
-      if (reports.size < REPORTS_MAX) reports.set(what, performance.now() + REPORTED_MS);
+      const oldest = recent().at(-1);
+      // The newest are kept: whoever causes many hides none that come after.
+      reports.delete(what);
+      if (reports.size >= REPORTS_MAX) reports.delete(oldest!);
+      reports.set(what, performance.now() + REPORTED_MS);
     },
   };
 }

@@ -7,8 +7,9 @@ import { type Rogue, RogueError, startRogue, type Trick } from "../../support/ro
 
 const ASK = (peer: Peer) => peer.call("ping", []);
 
-function open(rogues: readonly Rogue[], limits = {}) {
+function open(rogues: readonly Rogue[], limits = {}, patienceMs?: number) {
   return openNodes({
+    ...(patienceMs === undefined ? {} : { patienceMs }),
     urls: rogues.map(({ url }) => url),
     limits: { timeoutMs: 200, ...limits },
     identify: () => Promise.resolve(),
@@ -72,6 +73,68 @@ Deno.test("of those who ask a silent node one waits for it, the others hear at o
   await probe;
   equal(stall.kept.length, kept + 1);
   await node.abort();
+});
+
+Deno.test("a slow node is waited for once: not beyond those that suffice, and then it is asked after them", async () => {
+  await using second = startRogue(null, () => "pong");
+  await using third = startRogue(null, () => "pong");
+  const slow = startRogue(second.url);
+  const same = (heard: readonly unknown[]) => heard.length === 2;
+  for (const ask of ["few", "hear", "ask"] as const) {
+    const stall = slow.stall();
+    const refused = Promise.withResolvers<unknown>();
+    const nodes = open([slow, second, third], { timeoutMs: 60_000 }, ask === "ask" ? 2_000 : 60_000);
+    const [of] = nodes.peers;
+    /** Two questions, one after the other. */
+    const work = async (peer: Peer) => {
+      await peer.call("first", []);
+      return await peer.call("second", []).catch((error) => {
+        if (peer.name === of.name) refused.resolve(error);
+        throw error;
+      });
+    };
+    const asking = {
+      few: () => nodes.few(work, () => true),
+      hear: () => nodes.hear(work),
+      ask: () => nodes.ask(work),
+    };
+    await asking[ask]();
+    equal(stall.kept.length, 1, ask);
+    const { heard } = await nodes.few(work, same);
+    equal(heard.length, 2);
+    equal(stall.kept.length, 1, `${ask}: the slow one is asked again`);
+    // Nobody waits for it, so it is asked nothing more.
+    stall.end();
+    ok(/is not waited for/.test(String(await refused.promise)), ask);
+    nodes.close();
+  }
+  await slow.abort();
+});
+
+Deno.test("a node that contradicts the others is asked after them, and again where they do not suffice", async () => {
+  await using liar = startRogue(null, () => "ping");
+  await using second = startRogue(null, () => "pong");
+  await using third = startRogue(null, () => "pong");
+  const nodes = open([liar, second, third]);
+  equal(await nodes.agree(ASK, String, "it"), "pong");
+  const before = liar.asked.length;
+  equal(await nodes.agree(ASK, String, "it"), "pong");
+  equal((await nodes.few(ASK, () => true)).heard.length, 2);
+  equal(liar.asked.length, before);
+  third.trick = () => "pang";
+  await failsAs("unavailable", nodes.agree(ASK, String, "it"));
+  equal(liar.asked.length, before + 1);
+});
+
+Deno.test("nodes of one host and port are told apart", async () => {
+  await using node = startRogue(null, () => "pong");
+  const nodes = openNodes({
+    urls: [`${node.url}/one`, `${node.url}/other`],
+    identify: () => Promise.resolve(),
+  });
+  const { host } = new URL(node.url);
+  deepEqual(nodes.peers.map(({ name }) => name), [host, `${host} (2)`]);
+  nodes.close();
 });
 
 Deno.test("user and password travel as basic authentication, not in the address", () => {

@@ -82,7 +82,7 @@ function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent
   return {
     search: (where, watch, enough) =>
       "hash" in where
-        ? searchTransaction(evm, where.hash, watch)
+        ? searchTransaction(evm, where.hash, watch, (transfer) => recheck(evm, transfer))
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
     counts: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),

@@ -7,7 +7,7 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import { campOf, campsOf, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Balances, Block, Holding, Transfer, Watch } from "../sight.ts";
+import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
@@ -38,14 +38,43 @@ export interface Found {
   readonly traced: boolean;
 }
 
-/** Finds what a transaction brought to watched addresses, by its value, its logs and its calls. */
+/** What several nodes tell of a transaction that is looked at; beyond, one of them makes it up. */
+const TOLD_MAX = 256;
+
+/**
+ * Finds what a transaction brought to watched addresses, by its value, its logs and its calls. What the
+ * quorum denies is left out; what it does not agree on is told without its sender.
+ *
+ * @param recheck asks the quorum for a transfer
+ */
 export async function searchTransaction(
   evm: Evm,
   hash: string,
   watch: Watch,
+  recheck: (transfer: Transfer) => Promise<Checked | null>,
 ): Promise<Transfer[]> {
-  const found = await evm.nodes.ask((peer) => findTransaction(evm, peer, { hash, watch }));
-  return [...found?.transfers ?? []];
+  const find = (peer: Peer) => findTransaction(evm, peer, { hash, watch });
+  const { nodes } = evm;
+  if (nodes.quorum === 1) return [...(await nodes.ask(find))?.transfers ?? []];
+  const { heard } = await nodes.hear(find);
+  const told = new Map<string, Transfer>();
+  for (const { answer } of heard) {
+    for (const one of answer?.transfers ?? []) {
+      const key = `${one.index} ${one.to}`;
+      if (told.size < TOLD_MAX && !told.has(key)) told.set(key, one);
+    }
+  }
+  const found: Transfer[] = [];
+  for (const one of told.values()) {
+    try {
+      const checked = await recheck(one);
+      if (checked !== null) found.push(checked.transfer);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      found.push({ ...one, from: null });
+    }
+  }
+  return found;
 }
 
 /** Reads a transaction through one node; null where it is in no block, or failed. */

@@ -71,6 +71,24 @@ Deno.test("what a scan has seen spent needs no search", async () => {
   equal(story.read, 1);
 });
 
+Deno.test("blocks that one node makes up make nothing forgotten that another has shown", async () => {
+  const honest = { head: 150, spentAt: 140, fork: Infinity, read: 0 };
+  const made = { ...honest, fork: 0 };
+  const spends = openSpends((peer, place) => readerOf(honest)(peer, place));
+  const peer = peerOf(honest);
+  equal((await spends.find(peer, [CLAIM], 100, 150))?.get(CLAIM)?.height, 140);
+  for (let at = 0; at < 8; at++) {
+    Object.assign(made, { fork: at });
+    const liar: Peer = {
+      ...peerOf(made),
+      name: "liar",
+      call: (_, [height]) => Promise.resolve(idAt(10 ** 6 * (at + 1) + Number(height))),
+    };
+    equal((await spends.find(liar, [CLAIM], 100, 150))?.size, 1);
+  }
+  equal((await spends.find(peer, [CLAIM], 100, 150))?.get(CLAIM)?.height, 140);
+});
+
 Deno.test("a mempool is read once, in portions, and what leaves it is forgotten", async () => {
   const { address } = await newParty("LITECOIN");
   const waiting = new Set(Array.from({ length: 5_400 }, (_, at) => idAt(at)));

@@ -1,8 +1,9 @@
 /** What one node of several says of blocks, alone, hides nothing and invents nothing. */
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { getBytes, hexlify, SigningKey, Transaction } from "ethers";
 import type { Chain } from "../../../../workers/chains/chain.ts";
 import { openEvm } from "../../../../workers/chains/evm/chain.ts";
+import { TRANSFER_TOPIC } from "../../../../workers/chains/evm/erc20.ts";
 import type { Consumed } from "../../../../workers/chains/sight.ts";
 import { failsAs, scanned, watching } from "../../../chains/conformance.ts";
 import { CALLS, rich } from "../../../support/anvil.ts";
@@ -281,4 +282,112 @@ Deno.test("of two nodes that tell different blocks neither is followed", async (
   };
   await failsAs("unavailable", chain.block(3));
   await failsAs("unavailable", scanned(chain, 3, 3, watching([newParty().address])));
+});
+
+Deno.test("while one of two nodes is away nothing is followed, and no nonce counts as used up", async () => {
+  await using one = await among("lh");
+  const { stage, chain, liar, nodes } = one;
+  const ours = newParty().address;
+  await stage.anvil.mine(2);
+  const { height } = await chain.head();
+  const from = ours.toLowerCase();
+  liar.trick = adds(stage, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
+  await nodes[1].abort();
+  const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
+  await failsAs("unavailable", scanned(chain, height, height, watch));
+  await failsAs("unavailable", chain.block(height));
+  await failsAs("unavailable", chain.head());
+});
+
+for (const names of ["lh", "lhh"]) {
+  Deno.test(`a payment that one node invents has none of our addresses as its sender (nodes ${names})`, async () => {
+    await using one = await among(names);
+    const { stage, chain, liar } = one;
+    const [ours, ramp] = [newParty().address, newParty().address];
+    await stage.anvil.mine(1);
+    const { height } = await chain.head();
+    const fake = { hash: FAKE, from: ramp, to: ours.toLowerCase(), value: "0x309", nonce: "0x0" };
+    liar.trick = adds(stage, height, fake);
+    const [{ transfers }] = await scanned(chain, height, height, watching([ours, ramp]));
+    const wanted = names === "lh" ? [[FAKE, null]] : [];
+    deepEqual(transfers.map(({ hash, from }) => [hash, from]), wanted);
+    // Whoever looks for one transaction hears as little of it.
+    const found = await chain.search({ hash: FAKE }, watching([ours, ramp]));
+    deepEqual(found.map(({ hash, from }) => [hash, from]), wanted);
+  });
+}
+
+Deno.test("a node that invents payments is reported and asked after the others", async () => {
+  await using one = await among("lhh");
+  const { stage, chain, liar } = one;
+  const ours = newParty().address;
+  const hash = await stage.anvil.send({ to: ours, value: 3n });
+  const { height } = await chain.head();
+  const from = rich(4).address.toLowerCase();
+  const fakes = Array.from({ length: 500 }, (_, at) => ({
+    ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
+    ...{ value: "0x309", nonce: "0x0" },
+  }));
+  liar.trick = invents(stage, { height, hash, fakes });
+  const scan = () => scanned(chain, height, height, watching([ours]));
+  const [{ transfers }] = await scan();
+  deepEqual(transfers.map((found) => found.hash), [hash]);
+  match(chain.reports().join(), /tells of payments in the blocks .* that are none/);
+  // Of all that it told only some were asked for.
+  const asked = one.nodes[1].asked.filter((method) => method === "eth_getTransactionReceipt");
+  ok(asked.length <= 100, `${asked.length}`);
+  const before = liar.asked.length;
+  deepEqual((await scan())[0].transfers.map((found) => found.hash), [hash]);
+  equal(liar.asked.length, before);
+});
+
+/** Tells logs of transactions that it makes up, in a block that there is. */
+function claims({ anvil }: EvmStage, height: number, token: string, to: string): Trick {
+  return async ({ method, params }) => {
+    if (method !== "eth_getLogs") return undefined;
+    const at = `0x${height.toString(16)}`;
+    const block: Json = await anvil.rpc("eth_getBlockByNumber", at, false);
+    if ((params[0] as Json).blockHash !== block.hash) return [];
+    const payee = `0x${to.slice(2).toLowerCase().padStart(64, "0")}`;
+    return Array.from({ length: 1000 }, (_, number) => ({
+      ...{ address: token, data: `0x${"1".padStart(64, "0")}`, blockHash: block.hash },
+      topics: [TRANSFER_TOPIC, payee, payee],
+      transactionHash: `0x${number.toString(16).padStart(64, "e")}`,
+    }));
+  };
+}
+
+for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
+  Deno.test(`a node that tells logs without end is not asked for each of them (nodes ${names})`, async () => {
+    await using one = await among(names);
+    const { stage, chain, nodes, liar } = one;
+    const token = await deployToken(stage);
+    const ours = newParty().address;
+    const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
+    const hash = await stage.anvil.send({ to: token, data });
+    const { height } = await chain.head();
+    for (const node of nodes.slice(0, lagging)) {
+      node.trick = ({ method }) => method === "eth_getLogs" ? [] : undefined;
+    }
+    liar.trick = claims(stage, height, token, ours);
+    const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
+    deepEqual(transfers.map((found) => found.hash), lagging === 0 ? [hash] : []);
+    ok(!liar.asked.includes("eth_getTransactionReceipt"));
+  });
+}
+
+Deno.test("a node that hides the bloom filter of a block hides no logs that others are asked for", async () => {
+  await using one = await among("llh");
+  const { stage, chain, nodes } = one;
+  const token = await deployToken(stage);
+  const ours = newParty().address;
+  const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
+  const hash = await stage.anvil.send({ to: token, data });
+  const { height } = await chain.head();
+  const hides = withholds(stage, hash);
+  nodes[0].trick = (question) => question.params[0] === hash ? undefined : hides(question);
+  // The second one's index of logs only lags.
+  nodes[1].trick = ({ method }) => method === "eth_getLogs" ? [] : undefined;
+  const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
+  deepEqual(transfers.map((found) => found.hash), [hash]);
 });
