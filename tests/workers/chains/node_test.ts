@@ -83,7 +83,11 @@ Deno.test("a slow node is waited for once: not beyond those that suffice, and th
   for (const ask of ["few", "hear", "ask"] as const) {
     const stall = slow.stall();
     const refused = Promise.withResolvers<unknown>();
-    const nodes = open([slow, second, third], { timeoutMs: 60_000 }, ask === "ask" ? 2_000 : 60_000);
+    const nodes = open(
+      [slow, second, third],
+      { timeoutMs: 60_000 },
+      ask === "ask" ? 2_000 : 60_000,
+    );
     const [of] = nodes.peers;
     /** Two questions, one after the other. */
     const work = async (peer: Peer) => {
