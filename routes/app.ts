@@ -271,6 +271,7 @@ function callOf(
       })
       : null,
     accept: headers.get("accept"),
+    encodings: () => headers.get("accept-encoding"),
     preferWaitS: preferWait(headers.get("prefer")),
     signal,
     conditions: conditionsOf(route, headers),
@@ -318,7 +319,7 @@ function translate(services: Services, error: unknown, requestId: string): Domai
 function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
   const isEmpty = reply.status === 304;
   const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
-  return new Response(isEmpty ? null : reply.stream ?? reply.body, {
+  return new Response(isEmpty ? null : reply.stream ?? reply.bytes ?? reply.body, {
     status: reply.status,
     headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
   });

@@ -7,7 +7,8 @@ import { z } from "zod";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PROBLEMS } from "./errors.ts";
 import { basePathOf } from "./openapi.ts";
-import { type AnyRoute, type Reply, route } from "./route.ts";
+import { prepare, type Prepared, replyPrepared } from "./prepared.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 /** An asset of the reference: its type, and how its text is loaded when first asked for. */
 interface Asset {
@@ -97,7 +98,7 @@ export const docsRoutes: readonly AnyRoute[] = [
     alternatives: ["text/javascript", "text/css"],
     params: z.strictObject({ name: z.string() }),
     errors: ["route.not_found"],
-    handle: ({ params }) => readAsset(params.name),
+    handle: (call) => readAsset(call, call.params.name),
   }),
   route({
     ...page,
@@ -120,14 +121,19 @@ function lead(accept: string | null, baseUrl: string): Reply {
   return { status: 302, body, headers: { ...headers, location } };
 }
 
-async function readAsset(name: string): Promise<Reply> {
+const prepared = new Map<string, Promise<Prepared>>();
+
+async function readAsset<P, Q, B>(call: Call<P, Q, B>, name: string): Promise<Reply> {
   const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
   if (asset === undefined) throw new DomainError("route.not_found", "there is no such asset");
-  return {
-    status: 200,
-    body: await asset.load(),
-    headers: { "content-type": asset.type, "cache-control": "public, max-age=86400" },
-  };
+  let text = prepared.get(name);
+  if (text === undefined) {
+    text = asset.load().then(prepare);
+    prepared.set(name, text);
+    text.catch(() => prepared.delete(name));
+  }
+  const headers = { "content-type": asset.type, "cache-control": "public, max-age=86400" };
+  return replyPrepared(call, await text, headers);
 }
 
 function problemPage(code: string): Reply {

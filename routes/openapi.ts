@@ -8,6 +8,7 @@ import { operationId } from "./openapi_names.ts";
 import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
+import { breathe, prepare, type Prepared, replyPrepared } from "./prepared.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 import { tableOf, takesMatch } from "./versions.ts";
@@ -15,19 +16,20 @@ import { tableOf, takesMatch } from "./versions.ts";
 export type { Json };
 
 /** Time that other requests wait for the document at most, but for one step. */
-const SLICE_MS = 3;
+const SLICE_MS = 2;
 
 /** The route of the document. */
 export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
-  const texts = new WeakMap<Services, Promise<string>>();
-  function textFor(services: Services): Promise<string> {
-    let text = texts.get(services);
-    if (text === undefined) {
-      text = inSlices(printing(routes(), basePathOf(services.config.baseUrl)));
-      texts.set(services, text);
-      text.catch(() => texts.delete(services));
+  const documents = new WeakMap<Services, Promise<Prepared>>();
+  function documentFor(services: Services): Promise<Prepared> {
+    let document = documents.get(services);
+    if (document === undefined) {
+      const text = inSlices(printing(routes(), basePathOf(services.config.baseUrl)));
+      document = text.then(prepare);
+      documents.set(services, document);
+      document.catch(() => documents.delete(services));
     }
-    return text;
+    return document;
   }
   return [
     route({
@@ -40,7 +42,7 @@ export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
       status: 200,
       answer: z.object({ openapi: z.string() }),
       errors: [],
-      handle: async ({ services }) => ({ status: 200, body: await textFor(services) }),
+      handle: async (call) => replyPrepared(call, await documentFor(call.services)),
     }),
   ];
 }
@@ -65,7 +67,7 @@ async function inSlices<T>(steps: Generator<void, T>): Promise<T> {
     const { done, value } = steps.next();
     if (done) return value;
     if (performance.now() - start < SLICE_MS) continue;
-    await new Promise((resolve) => setTimeout(resolve));
+    await breathe();
     start = performance.now();
   }
 }
@@ -88,20 +90,19 @@ function* print(value: unknown, depth: number): Generator<void, string> {
   return `{${members.join()}}`;
 }
 
-/** Describes one route in each step. */
+/** Describes one route in a few steps. */
 function* describing(routes: readonly AnyRoute[], basePath: string): Generator<void, Json> {
   const schemas = createSchemaWriter();
   const problems = createProblemWriter(headersOf);
   const paths: Record<string, Json> = {};
   for (const each of routes) {
+    const asked = operation(each, schemas);
+    yield;
+    const answered = successes(each, schemas);
+    yield;
     const { [each.path]: before } = paths;
-    paths[each.path] = {
-      ...before,
-      [each.method.toLowerCase()]: {
-        ...operation(each, schemas),
-        responses: { ...successes(each, schemas), ...problems.write(each) },
-      },
-    };
+    const responses = { ...answered, ...problems.write(each) };
+    paths[each.path] = { ...before, [each.method.toLowerCase()]: { ...asked, responses } };
     yield;
   }
   const parameters = yield* shareParameters(paths);

@@ -42,6 +42,8 @@ export interface Call<P, Q, B> {
   idempotency: IdempotencyClaim | null;
   /** What the caller accepts. */
   accept: string | null;
+  /** The encodings that it takes. */
+  encodings: () => string | null;
   preferWaitS: number;
   /** Aborted when the caller has gone or the process ends; asked for where something waits. */
   signal: () => AbortSignal;
@@ -56,6 +58,8 @@ export interface Call<P, Q, B> {
 export interface Reply {
   status: number;
   body: string;
+  /** Sent in place of the body: what is no text. */
+  bytes?: Uint8Array<ArrayBuffer>;
   /** Sent in place of the body: what is too long to be held at once. */
   stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;

@@ -166,3 +166,33 @@ Deno.test("every error code has a page", async () => {
   }
   equal((await realm.nobody("GET", "/problems/no.such")).body.code, "problem.not_found");
 });
+
+Deno.test("the OpenAPI document and the reference are compressed once, and not sent to who has them", async () => {
+  await using realm = await testRealm();
+  const app = createApp(realm.services, PLATFORM_KEY);
+  const ask = async (path: string, headers: Record<string, string> = {}) => {
+    const answer = await app(new Request(`http://a${path}`, { headers }), "127.0.0.1");
+    return { answer, bytes: await answer.bytes(), tag: answer.headers.get("etag")! };
+  };
+  const gzip = { "accept-encoding": "br;q=1.0, gzip;q=0.8, *;q=0.1" };
+  for (const path of ["/v1/openapi.json", "/docs/assets/swagger-ui.css"]) {
+    const plain = await ask(path, { "accept-encoding": "gzip;q=0, identity" });
+    equal(plain.answer.headers.get("content-encoding"), null);
+    const small = await ask(path, gzip);
+    equal(small.answer.headers.get("content-encoding"), "gzip");
+    equal(small.answer.headers.get("vary"), "accept-encoding");
+    ok(small.bytes.length * 4 < plain.bytes.length, `${small.bytes.length} bytes`);
+    const stream = new Blob([small.bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    deepEqual(await new Response(stream).bytes(), plain.bytes);
+    for (const [headers, tag] of [[{}, plain.tag], [gzip, small.tag]] as const) {
+      const known = await ask(path, { ...headers, "if-none-match": tag });
+      deepEqual([known.answer.status, known.bytes.length, known.tag], [304, 0, tag]);
+    }
+  }
+});
+
+Deno.test("the reference keeps no key in the browser", async () => {
+  await using realm = await testRealm();
+  const { text } = await realm.nobody("GET", "/docs/assets/start.js");
+  match(text, /persistAuthorization: false/);
+});

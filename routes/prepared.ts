@@ -1,0 +1,67 @@
+/**
+ * Long texts that are the same for everybody: made once, compressed once in steps between which other
+ * requests are served, and told apart by a tag.
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Call, Reply } from "./route.ts";
+import { isKnown } from "./versions.ts";
+
+/** A text that is ready to be sent. */
+export interface Prepared {
+  text: string;
+  gzip: Uint8Array<ArrayBuffer>;
+  /** Without quotes. */
+  tag: string;
+}
+
+/** Bytes that are compressed in one step: a millisecond or two. */
+const PIECE = 32 * 1024;
+
+/** Makes a text ready to be sent. */
+export async function prepare(text: string): Promise<Prepared> {
+  const gzip = await compress(new TextEncoder().encode(text));
+  return { text, gzip, tag: hash("sha256", text, "hex").slice(0, 24) };
+}
+
+/** Lets other requests have their turn. */
+export function breathe(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+/** Answers with a prepared text, compressed for whoever takes that, or with nothing where it is known. */
+export function replyPrepared<P, Q, B>(
+  call: Call<P, Q, B>,
+  { text, gzip, tag }: Prepared,
+  headers: Record<string, string> = {},
+): Reply {
+  const isSmall = acceptsGzip(call.encodings());
+  const etag = isSmall ? `"${tag}-gzip"` : `"${tag}"`;
+  const said = { ...headers, etag, vary: "accept-encoding" };
+  if (isKnown(call.conditions, etag)) return { status: 304, body: "", headers: said };
+  if (!isSmall) return { status: 200, body: text, headers: said };
+  return { status: 200, body: "", bytes: gzip, headers: { ...said, "content-encoding": "gzip" } };
+}
+
+/** Whether `accept-encoding` names gzip, or all, and does not refuse it. */
+export function acceptsGzip(header: string | null): boolean {
+  const given = new Map(
+    (header ?? "").toLowerCase().split(",").map((text): [string, boolean] => {
+      const [coding, ...parameters] = text.split(";").map((part) => part.trim());
+      return [coding, !parameters.some((one) => /^q\s*=\s*0(\.0*)?$/.test(one))];
+    }),
+  );
+  return given.get("gzip") ?? given.get("*") ?? false;
+}
+
+async function compress(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new CompressionStream("gzip");
+  const compressed = new Response(stream.readable).bytes();
+  const writer = stream.writable.getWriter();
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    await writer.write(bytes.subarray(at, at + PIECE));
+    await breathe();
+  }
+  await writer.close();
+  return await compressed;
+}
