@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { AuditQuery, AuditView, readTrail } from "../domain/audit.ts";
 import { type AnyRoute, route } from "./route.ts";
+import { searching } from "./seats.ts";
 
 /** The route of the trail. */
 export const auditRoutes: readonly AnyRoute[] = [
@@ -16,9 +17,11 @@ export const auditRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: z.array(AuditView),
     errors: ["permission.role", "permission.scope"],
-    handle: async ({ services, realm, actor, query }) => {
-      const pools = { realm: realm!.pool, platform: services.platform };
-      return { status: 200, body: JSON.stringify(await readTrail(pools, actor, query)) };
+    handle: async ({ services, realm, actor, query, signal }) => {
+      const { pool } = realm!;
+      const read = () => readTrail({ realm: pool, platform: services.platform }, actor, query);
+      // What is looked for may stand nowhere among millions of lines.
+      return { status: 200, body: JSON.stringify(await searching(pool, read, signal())) };
     },
   }),
 ];

@@ -63,6 +63,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
   const queries = queriesOf(collection);
+  const counts = collection.tallied === false;
   return [
     route({
       ...shared,
@@ -80,7 +81,8 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       query: queries.list,
       answer: pageView(view),
       errors,
-      handle: (call) => search(call, (db) => listEntities(db, call.actor, collection, call.query)),
+      handle: (call) =>
+        search(call, (db) => listEntities(db, call.actor, collection, call.query), counts),
     }),
     route({
       ...shared,
@@ -89,7 +91,8 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       query: queries.count,
       answer: z.number().int(),
       errors,
-      handle: (call) => search(call, (db) => countEntities(db, call.actor, collection, call.query)),
+      handle: (call) =>
+        search(call, (db) => countEntities(db, call.actor, collection, call.query), counts),
     }),
     route({
       ...shared,

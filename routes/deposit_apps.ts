@@ -62,7 +62,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
       if (page === undefined && pageSize === undefined) {
         return search(call, (db) => findEntities(db, call.actor, DEPOSIT_APPS, rest));
       }
-      return search(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query));
+      return search(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query), true);
     },
   }),
   ...collectionRoutes({

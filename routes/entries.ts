@@ -16,6 +16,7 @@ import {
 } from "../domain/entries.ts";
 import { pageView } from "./collection.ts";
 import { query } from "./door.ts";
+import { paging } from "./seats.ts";
 import { acceptsJson } from "./validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
@@ -83,7 +84,10 @@ async function sendStatement(
   );
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
-  const lines = (csv ? printCsv : printJson)(statement, (work) => runQuery(pool, work));
+  const lines = (csv ? printCsv : printJson)(
+    statement,
+    (work) => paging(pool, () => runQuery(pool, work)),
+  );
   const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
   const headers = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };

@@ -12,6 +12,8 @@ const PATIENCE_MS = 60_000;
 /** Searches of a realm that run at once: they may be slow, and what moves value must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
+/** Pages of long answers that are read at once, whoever gets them. */
+const PAGES_MAX = 2;
 
 const taken = new WeakMap<object, number>();
 
@@ -41,6 +43,7 @@ interface Line {
 }
 
 const searches = new WeakMap<object, Line>();
+const pages = new WeakMap<object, Line>();
 
 /**
  * Does a search, in its turn, unless its caller leaves before.
@@ -56,11 +59,25 @@ export async function searching<T>(
   if (line.waiting.length >= SEARCHES_WAITING_MAX) {
     throw busy("too many searches are waiting in this realm");
   }
-  if (line.running < SEARCHES_MAX) line.running++;
+  return await inTurn(line, SEARCHES_MAX, () => seated(pool, work), signal);
+}
+
+/** Reads one page of an answer that is sent while it is read, in its turn. */
+export async function paging<T>(pool: object, work: () => Promise<T>): Promise<T> {
+  return await inTurn(lineOf(pages, pool), PAGES_MAX, work);
+}
+
+async function inTurn<T>(
+  line: Line,
+  most: number,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  if (line.running < most) line.running++;
   else await turn(line, signal);
   try {
     signal?.throwIfAborted();
-    return await seated(pool, work);
+    return await work();
   } finally {
     const next = line.waiting.shift();
     if (next === undefined) line.running--;

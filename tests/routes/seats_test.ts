@@ -4,7 +4,7 @@ import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { openEnding, watchLeaving } from "../../routes/ending.ts";
-import { searching, seated } from "../../routes/seats.ts";
+import { paging, searching, seated } from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 
@@ -108,4 +108,61 @@ Deno.test("a search whose caller leaves is ended in the database, and one that w
   ending.begin();
   equal(leaving.signal().aborted, true, "an end that has begun is told at once");
   equal(leaving.signal().reason.code, "service.overloaded");
+});
+
+Deno.test("lists that may look at every row take their turn among searches, and others do not", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<void>();
+  const all = Array.from({ length: 52 }, () => searching(pool, () => over.promise));
+  for (
+    const path of [
+      `accounts/all?query=${encodeURIComponent('{"data.a":1}')}`,
+      "accounts/all?search=a",
+      "accounts/all?sort=reference",
+      "accounts/all?sort=created_at,balance.total",
+      "accounts?scope=all&sort=-data.a",
+      "accounts/count?scope=deleted",
+      "transactions/all?scope=incoming",
+      "withdrawals/count",
+      "deposits",
+      "audit?action=nothing",
+    ]
+  ) {
+    const { status, body } = await realm.admin.send("GET", `/v1/${path}`);
+    deepEqual([status, body.code], [503, "service.overloaded"], path);
+  }
+  for (
+    const path of [
+      "accounts/all",
+      "accounts?scope=all",
+      "accounts/count",
+      "accounts/all?sort=-created_at&limit=1",
+      "transactions/count?scope=all",
+      "withdrawals/all",
+    ]
+  ) equal((await realm.admin.send("GET", `/v1/${path}`)).status, 200, path);
+  over.resolve();
+  await Promise.all(all);
+});
+
+Deno.test("of long answers two pages are read at once, and other reads pass beside them", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const { account } = await realm.currency("1");
+  const over = Promise.withResolvers<void>();
+  const all = [1, 2].map(() => paging(pool, () => over.promise));
+  let ended = 0;
+  const statements = Array.from({ length: 10 }, async () => {
+    const answer = await realm.admin.send("GET", `/v1/accounts/${account}/statement`);
+    ended++;
+    return answer.status;
+  });
+  for (let i = 0; i < 3; i++) {
+    equal((await realm.admin.send("GET", `/v1/accounts/${account}/entries`)).status, 200);
+  }
+  equal(ended, 0);
+  over.resolve();
+  await Promise.all(all);
+  deepEqual(await Promise.all(statements), Array(10).fill(200));
 });
