@@ -142,18 +142,22 @@ export const CHECKS = {
     from transactions t join accounts s on s.id = t.source join accounts d on d.id = t.destination
     where (s.type = 'deposit' and t.type not in ('forward', 'fee'))
       or (d.type = 'deposit' and t.type <> 'deposit')`,
-  /** What an entry says was linked is the sum of the deposits up to it. */
+  /** What an entry says was linked is the sum of the deposits up to it, less those taken back. */
   "entry.linked": `
     select account || ' ' || seq as subject, expected, linked as found
     from (select e.account, e.seq, e.linked, nullif(sum(case when t.type = 'deposit'
-          and t.destination = e.account then t.amount else 0 end)
+          and t.destination = e.account then t.amount
+          when r.type = 'deposit' then -t.amount else 0 end)
         over (partition by e.account order by e.seq), 0) as expected
       from entries e join transactions t on t.id = e.transaction
-      join accounts a on a.id = e.account where a.linked <> 0) q
+      left join transactions r on r.id = t.reverts
+      where e.account in (select id from accounts where linked <> 0
+        union select account from external_addresses)) q
     where expected is distinct from linked
     union all select e.account || ' ' || e.seq, null, e.linked
       from entries e join accounts a on a.id = e.account
-      where e.linked is not null and a.linked = 0`,
+      where e.linked is not null and a.linked = 0
+        and not exists (select from external_addresses x where x.account = a.id)`,
   /** A deposit at an address of ours is not credited to an account that it would be linked to. */
   "deposit.address": `
     select d.id as subject, o.account as expected, d.account as found
@@ -234,9 +238,10 @@ export const CHECKS = {
     from deposits d left join transactions t on t.id = d.transaction
     where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount)
       is distinct from ('deposit', d.account, d.credited)
-    union all select t.id, 'one deposit', count(d.id)::text
+    union all select t.id, 'one deposit, or its revert', count(d.id)::text
       from transactions t left join deposits d on d.transaction = t.id
-      where t.type = 'deposit' group by t.id having count(d.id) <> 1`,
+      where t.type = 'deposit' group by t.id having count(d.id)
+        <> case when exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
   /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
   "withdrawal.transaction": `
     select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,

@@ -52,19 +52,32 @@ export async function markShared(tx: Tx, addresses: readonly string[]): Promise<
     where address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
 }
 
+/** A deposit that was booked as linked value; amount in whole units of the asset. */
+export interface LinkedDeposit {
+  account: string;
+  transaction: string;
+  amount: string;
+  asset: string;
+  decimals: number;
+  testnet: boolean;
+}
+
 /**
- * Gives what came to an address that is handed out now, while somebody watched it, and is not booked, to its
- * account, with the coins that it left.
+ * Gives what came to an address that is handed out now, while somebody watched it, to its account, with the
+ * coins that it left.
  *
  * @param how.error said of what is of another asset: that is given up
+ * @returns what of it was booked as linked value and is to be taken back
  */
 export async function handOverDeposits(
   tx: Tx,
   address: string,
   how: { coins: boolean; error: unknown; at: number },
-): Promise<void> {
-  await tx`select hand_over_deposits(${address}, ${how.coins},
-    ${tx.json(how.error as never)}, ${how.at}::timestamptz)`;
+): Promise<LinkedDeposit[]> {
+  return await tx<LinkedDeposit[]>`
+    select account, transaction, amount::text as amount, asset, decimals, testnet
+    from hand_over_deposits(${address}, ${how.coins},
+      ${tx.json(how.error as never)}, ${how.at}::timestamptz)`;
 }
 
 /** An address whose derivation no worker has shown yet. */

@@ -11,6 +11,7 @@ import {
   handOverDeposits,
   insertReserved,
   isReserved,
+  type LinkedDeposit,
   selectOwnAddress,
 } from "../db/own_addresses.ts";
 import { type AddressRow, insertAddress, type RampRow } from "../db/ramps.ts";
@@ -18,6 +19,7 @@ import type { Actor } from "./actor.ts";
 import { chainFacts, type ChainId, findAsset } from "./assets.ts";
 import { trouble } from "./deposit_views.ts";
 import { DomainError } from "./errors.ts";
+import { counterparty, postMove } from "./ledger.ts";
 
 /** So many addresses of each ramp are reserved beyond the next one, */
 export const RESERVED_AHEAD = 200;
@@ -39,13 +41,25 @@ export async function reserveAddresses(
   await insertReserved(tx, { ...of, at: actor.at });
 }
 
-/** Hands out an address. A link to it ends, and what came there and is not booked is its account's. */
+/**
+ * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
+ * value leaves, and is booked anew like any deposit. The transaction holds the gate.
+ */
 export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
   await insertAddress(tx, address);
   const error = trouble("address.invalid", `the address is one of ours for ${address.asset}`);
   const coins = chainFacts(address.chain as ChainId).family === "bitcoin";
-  await handOverDeposits(tx, address.id, { coins, error, at: actor.at });
+  const linked = await handOverDeposits(tx, address.id, { coins, error, at: actor.at });
+  for (const deposit of linked) await takeBack(tx, actor, deposit);
+}
+
+/** Takes linked value back out of the account that it was shown in: it never was that account's. */
+async function takeBack(tx: Tx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
+  const { account, transaction, amount, asset: code, decimals, testnet } = deposit;
+  const destination = await counterparty(tx, actor, "world", { code, decimals, testnet });
+  const move = { type: "revert" as const, source: account, destination, amount };
+  await postMove(tx, actor, { ...move, reverts: transaction });
 }
 
 /**

@@ -522,6 +522,7 @@ constraint deposits_held CHECK (((held IS NULL) OR (status <> 'CONFIRMED'::text)
 constraint deposits_pkey PRIMARY KEY (id)
 constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
 constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'ORPHANED'::text])))
+constraint deposits_taken_back TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
@@ -540,6 +541,7 @@ CREATE TRIGGER deposits_booked BEFORE UPDATE ON deposits FOR EACH ROW WHEN (((ol
 CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON deposits FOR EACH ROW EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
+CREATE CONSTRAINT TRIGGER deposits_taken_back AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_taken_back()
 granted: select
 
 table entries (
@@ -1670,8 +1672,12 @@ begin
       or new.contract is distinct from old.contract then
     fault := 'stays what was seen';
   elsif old.status = 'CONFIRMED' then
-    if (new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
-        or new.transaction is distinct from old.transaction then fault := 'was booked'; end if;
+    if ((new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
+        or new.transaction is distinct from old.transaction) and not (new.status in ('PENDING', 'ORPHANED')
+          and new.credited is null and new.transaction is null and watches_addresses(old.account)
+          and exists (select from addresses o
+            where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)))
+      then fault := 'was booked'; end if;
   elsif new.status = 'CONFIRMED' then
     fault := case
       when new.block is null then 'is in no block'
@@ -1930,6 +1936,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_taken_back()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from transactions t where t.reverts = old.transaction and t.type = 'revert') then
+    raise exception 'deposit % was booked, and is not taken back', old.id
+      using errcode = 'check_violation', constraint = 'deposits_taken_back';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_token_new()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2084,26 +2103,33 @@ AS $function$
       from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $function$;
 
-CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamp with time zone)
- RETURNS void
+CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamp with time zone, OUT account uuid, OUT transaction uuid, OUT amount numeric, OUT asset text, OUT decimals smallint, OUT testnet boolean)
+ RETURNS SETOF record
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
+#variable_conflict use_column
 declare
   n addresses;
 begin
   select * into n from addresses where id = p_address;
+  return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
+    from deposits d join accounts a on a.id = d.account
+    where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
+      and watches_addresses(d.account) order by d.id for update of d;
   with waiting as (
     select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
-      and d.status <> 'CONFIRMED' and watches_addresses(d.account) order by d.id for update
+      and watches_addresses(d.account) order by d.id for update
   ), moved as (
     update deposits d set account = n.account, owner = n.owner, updated_at = p_at,
-        address_data = nullif(n.data, '{}')
+        address_data = nullif(n.data, '{}'), credited = null, transaction = null,
+        status = case d.status when 'CONFIRMED' then 'PENDING' else d.status end
       from waiting w where d.id = w.id and d.asset = n.asset returning d.*
   ), given_up as (
-    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at
-      from waiting w where d.id = w.id and d.asset <> n.asset and d.status = 'PENDING'
+    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at,
+        credited = null, transaction = null
+      from waiting w where d.id = w.id and d.asset <> n.asset and d.status in ('PENDING', 'CONFIRMED')
   )
   insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
     select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
@@ -2250,7 +2276,11 @@ CREATE OR REPLACE FUNCTION keep_linked()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+  if new.total - new.linked > old.total - old.linked or new.linked < (select coalesce(sum(d.credited), 0)
+      from deposits d where d.account = new.id and d.status = 'CONFIRMED') then
+    raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_opened()
@@ -2321,6 +2351,7 @@ declare
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
   reference_group integer[]; reference_taken boolean[];
+  unlinks boolean := p_type = 'revert' and p_force;
   stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
   newest uuid := ledger_newest();
@@ -2385,6 +2416,10 @@ begin
   for k in 1..n loop
     continue when not go[k];
     s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    if unlinks then
+      if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
+      v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
+    end if;
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
@@ -2439,9 +2474,15 @@ begin
   end loop;
 
   if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
-  update accounts x set total = q.total, seq = q.seq
-    from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
-    where x.id = q.id and q.seq <> q.before;
+  if unlinks then
+    update accounts x set total = q.total, seq = q.seq, linked = coalesce(q.linked, 0)
+      from unnest(p_ids, v_total, v_number, v_before, v_linked) q(id, total, seq, before, linked)
+      where x.id = q.id and q.seq <> q.before;
+  else
+    update accounts x set total = q.total, seq = q.seq
+      from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
+      where x.id = q.id and q.seq <> q.before;
+  end if;
   get diagnostics updated = row_count;
   -- An account that is named twice would keep one of its two balances, and the other's value be made or lost.
   if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
@@ -2687,7 +2728,9 @@ begin
       when 'revert' then
         select * into t from transactions x where x.id = (p_more[1] ->> 'reverts')::uuid;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
-        perform 1 where t.type in ('transfer', 'capture', 'issue', 'destroy')
+        v_force := t.type = 'deposit';
+        perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'
+            and watches_addresses(t.destination) and not exists (select from deposits x where x.transaction = t.id))
           and (t.source, t.destination, t.amount) = (d.id, s.id, p_amount[1]);
       else raise exception 'moves of type % are not asked for', p_type
         using errcode = 'insufficient_privilege';
@@ -2698,7 +2741,7 @@ begin
   end if;
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
       p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,

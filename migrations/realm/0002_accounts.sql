@@ -54,13 +54,18 @@ comment on column accounts.frozen_by_realm is 'Frozen by a user who writes the w
 comment on column accounts.total is 'Balance in whole units of the asset; changed by ledger_apply alone.';
 comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked and linked.';
 comment on column accounts.linked is
-  'What arrived at addresses of others that are watched for the account: shown, never available, and it only grows.';
+  'What arrived at addresses of others that are watched for the account: shown and never available. It falls only with the balance, where such an address turned out to be ours.';
 comment on column accounts.seq is 'Number of the account''s last entry.';
 
--- The ledger's own updates name this column only for deposits at linked addresses.
+-- The ledger's own updates name this column only for deposits at linked addresses. What was linked leaves with the
+-- balance, and is of a deposit that is not the account's any more, for its address turned out to be ours.
 create function keep_linked() returns trigger language plpgsql as $$
 begin
-  raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+  if new.total - new.linked > old.total - old.linked or new.linked < (select coalesce(sum(d.credited), 0)
+      from deposits d where d.account = new.id and d.status = 'CONFIRMED') then
+    raise exception 'linked value does not become available' using errcode = 'restrict_violation';
+  end if;
+  return new;
 end $$;
 create trigger accounts_linked_stays before update of linked on accounts
   for each row when (new.linked < old.linked) execute function keep_linked();

@@ -175,7 +175,8 @@ $$;
 -- p_more holds what few moves have: conditions, reverts, address_data.
 -- p_head and p_tail: what the ids begin and end with, where the caller has drawn the head already in this
 -- transaction; null: drawn here. stamp is both, one after the other.
--- A deposit in an account that watches addresses of others came to one of those, and counts as linked.
+-- A deposit in an account that watches addresses of others came to one of those, and counts as linked. A revert that
+-- is forced takes such a deposit back: it leaves linked value and balance at once, so that nothing becomes available.
 -- refusals is null where all went well, else per move null or why not. blocked: per account what is
 -- held back, open blocks and linked value, after all moves; null while it is frozen.
 create function ledger_apply(
@@ -196,6 +197,7 @@ declare
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
   reference_group integer[]; reference_taken boolean[];
+  unlinks boolean := p_type = 'revert' and p_force;
   stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
   newest uuid := ledger_newest();
@@ -260,6 +262,10 @@ begin
   for k in 1..n loop
     continue when not go[k];
     s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    if unlinks then
+      if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
+      v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
+    end if;
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
@@ -314,9 +320,15 @@ begin
   end loop;
 
   if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
-  update accounts x set total = q.total, seq = q.seq
-    from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
-    where x.id = q.id and q.seq <> q.before;
+  if unlinks then
+    update accounts x set total = q.total, seq = q.seq, linked = coalesce(q.linked, 0)
+      from unnest(p_ids, v_total, v_number, v_before, v_linked) q(id, total, seq, before, linked)
+      where x.id = q.id and q.seq <> q.before;
+  else
+    update accounts x set total = q.total, seq = q.seq
+      from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
+      where x.id = q.id and q.seq <> q.before;
+  end if;
   get diagnostics updated = row_count;
   -- An account that is named twice would keep one of its two balances, and the other's value be made or lost.
   if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then

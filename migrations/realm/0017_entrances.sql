@@ -9,7 +9,8 @@
 -- Posts what a user asks for, and nothing else: value comes out of accounts that hold it. The world takes part in
 -- issuing and destroying a virtual currency alone, which is noted with it. The fees take what a ramp is charged for the
 -- network, and what covers a loss of the house, up to that loss. A return is of a withdrawal whose
--- order has ended without paying, and is booked whatever state the accounts are in.
+-- order has ended without paying, and is booked whatever state the accounts are in. So is the revert of linked value
+-- whose address turned out to be ours: no deposit stands behind it any more.
 create function ledger_post(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
   p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[],
@@ -50,7 +51,9 @@ begin
       when 'revert' then
         select * into t from transactions x where x.id = (p_more[1] ->> 'reverts')::uuid;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
-        perform 1 where t.type in ('transfer', 'capture', 'issue', 'destroy')
+        v_force := t.type = 'deposit';
+        perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'
+            and watches_addresses(t.destination) and not exists (select from deposits x where x.transaction = t.id))
           and (t.source, t.destination, t.amount) = (d.id, s.id, p_amount[1]);
       else raise exception 'moves of type % are not asked for', p_type
         using errcode = 'insufficient_privilege';
@@ -61,7 +64,7 @@ begin
   end if;
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
       p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
@@ -172,8 +175,12 @@ begin
       or new.contract is distinct from old.contract then
     fault := 'stays what was seen';
   elsif old.status = 'CONFIRMED' then
-    if (new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
-        or new.transaction is distinct from old.transaction then fault := 'was booked'; end if;
+    if ((new.status, new.account, new.credited) is distinct from (old.status, old.account, old.credited)
+        or new.transaction is distinct from old.transaction) and not (new.status in ('PENDING', 'ORPHANED')
+          and new.credited is null and new.transaction is null and watches_addresses(old.account)
+          and exists (select from addresses o
+            where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)))
+      then fault := 'was booked'; end if;
   elsif new.status = 'CONFIRMED' then
     fault := case
       when new.block is null then 'is in no block'
@@ -208,6 +215,19 @@ create trigger deposits_booked before update on deposits for each row
 create trigger deposits_stay before delete on deposits for each row
   when (old.status = 'CONFIRMED') execute function check_deposit();
 
+-- What was booked as linked value, and is a deposit of an address of ours, is taken back in the same transaction.
+create function check_taken_back() returns trigger language plpgsql as $$
+begin
+  if not exists (select from transactions t where t.reverts = old.transaction and t.type = 'revert') then
+    raise exception 'deposit % was booked, and is not taken back', old.id
+      using errcode = 'check_violation', constraint = 'deposits_taken_back';
+  end if;
+  return null;
+end $$;
+create constraint trigger deposits_taken_back after update on deposits deferrable initially deferred
+  for each row when (old.status = 'CONFIRMED' and new.transaction is distinct from old.transaction)
+  execute function check_taken_back();
+
 -- An address is of the ramp's own place, asset and scale, or of a token that is kept at the ramp: else worthless coins
 -- would be credited as others.
 create function check_address() returns trigger language plpgsql as $$
@@ -229,24 +249,34 @@ begin
 end $$;
 create trigger addresses_fit before insert on addresses for each row execute function check_address();
 
--- Gives what waits at an address that was handed out, and came while somebody watched it, to the account of the
--- address; what is of another asset is given up. The coins that it left are ours from then on.
-create function hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamptz) returns void
-language plpgsql as $$
+-- Gives what came to an address that was handed out, while somebody watched it, to the account of the address; what is
+-- of another asset is given up. The coins that it left are ours from then on. Of what was booked as linked value it gives
+-- the transactions: the caller takes them back.
+create function hand_over_deposits(
+  p_address uuid, p_coins boolean, p_error jsonb, p_at timestamptz,
+  out account uuid, out transaction uuid, out amount numeric, out asset text, out decimals smallint, out testnet boolean
+) returns setof record language plpgsql as $$
+#variable_conflict use_column
 declare
   n addresses;
 begin
   select * into n from addresses where id = p_address;
+  return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
+    from deposits d join accounts a on a.id = d.account
+    where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
+      and watches_addresses(d.account) order by d.id for update of d;
   with waiting as (
     select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
-      and d.status <> 'CONFIRMED' and watches_addresses(d.account) order by d.id for update
+      and watches_addresses(d.account) order by d.id for update
   ), moved as (
     update deposits d set account = n.account, owner = n.owner, updated_at = p_at,
-        address_data = nullif(n.data, '{}')
+        address_data = nullif(n.data, '{}'), credited = null, transaction = null,
+        status = case d.status when 'CONFIRMED' then 'PENDING' else d.status end
       from waiting w where d.id = w.id and d.asset = n.asset returning d.*
   ), given_up as (
-    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at
-      from waiting w where d.id = w.id and d.asset <> n.asset and d.status = 'PENDING'
+    update deposits d set status = 'ORPHANED', confirmations = 0, error = p_error, updated_at = p_at,
+        credited = null, transaction = null
+      from waiting w where d.id = w.id and d.asset <> n.asset and d.status in ('PENDING', 'CONFIRMED')
   )
   insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
     select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
