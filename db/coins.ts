@@ -202,7 +202,7 @@ export async function selectBelieved(
     where c.spent_by is null and c.height <= ${of.height}`;
 }
 
-/** Notes who spent some coins in which blocks. Gives those that were believed to be unspent. */
+/** Notes who spent some coins in which blocks. Gives those of which nobody knew that. */
 export async function markSpentBy(
   tx: Tx,
   of: { chain: string; network: string },
@@ -211,7 +211,8 @@ export async function markSpentBy(
   return await tx<{ claim: string; address: string; ramp: string; amount: string; by: string }[]>`
     update coins c set spent_by = s.by, spent_height = s.height
     from jsonb_to_recordset(${tx.json(spent as never)}) s(claim text, by text, height bigint)
-    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by is null
+    where c.chain = ${of.chain} and c.network = ${of.network}
+      and (c.spent_by is null or (c.spent_by = 'unknown' and s.by <> 'unknown'))
       and c.hash = split_part(s.claim, ':', 1)
       and c.index = split_part(s.claim, ':', 2)::integer
     returning s.claim, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
@@ -274,4 +275,62 @@ export async function selectLostPayments(
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
         and c.spent_by is null and c.height is not null)
     order by order_id limit ${limit}`;
+}
+
+/** A coin that is gone, whose spender no block has shown so far. */
+export interface LostCoin extends BelievedCoin {
+  tries: number;
+}
+
+/** Reads the coins of unknown spenders whose turn it is to be searched again. */
+export async function selectSpenderless(
+  db: Db,
+  of: { chain: string; network: string },
+  limit: number,
+): Promise<LostCoin[]> {
+  return await db<LostCoin[]>`
+    select hash || ':' || index as claim, address, amount::text as amount,
+      coalesce(height, 0)::float8 as height, spender_tries as tries
+    from coins where chain = ${of.chain} and network = ${of.network} and spent_by = 'unknown'
+      and (spender_retry_at is null or spender_retry_at <= now())
+    order by spender_retry_at nulls first, hash, index limit ${limit}`;
+}
+
+/** Counts the coins of unknown spenders. */
+export async function countSpenderless(
+  db: Db,
+  of: { chain: string; network: string },
+): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from coins
+    where chain = ${of.chain} and network = ${of.network} and spent_by = 'unknown'`;
+  return row.count;
+}
+
+/** Has the spenders of coins searched again later: after a minute, then after growing pauses. */
+export async function deferSpenders(
+  tx: Tx,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<void> {
+  await tx`
+    update coins c set spender_tries = spender_tries + 1,
+      spender_retry_at = now() + interval '1 minute' * 2 ^ least(spender_tries, 9)
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
+      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+}
+
+/** Takes back that coins of unknown spenders are gone; gives those that were. */
+export async function reviveCoins(
+  tx: Tx,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<{ claim: string; address: string; ramp: string; amount: string }[]> {
+  return await tx<{ claim: string; address: string; ramp: string; amount: string }[]>`
+    update coins c set spent_by = null, spent_height = null, spender_retry_at = null
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
+      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
+    returning k as claim, c.address, c.ramp, c.amount::text as amount`;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import type { PlaceKey } from "../db/chains.ts";
-import { markSpentBy, recountHoldings } from "../db/coins.ts";
+import { markSpentBy, recountHoldings, reviveCoins } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import type { Actor } from "./actor.ts";
 import { emit } from "./events.ts";
@@ -21,7 +21,7 @@ export interface SpentCoin {
   readonly height: number;
 }
 
-/** Marks coins spent that are still taken for unspent; gives those that were. */
+/** Marks coins spent that are taken for unspent, or whose spender was unknown; gives those that were. */
 export async function correctCoins(
   tx: Tx,
   actor: Actor,
@@ -40,4 +40,21 @@ export async function correctCoins(
   const named = corrected.filter(({ by }) => by !== UNKNOWN_SPENDER);
   await checkConsumed(tx, actor, place, named.map(({ claim, by }) => ({ claim, hash: by })));
   return corrected.map(({ claim }) => claim);
+}
+
+/** Takes coins of unknown spenders for unspent again, which the nodes have all the same. */
+export async function restoreCoins(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  claims: readonly string[],
+): Promise<void> {
+  if (claims.length === 0) return;
+  const restored = await reviveCoins(tx, place, claims);
+  await recountHoldings(tx, place, [...new Set(restored.map(({ address }) => address))]);
+  const { chain, network } = place;
+  for (const { ramp, ...coin } of restored) {
+    const view = { chain, network, ramp, ...coin, by: null };
+    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
+  }
 }

@@ -337,15 +337,19 @@ table coins (
   spent_by text
   spent_height bigint
   kept text
+  spender_tries integer not null default 0
+  spender_retry_at timestamp with time zone
   created_at timestamp with time zone not null
 )
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
 constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
+constraint coins_spender_tries_check CHECK ((spender_tries >= 0))
 constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
 constraint coins_unmade TRIGGER DEFERRABLE INITIALLY DEFERRED
 CREATE INDEX coins_free ON coins USING btree (chain, network, address, amount) WHERE (spent_by IS NULL)
 CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
+CREATE INDEX coins_spender_unknown ON coins USING btree (chain, network, spender_retry_at) WHERE (spent_by = 'unknown'::text)
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()

@@ -7,22 +7,26 @@
 import { selectCursor } from "../db/chains.ts";
 import {
   type BelievedCoin,
+  deferSpenders,
   selectBelieved,
   selectLostPayments,
   selectOldest,
   selectRound,
+  selectSpenderless,
   upsertRound,
 } from "../db/coins.ts";
 import { reading } from "../db/transaction.ts";
-import { correctCoins, type SpentCoin, UNKNOWN_SPENDER } from "../domain/coins.ts";
+import { correctCoins, restoreCoins, type SpentCoin, UNKNOWN_SPENDER } from "../domain/coins.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import type { Bench } from "./bench.ts";
-import type { Chain } from "./chains/chain.ts";
+import { type Chain, ChainError } from "./chains/chain.ts";
 import { signedOf } from "./order_work.ts";
 import type { CoinSpender, CoinState, CoinWitness } from "./chains/coins.ts";
 
 /** Coins that one pass asks for: forty batches of questions to each node. */
 const ROUND_COINS = 2_000;
+/** Coins of unknown spenders that one pass searches again. */
+const SPENDERLESS_MAX = 100;
 /** Payments that one pass sends again. */
 const RESENT_MAX = 20;
 /** Calls that one search for spenders may take; each reads some hundred blocks. */
@@ -33,6 +37,12 @@ export async function verifyRound(bench: Bench, chain: Chain, place: ChainPlace)
   const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
   if (cursor === null || cursor.halted !== null || chain.coins === null) return;
   await resendLost(bench, chain, place);
+  try {
+    await searchAgain(bench, chain.coins, place);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    bench.log("warn", "who spent coins was not searched again", { ...place, error });
+  }
   const of = { ...place, height: cursor.height, limit: ROUND_COINS };
   const coins = await reading(bench.pool, (db) => selectRound(db, of));
   if (!await verify(bench, chain.coins, place, coins)) return;
@@ -47,6 +57,37 @@ async function resendLost(bench: Bench, chain: Chain, place: ChainPlace): Promis
     const { outcome, obstacle } = await chain.broadcast(signedOf(one));
     const told = { ...place, order: one.order_id, hash: one.hash, outcome, obstacle };
     bench.log("warn", "a payment that was done is in no block any more: sent again", told);
+  }
+}
+
+/**
+ * Searches again who spent coins that are gone and of which no block has told that: whoever did it had
+ * our keys. One that the nodes have all the same was never gone.
+ */
+async function searchAgain(bench: Bench, witness: CoinWitness, place: ChainPlace): Promise<void> {
+  const lost = await reading(bench.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
+  if (lost.length === 0) return;
+  const claims = lost.map(({ claim }) => claim);
+  // What ends half-way is not searched again at once.
+  await bench.step((tx) => deferSpenders(tx, place, claims));
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  const asked = lost.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));
+  const states = cursor === null ? null : await witness.confirm(asked, cursor);
+  const there = claims.filter((_, at) => states?.[at] === "unspent");
+  await bench.step((tx) => restoreCoins(tx, bench.actor, place, there));
+  const gone = lost.filter(({ claim }) => !there.includes(claim));
+  if (gone.length === 0) return;
+  const since = Math.min(...gone.map(({ height }) => height));
+  const [{ tries }] = gone;
+  const found = await spendersOf(witness, gone.map(({ claim }) => claim), since, tries + 1);
+  await correct(
+    bench,
+    place,
+    [...found].map(([claim, { hash, height }]) => ({ claim, by: hash, height })),
+  );
+  const left = gone.length - found.size;
+  if (left > 0) {
+    bench.log("error", "coins are gone, and no block shows who spent them", { ...place, left });
   }
 }
 

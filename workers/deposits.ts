@@ -165,7 +165,8 @@ async function prove(
         found.deferred.push({ id, error: trouble(UNCONFIRMED, fault.message.slice(0, 500)) });
       } else if (check.status === "fulfilled") {
         const { transfer, received } = check.value!;
-        if (transfer.amount !== transferOf(some[at]).amount) {
+        const seen = transferOf(some[at]);
+        if (transfer.amount !== seen.amount || transfer.from !== seen.from) {
           await recordAnew(bench, place, some[at], transfer);
         } else if (transfer.block?.hash === block_hash) {
           found.proofs.push({ deposit: some[at], received });
@@ -183,7 +184,7 @@ async function recordAnew(
   row: PendingRow,
   transfer: Transfer,
 ): Promise<void> {
-  bench.log("warn", "a deposit was seen with a wrong amount", { deposit: row.id });
+  bench.log("warn", "a deposit was seen with another amount or sender", { deposit: row.id });
   await bench.step(async (tx) => {
     if (!await deletePending(tx, row)) return;
     await recordTransfers(tx, bench.actor, place, { transfers: [transfer], coins: false });

@@ -12,6 +12,7 @@ import {
   updateSight,
   updateWarning,
 } from "../db/chains.ts";
+import { countSpenderless } from "../db/coins.ts";
 import { countUnconfirmed } from "../db/deposit_proofs.ts";
 import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
 import { selectKeptTokens } from "../db/fungible_tokens.ts";
@@ -114,7 +115,11 @@ function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number
 async function warn(bench: Bench, chain: Chain, known: CursorRow): Promise<void> {
   const count = await reading(bench.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
   const waiting = count === 0 ? [] : [`${count} deposits wait until enough nodes confirm them`];
-  const warnings = [...chain.reports(), ...waiting];
+  const gone = chain.traits.coins
+    ? await reading(bench.pool, (db) => countSpenderless(db, known))
+    : 0;
+  const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows who spent them`];
+  const warnings = [...lost, ...waiting, ...chain.reports()];
   const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
   if (warning === known.warning) return;
   await writing(bench.pool, (db) => updateWarning(db, known, warning));

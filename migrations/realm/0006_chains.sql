@@ -290,6 +290,8 @@ create table coins (
   spent_by text,
   spent_height bigint,
   kept text,
+  spender_tries integer not null default 0 check (spender_tries >= 0),
+  spender_retry_at timestamptz,
   created_at timestamptz not null,
   primary key (chain, network, hash, index),
   constraint coins_spent_once check ((spent_by is null) = (spent_height is null))
@@ -299,6 +301,8 @@ create index coins_free on coins (chain, network, address, amount) where spent_b
 create index coins_lost on coins (chain, network, kept) where kept is not null and spent_by is null;
 create index coins_height on coins (chain, network, height);
 create index coins_spent on coins (chain, network, spent_height) where spent_height is not null;
+create index coins_spender_unknown on coins (chain, network, spender_retry_at) where spent_by = 'unknown';
+comment on column coins.spender_retry_at is 'When the spender of a coin whose spender is unknown is searched again; null for now.';
 comment on column coins.height is 'Null while unconfirmed: then it is change of our own.';
 comment on column coins.kept is 'The transaction of a finished order that spent it: no other may, also where the chain loses its block.';
 comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by claims.';

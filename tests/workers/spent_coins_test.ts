@@ -199,6 +199,7 @@ Deno.test({
     await using _other = other;
     await paidOnce(desk, "1");
     const before = await coinsOf(desk);
+    const honest = other.trick;
     lies(liar, ({ method }) => method === "gettxout" ? null : undefined);
     const away = new RogueError(-28, "loading block index");
     lies(other, () => Promise.reject(away));
@@ -207,6 +208,39 @@ Deno.test({
     other.trick = liar.trick;
     await verifyRound(desk.bench, await chainOf(desk), PLACE);
     const gone = await coinsOf(desk);
+    const unknown = () =>
+      rowsOf<{ claim: string; spender_retry_at: string | null }>(
+        desk.realm,
+        "select hash || ':' || index as claim, spender_retry_at from coins where spent_by = 'unknown'",
+      );
     equal(gone.filter((coin) => coin.spent_by === "unknown").length > 0, true);
+    // It is told, and searched again; no sooner than its turn comes.
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    equal((await unknown()).every((one) => one.spender_retry_at !== null), true);
+    for (const node of nodes) node.trick = honest;
+    await desk.follow();
+    match((await chains(desk)).error, /coins are gone, and no block shows who spent them/);
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    equal((await unknown()).length > 0, true);
+    // The nodes have these coins all the same: they were never gone.
+    const soon = () =>
+      desk.realm.command((tx) =>
+        tx`update coins set spender_retry_at = now() - interval '1 second'`
+      );
+    await soon();
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    deepEqual(await coinsOf(desk), before);
+    // And of those that are, a block shows by whom.
+    await desk.realm.command((tx) =>
+      tx`update coins set spent_by = 'unknown' where spent_by is not null`
+    );
+    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    deepEqual(await coinsOf(desk), before);
+    deepEqual(await unknown(), []);
   },
 });
+
+// deno-lint-ignore no-explicit-any
+async function chains(desk: CoinDesk): Promise<any> {
+  return (await desk.realm.admin.send("GET", "/v1/chains")).body[0];
+}

@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { rich } from "../support/anvil.ts";
 import type { RampStage } from "../support/ramps.ts";
+import { rowsOf } from "../support/realm.ts";
 import { passOn, type Question, type Trick } from "../support/rogue_node.ts";
 import { among, chainOf, hasten } from "../support/witnesses.ts";
 
@@ -132,9 +133,14 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
     equal((await chainOf(stage)).healthy, false);
     liar.trick = () => undefined;
     await hasten(stage);
+    // It is recorded as both tell it, and then credited.
     await stage.mine(2);
+    await stage.mine();
     equal((await stage.account(ramp.id)).balance.total, "1");
     equal((await stage.deposits())[0].error, null);
+    // As long as one node alone told of it, so did it of its sender.
+    const senders = await rowsOf<{ sender: string }>(stage.realm, "select sender from deposits");
+    deepEqual(senders.map(({ sender }) => sender), [rich(0).address]);
   } finally {
     await staged.end();
   }

@@ -165,8 +165,7 @@ function openReports(): { report(what: string): void; recent(): string[] } {
     report(what) {
       const oldest = recent().at(-1);
       // The newest are kept: whoever causes many hides none that come after.
-      reports.delete(what);
-      if (reports.size >= REPORTS_MAX) reports.delete(oldest!);
+      if (!reports.has(what) && reports.size >= REPORTS_MAX) reports.delete(oldest!);
       reports.set(what, performance.now() + REPORTED_MS);
     },
   };

@@ -117,7 +117,12 @@ async function post(
     } as const;
     const response = await fetch(endpoint.url, init);
     const text = await readAtMost(response, limits.bytesMax, endpoint);
-    return { text, status: response.status, retryAfter: response.headers.get("retry-after") };
+    const retryAfter = response.headers.get("retry-after");
+    return {
+      text,
+      status: response.status,
+      retryAfter: retryAfter && plain(retryAfter).slice(0, 40),
+    };
   } catch (error) {
     if (error instanceof ChainError) throw error;
     const what = clock.signal.aborted
@@ -165,7 +170,16 @@ function rpcError(error: Record<string, unknown>): RpcError {
 /** Makes a stranger's words fit to be shown: one line, at most 200 characters. */
 export function plain(text: string): string {
   // deno-lint-ignore no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]+/g, " ").slice(0, 200);
+  return text.slice(0, 1000).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]+/g, " ")
+    .slice(0, 200);
+}
+
+/** Writes an answer that is none, briefly: one of any size and depth costs nothing. */
+export function shownBriefly(answer: unknown): string {
+  if (answer === undefined) return "nothing";
+  if (Array.isArray(answer)) return `a list of ${answer.length}`;
+  if (isObject(answer)) return "an object";
+  return plain(String(answer)).slice(0, 60);
 }
 
 function unavailable(endpoint: Endpoint, what: string): ChainError {

@@ -116,7 +116,9 @@ async function estimatedSimply(peer: Peer, target: number): Promise<bigint | nul
 
 /** Nodes say -1, or nothing, where they do not know. */
 function rateOf(answer: unknown): bigint | null {
-  if (answer === undefined || /^-/.test(String(answer))) return null;
+  if (answer === undefined || `${typeof answer === "object" ? "" : answer}`.startsWith("-")) {
+    return null;
+  }
   const rate = satoshi(answer);
   return rate > 0n ? rate : null;
 }

@@ -14,7 +14,7 @@ import {
   plainRefusals,
 } from "../node.ts";
 import type { CoinList, ListedCoin } from "../coins.ts";
-import { plain, RpcError } from "../rpc.ts";
+import { plain, RpcError, shownBriefly } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
@@ -160,7 +160,8 @@ export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise
   const answer = record(await peer.call("scantxoutset", asked), "a list of outputs");
   if (answer.success !== true) throw nonsense("a whole list of outputs", answer.success);
   const coins = list(answer.unspents).map((one) => record(one, "an output")).filter((one) =>
-    wanted.has(String(one.scriptPubKey)) && one.tokenData === undefined &&
+    typeof one.scriptPubKey === "string" && wanted.has(one.scriptPubKey) &&
+    one.tokenData === undefined &&
     satoshi(one.amount) > 0n
   );
   return {
@@ -307,7 +308,7 @@ function text(answer: unknown, what: string): string {
 }
 
 function nonsense(what: string, answer: unknown): ChainError {
-  const said = plain(JSON.stringify(answer) ?? "nothing").slice(0, 60);
+  const said = shownBriefly(answer);
   return new ChainError(
     "unavailable",
     `the node answered no ${what.replace(/^an? /, "")}: ${said}`,

@@ -7,7 +7,7 @@ import type { Network } from "../../../domain/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node.ts";
-import { plain, RpcError } from "../rpc.ts";
+import { RpcError, shownBriefly } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
@@ -282,7 +282,7 @@ function text(answer: unknown): string {
 }
 
 function nonsense(what: string, answer: unknown): ChainError {
-  const said = plain(JSON.stringify(answer) ?? "nothing").slice(0, 60);
+  const said = shownBriefly(answer);
   return new ChainError(
     "unavailable",
     `the node answered no ${what.replace(/^an? /, "")}: ${said}`,

@@ -8,7 +8,7 @@ import type { Peer } from "../node.ts";
 import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { mergedPart, type Told } from "./merge.ts";
-import { list, record } from "./node.ts";
+import { hash, list, record } from "./node.ts";
 import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
 import { recheck } from "./witness.ts";
@@ -61,8 +61,8 @@ async function readLogs(
   }
   const found: Transfer[] = [];
   for (const [at, hashes] of logged.entries()) {
-    for (const hash of hashes) {
-      const one = await findTransaction(evm, peer, { hash, watch, calls: false });
+    for (const id of hashes) {
+      const one = await findTransaction(evm, peer, { hash: id, watch, calls: false });
       if (one?.block.hash === places[at].hash) found.push(...one.transfers);
     }
   }
@@ -86,7 +86,7 @@ export async function searchBlock(
     for (const one of traces) {
       const { txHash, result } = record(one, "a trace");
       if (!result) continue;
-      found.push(...inside(evm, block, { hash: String(txHash), trace: result, index }));
+      found.push(...inside(evm, block, { hash: hash(txHash), trace: result, index }));
     }
   }
   return found;

@@ -188,19 +188,25 @@ export function inside(
     if (payer !== null) gain.payers.add(payer);
     gains.set(address, gain);
   }
-  function walk(given: unknown, outermost: boolean): void {
-    const frame = record(given, "a call");
+  // Without recursion: however deep a node nests what it tells, the stack holds.
+  const left: { readonly given: unknown; readonly outermost: boolean }[] = [
+    { given: trace, outermost: true },
+  ];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const frame = record(next.given, "a call");
     // What failed was undone, with all that it had called.
-    if (frame.error !== undefined) return;
+    if (frame.error !== undefined) continue;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");
-    if (!outermost && amount > 0n && MOVES.has(String(frame.type))) {
-      const [from, to] = [String(frame.from).toLowerCase(), String(frame.to).toLowerCase()];
+    if (!next.outermost && amount > 0n && MOVES.has(frame.type)) {
+      const [from, to] = [frame.from, frame.to].map((one) =>
+        typeof one === "string" ? one.toLowerCase() : ""
+      );
       add(to, amount, from);
       add(from, -amount, null);
     }
-    for (const call of Array.isArray(frame.calls) ? frame.calls : []) walk(call, false);
+    const calls = Array.isArray(frame.calls) ? frame.calls : [];
+    for (const given of calls) left.push({ given, outermost: false });
   }
-  walk(trace, true);
   return [...gains].filter(([, { amount }]) => amount > 0n).map(([address, gain]) => ({
     hash,
     index: INSIDE,
@@ -214,4 +220,4 @@ export function inside(
 }
 
 /** Frames that move coins; a delegate call only repeats the value of its caller. */
-const MOVES: ReadonlySet<string> = new Set(["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"]);
+const MOVES: ReadonlySet<unknown> = new Set(["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"]);

@@ -61,6 +61,41 @@ Deno.test("a node that answers garbage is passed over for one that does not", as
   }
 });
 
+Deno.test("an answer nested without end, or of what is no text, is none, and another node is asked", async () => {
+  await using stage = await evmStage();
+  await stage.mine();
+  const { anvil } = stage;
+  const to = newParty().address;
+  const hash = await anvil.send({ to, value: 5n });
+  const deep = (open: string, close: string, inner = "") =>
+    open.repeat(100_000) + inner + close.repeat(100_000);
+  const NESTED = [
+    deep("[", "]"),
+    deep('{"a":', "}", "1"),
+    '{"toString":1,"valueOf":1}',
+  ];
+  for (const result of NESTED) {
+    await using node = startRogue(anvil.url, ({ id, method }) => {
+      if (method !== "eth_getBalance" && method !== "debug_traceTransaction") return undefined;
+      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+    });
+    const both = await stage.open(node.url, anvil.url);
+    const { amounts } = await both.balances([{ address: to, contract: null }], null);
+    deepEqual(amounts, [5n]);
+  }
+  // Calls inside of calls, and kinds of calls that are no text.
+  for (const type of ['"CALL"', '{"toString":1}']) {
+    const trace = deep(`{"type":${type},"value":"0x1","from":{},"calls":[`, "]}");
+    await using node = startRogue(anvil.url, ({ id, method }) => {
+      if (method !== "debug_traceTransaction") return undefined;
+      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${trace}}`);
+    });
+    const chain = await stage.open(node.url);
+    const found = await chain.search({ hash }, watching([to]));
+    deepEqual(found.map(({ amount }) => amount), [5n]);
+  }
+});
+
 Deno.test("a node that is down, slow or busy is unavailable, and payments go through another", async () => {
   await using stage = await evmStage();
   const { anvil, payer, mine } = stage;
