@@ -7,6 +7,8 @@ import postgres from "postgres";
 import { Contention } from "./errors.ts";
 import { type Logins, passwordsOf } from "./realm_logins.ts";
 import { silenceLost } from "./lost_connections.ts";
+import { passwordFor } from "./server_password.ts";
+import { parametersOf, type Session, settingsOf } from "./session_settings.ts";
 import { openQuota, type Quota } from "./quota.ts";
 
 /** A pool, or a connection outside a transaction. */
@@ -99,16 +101,6 @@ const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const REALM_MAX = 4;
 const IDLE_S = 30;
-const STATEMENT_TIMEOUT_MS = 30_000;
-/**
- * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
- * and all others: its process is stopped, cut off, or too slow to be waited for.
- */
-const SILENCE_MS = 4_000;
-/** Who builds a realm may think for longer; nobody waits for those locks. */
-const BUILD_SILENCE_MS = 60_000;
-/** A peer that acknowledges nothing for so long is gone. */
-const PEER_TIMEOUT_MS = 10_000;
 
 /** Prepares the pools; nothing is connected before it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -125,13 +117,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     alive.add(sql);
     return sql;
   }
+  // Connections of our own keep their settings.
+  const said = (as: Session) => options.prepare ? "" : settingsOf(as);
   const always = (url: string, as: Session, max: number) =>
-    unbounded(settingsOf(options, as), () => plain(url, as, max), alive);
+    unbounded(said(as), () => plain(url, as, max), alive);
   const platform = always(options.url, PLATFORM, platformMax);
   function bounded(place: Place, max: number, name: string): Pool {
     const as = sessionOf(place, name);
     const open = (size: number) => plain(urlOf(options, place), as, size);
-    return underQuota(quota, { open, alive, max, settings: settingsOf(options, as) });
+    return underQuota(quota, { open, alive, max, settings: said(as) });
   }
   return {
     platform,
@@ -167,7 +161,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     owner: (place) => {
       const as = { ...sessionOf(place, "owner"), role: null };
       const open = () => connect(options, urlOf(options, place), as, 1);
-      return unbounded(settingsOf(options, as), open, new Set());
+      return unbounded(said(as), open, new Set());
     },
     logins: options.logins,
     taken: quota.taken,
@@ -203,16 +197,6 @@ export function workerRole(role: string): string {
 
 function asWorker(place: Place): Place {
   return { ...place, role: place.role === null ? null : workerRole(place.role) };
-}
-
-/** As whom a connection speaks, and what it sees. */
-interface Session {
-  searchPath: string;
-  role: string | null;
-  /** Whose logins it uses; null: that of the address. */
-  place: Place | null;
-  /** Shown by the database. */
-  name: string;
 }
 
 const PLATFORM: Session = { searchPath: '"platform"', role: null, place: null, name: "api" };
@@ -304,13 +288,11 @@ function connect(options: DatabaseOptions, url: string, as: Session, max: number
   const passwordOf = as.role === null || as.place === null || !options.prepare
     ? null
     : passwordsOf(as.place, options.logins);
-  const login = passwordOf === null ? null : { username: as.role!, password: passwordOf(as.role!) };
-  const session = {
-    search_path: as.searchPath,
-    ...(as.role === null || login !== null ? {} : { role: as.role }),
-  };
+  const login = passwordOf === null
+    ? null
+    : { username: as.role!, password: passwordFor(url, passwordOf(as.role!)) };
   const sql = postgres(url, {
-    ...login,
+    ...login ?? { password: passwordFor(url) },
     max,
     prepare: options.prepare,
     idle_timeout: as.name === "lane" ? 0 : IDLE_S,
@@ -341,44 +323,11 @@ function connect(options: DatabaseOptions, url: string, as: Session, max: number
     connection: {
       application_name: `purser ${as.name}`,
       // A pooler would share these between clients, so there they are said in each transaction.
-      ...(options.prepare
-        ? { ...session, ...Object.fromEntries(limitsOf(as)), ...PEER_SETTINGS, timezone: "UTC" }
-        : {}),
+      ...(options.prepare ? parametersOf(as, login !== null) : {}),
     },
   });
   return silenceLost(sql);
 }
-
-/** What must be said in each transaction, because connections may be shared with other clients. */
-function settingsOf(options: DatabaseOptions, as: Session): string {
-  if (options.prepare) return "";
-  return [
-    as.role === null ? "" : `set local role "${as.role}";`,
-    `set local search_path to ${as.searchPath};`,
-    ...limitsOf(as).map(([name, value]) => `set local ${name} = '${value}';`),
-    "set local timezone = 'UTC';",
-  ].join(" ");
-}
-
-/** What bounds a session whatever its process does, and what a commit must have survived. */
-function limitsOf(as: Session): [name: string, value: string][] {
-  return [
-    ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
-    [
-      "idle_in_transaction_session_timeout",
-      `${as.name === "owner" ? BUILD_SILENCE_MS : SILENCE_MS}`,
-    ],
-    ["synchronous_commit", "on"], // a server, database or role may have been set to less
-  ];
-}
-
-/** How the server finds out that the other end of a connection is gone. */
-const PEER_SETTINGS: Readonly<Record<string, string>> = {
-  tcp_keepalives_idle: "10",
-  tcp_keepalives_interval: "5",
-  tcp_keepalives_count: "3",
-  tcp_user_timeout: `${PEER_TIMEOUT_MS}`,
-};
 
 /** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */
 function writeArray(values: readonly string[] | string): string {

@@ -26,7 +26,7 @@ import {
   removeLeftovers,
   serverUser,
 } from "./embedded_cluster.ts";
-import { exists, isRoot, makeFolder, unpackBinaries } from "./embedded_files.ts";
+import { assertOwn, exists, isRoot, makeFolder, unpackBinaries } from "./embedded_files.ts";
 import { launchOnPort, retireOrphan, supervise } from "./embedded_server.ts";
 
 /** Says where an embedded server keeps its things. */
@@ -77,6 +77,7 @@ export interface EmbeddedPostgres {
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   await makeFolder(options.dataDir);
+  await assertOwn(options.dataDir);
   const dataDir = await Deno.realPath(options.dataDir);
   const cacheDir = options.cacheDir ?? (isRoot() ? "/var/cache/purser" : join(dataDir, "programs"));
   const bin = await unpackBinaries(resolve(cacheDir));

@@ -36,6 +36,18 @@ export interface Credentials {
   readonly purser: string;
 }
 
+/**
+ * What everybody may do in a database of PostgreSQL's, and a realm's roles need not: keep large objects, which fill the
+ * disk, and hold advisory locks, which fill the server's table of locks.
+ */
+const CLOSED: readonly string[] = [
+  "do $$ declare f regprocedure; begin for f in select p.oid from pg_proc p " +
+  "where p.pronamespace = 'pg_catalog'::regnamespace and (p.proname ~ '^pg_(try_)?advisory_(xact_)?lock' " +
+  "or p.proname in ('lo_creat', 'lo_create', 'lo_from_bytea')) " +
+  "loop execute format('revoke execute on function %s from public', f); end loop; end $$",
+  "grant execute on function pg_advisory_xact_lock(bigint) to purser",
+];
+
 /** User and group nobody, whose ids are the same wherever there is glibc. */
 const NOBODY: ServerUser = { uid: 65534, gid: 65534 };
 
@@ -154,9 +166,12 @@ export async function createCluster(cluster: Cluster): Promise<void> {
     "create database purser owner purser template template0 encoding 'UTF8'",
     "revoke all on database purser from public",
     "grant connect on database purser to public", // the roles of realms log in themselves
+    "revoke connect on database postgres, template1 from public",
   ];
-  const single = ["--single", "-D", fresh, "-c", "exit_on_error=on", "-c", "fsync=off", "postgres"];
-  await runProgram(cluster, "postgres", single, statements.map((sql) => `${sql};\n`).join(""));
+  for (const [name, lines] of [["postgres", statements], ["purser", CLOSED]] as const) {
+    const single = ["--single", "-D", fresh, "-c", "exit_on_error=on", "-c", "fsync=off", name];
+    await runProgram(cluster, "postgres", single, lines.map((sql) => `${sql};\n`).join(""));
+  }
   // All of it reaches the disk at once, which is faster than step by step.
   if (settings.fsync !== "off") await runProgram(cluster, "initdb", ["-D", fresh, "--sync-only"]);
   await Deno.remove(passwordFile);

@@ -105,6 +105,28 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
+/**
+ * Refuses a folder in which another user could put files in the place of ours, or that another could lead elsewhere.
+ *
+ * @throws {Error} which says what to do
+ */
+export async function assertOwn(path: string): Promise<void> {
+  const uid = Deno.uid();
+  const [link, folder] = [await Deno.lstat(path), await Deno.stat(path)];
+  if (!folder.isDirectory) throw new Error(`DATA_DIR ${path} is no folder`);
+  if (link.isSymlink && link.uid !== uid && link.uid !== 0) {
+    throw new Error(`DATA_DIR ${path} is a link of another user (${link.uid}): name the folder`);
+  }
+  if (folder.uid !== uid) {
+    throw new Error(
+      `DATA_DIR ${path} belongs to another user (${folder.uid}): chown it, or choose another`,
+    );
+  }
+  if (folder.mode !== null && folder.mode & 0o022) {
+    throw new Error(`others can write into DATA_DIR ${path}: chmod go-w ${path}`);
+  }
+}
+
 /** Makes a file or folder survive a power cut. */
 export async function flush(path: string): Promise<void> {
   using file = await Deno.open(path);

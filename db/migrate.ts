@@ -72,9 +72,14 @@ async function readLadder(folder: URL): Promise<Migration[]> {
 /** Brings the platform's schema up to date; tells how many files were applied. */
 export async function migratePlatform(sql: Sql, ladder: Migration[]): Promise<number> {
   return await sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtext('purser migrations'))`;
-    await tx`create schema if not exists platform`;
+    const [{ made }] = await tx<{ made: boolean }[]>`
+      select to_regclass('platform.migrations') is not null as made`;
+    if (!made) {
+      await tx`select pg_advisory_xact_lock(hashtext('purser migrations'))`;
+      await tx`create schema if not exists platform`;
+    }
     await enterSchema(tx, "platform");
+    await lockLadder(tx);
     return await climb(tx, ladder);
   });
 }
@@ -86,14 +91,17 @@ export async function migrateRealm(
   place: { schema: string; role: string | null },
 ): Promise<number> {
   await tx.unsafe(PATIENCE);
-  await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
   await enterSchema(tx, place.schema);
+  await lockLadder(tx);
   const applied = await climb(tx, ladders.realm);
   if (applied > 0) await stateRights(tx, ladders, place);
   return applied;
 }
 
-/** Makes the roles of a realm that are missing, as after a restore without roles, and states passwords and rights. */
+/**
+ * Makes the roles of a realm that are missing, as after a restore without roles, and states passwords,
+ * settings and rights.
+ */
 export async function restateRights(
   tx: Tx,
   ladders: Ladders,
@@ -101,7 +109,8 @@ export async function restateRights(
   logins?: Logins,
 ): Promise<void> {
   await tx.unsafe(PATIENCE);
-  await tx`select pg_advisory_xact_lock(hashtext(${place.schema}))`;
+  await enterSchema(tx, place.schema);
+  await lockLadder(tx);
   await stateRoles(tx, place, logins);
   await stateRights(tx, ladders, place);
 }
@@ -120,16 +129,36 @@ async function stateRights(
   await tx.unsafe(rights);
 }
 
-/** Makes the roles of a realm that are not there. Without passwords they do not log in. */
+/**
+ * Keeps others from the ladder of the schema that is entered. The lock is that of a table to which no realm's role may
+ * write: a session of a realm could hold an advisory lock, which is anybody's.
+ */
+async function lockLadder(tx: Tx): Promise<void> {
+  await tx.unsafe(TRACK);
+  await tx`lock table migrations in share row exclusive mode`;
+}
+
+/**
+ * Makes the roles of a realm that are not there. Without passwords they do not log in. A role may change its own
+ * password, and settings that its next connections begin with: they are put back.
+ */
 async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> {
   if (place.role === null) return;
   const passwordOf = passwordsOf(place, logins);
   for (const name of [place.role, workerRole(place.role)]) {
     const [known] = await tx`select rolname from pg_roles where rolname = ${name}`;
     if (known === undefined) await tx`create role ${tx(name)} nologin`;
+    else await resetSettings(tx, name);
     await tx`grant ${tx(name)} to current_user`;
     if (passwordOf !== null) await openLogin(tx, name, passwordOf(name));
   }
+}
+
+/** Takes back the settings of a role's connections, in all databases and in this one. */
+async function resetSettings(tx: Tx, role: string): Promise<void> {
+  const [{ name }] = await tx<{ name: string }[]>`select current_database() as name`;
+  await tx`alter role ${tx(role)} reset all`;
+  await tx`alter role ${tx(role)} in database ${tx(name)} reset all`;
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */
@@ -179,7 +208,6 @@ export async function enterSchema(tx: Tx, schema: string): Promise<void> {
 }
 
 async function climb(tx: Tx, ladder: Migration[]): Promise<number> {
-  await tx.unsafe(TRACK);
   const done = await tx<{ number: number; checksum: string }[]>`
     select number, checksum from migrations order by number`;
   for (const { number, checksum } of done) {

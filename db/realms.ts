@@ -112,7 +112,7 @@ export async function selectRealmsBehind(
     order by id limit ${page.limit}`;
 }
 
-/** Reads realms of this database whose role is missing, or has no rights, after one of them. */
+/** Reads realms of this database whose role is missing, has no rights, or settings of its own, after one of them. */
 export async function selectRealmsWithoutRights(
   db: Db,
   page: { after: string | null; limit: number },
@@ -123,6 +123,8 @@ export async function selectRealmsWithoutRights(
       and to_regclass(quote_ident(schema_name) || '.accounts') is not null
       and (select count(*) from pg_roles p
         where p.rolname in (role_name, role_name || '_worker') and pg_has_role(current_user, p.oid, 'member')
+          and not exists (select from pg_db_role_setting s where s.setrole = p.oid and s.setdatabase in
+            (0, (select d.oid from pg_database d where d.datname = current_database())))
           and has_schema_privilege(p.oid, schema_name, 'usage')
           and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'select')) < 2
       and ${page.after === null ? db`true` : db`id > ${page.after}`}

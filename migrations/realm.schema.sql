@@ -9,7 +9,6 @@ table account_states (
 )
 constraint account_states_pkey PRIMARY KEY (account, at, id)
 CREATE TRIGGER account_states_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON account_states FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table accounts (
   id uuid not null
@@ -71,7 +70,6 @@ CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, d
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER accounts_tally_new AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: select
 
 table addresses (
   id uuid not null
@@ -105,7 +103,6 @@ CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE A
 CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, serves, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
-granted: insert, select
 
 table aliases (
   id uuid not null
@@ -138,7 +135,6 @@ CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, type, account, id
 CREATE TRIGGER aliases_noted_end AFTER DELETE ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: insert, select, update
 
 table api_keys (
   id uuid not null
@@ -170,7 +166,6 @@ CREATE TRIGGER api_keys_noted AFTER INSERT ON api_keys REFERENCING NEW TABLE AS 
 CREATE TRIGGER api_keys_noted_change AFTER UPDATE OF id, name, digest, roles, scopes, addresses, expires_at, owner, deleted_at, created_at ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER api_keys_noted_end AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER api_keys_within_user BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_within_user()
-granted: insert, select
 
 table attestations (
   singleton boolean not null default true
@@ -182,7 +177,6 @@ table attestations (
 constraint attestations_numbers_from_check CHECK ((numbers_from >= 0))
 constraint attestations_pkey PRIMARY KEY (singleton)
 constraint attestations_singleton_check CHECK (singleton)
-granted: select
 
 table audit (
   id uuid not null
@@ -210,7 +204,6 @@ CREATE INDEX audit_entity ON audit USING btree (entity, id)
 CREATE INDEX audit_unchained ON audit USING btree (id) WHERE (seq IS NULL)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE TRIGGER audit_stays BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION keep_line()
-granted: select
 
 table batches (
   key uuid not null
@@ -222,7 +215,6 @@ table batches (
 )
 constraint batches_pkey PRIMARY KEY (key)
 CREATE INDEX batches_age ON batches USING brin (created_at)
-granted: select
 
 table blocks (
   id uuid not null
@@ -260,7 +252,6 @@ CREATE TRIGGER blocks_noted_end AFTER DELETE ON blocks FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
 CREATE CONSTRAINT TRIGGER blocks_serving AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.serves IS NOT NULL) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION check_charge_blocked()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
 
 table chain_blocks (
   chain text not null
@@ -270,7 +261,6 @@ table chain_blocks (
   parent_hash text not null
 )
 constraint chain_blocks_pkey PRIMARY KEY (chain, network, height)
-granted: select
 
 table chain_cursors (
   chain text not null
@@ -287,7 +277,6 @@ table chain_cursors (
   created_at timestamp with time zone not null
 )
 constraint chain_cursors_pkey PRIMARY KEY (chain, network)
-granted: select
 
 table claims (
   chain text not null
@@ -302,7 +291,6 @@ constraint claims_pkey PRIMARY KEY (chain, network, claim)
 CREATE INDEX claims_order ON claims USING btree (order_id)
 CREATE TRIGGER claims_kept BEFORE INSERT OR UPDATE OF claim, order_id ON claims FOR EACH ROW EXECUTE FUNCTION check_claim()
 CREATE TRIGGER claims_served BEFORE INSERT OR DELETE ON claims FOR EACH ROW EXECUTE FUNCTION check_served_claim()
-granted: delete, insert, select
 
 table coin_rounds (
   chain text not null
@@ -311,7 +299,6 @@ table coin_rounds (
   index integer not null
 )
 constraint coin_rounds_pkey PRIMARY KEY (chain, network)
-granted: select
 
 table coin_searches (
   chain text not null
@@ -320,7 +307,6 @@ table coin_searches (
   searched_at timestamp with time zone not null
 )
 constraint coin_searches_pkey PRIMARY KEY (chain, network)
-granted: select
 
 table coins (
   chain text not null
@@ -354,7 +340,6 @@ CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHE
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
 CREATE CONSTRAINT TRIGGER coins_unmade AFTER DELETE ON coins DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.height IS NULL)) EXECUTE FUNCTION check_unmade()
-granted: delete, select
 
 table consolidations (
   id uuid not null
@@ -400,7 +385,6 @@ constraint consolidations_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, '
 constraint consolidations_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
 CREATE INDEX consolidations_account ON consolidations USING btree (account, id)
 CREATE UNIQUE INDEX consolidations_open ON consolidations USING btree (account) WHERE (status = 'PROCESSING'::text)
-granted: insert, select
 
 table currencies (
   id uuid not null
@@ -444,7 +428,6 @@ CREATE TRIGGER currencies_noted_change AFTER UPDATE OF id, name, decimals, base,
 CREATE TRIGGER currencies_noted_end AFTER DELETE ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: select
 
 table currency_issues (
   transaction uuid not null
@@ -460,7 +443,6 @@ constraint currency_issues_operation_check CHECK ((operation = ANY (ARRAY['issue
 constraint currency_issues_pkey PRIMARY KEY (transaction)
 CREATE INDEX currency_issues_currency ON currency_issues USING btree (currency, transaction)
 CREATE TRIGGER currency_issues_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON currency_issues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table deposit_apps (
   id uuid not null
@@ -486,7 +468,6 @@ CREATE INDEX deposit_apps_owner ON deposit_apps USING btree (owner, id)
 CREATE TRIGGER deposit_apps_noted AFTER INSERT ON deposit_apps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER deposit_apps_noted_change AFTER UPDATE OF id, account, destination, asset, seal, status, owner, deleted_at, created_at ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER deposit_apps_noted_end AFTER DELETE ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: insert, select, update
 
 table deposits (
   id uuid not null
@@ -546,7 +527,6 @@ CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON de
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
 CREATE CONSTRAINT TRIGGER deposits_taken_back AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_taken_back()
-granted: select
 
 table entries (
   account uuid not null
@@ -563,14 +543,12 @@ constraint entries_linked_check CHECK ((linked > (0)::numeric))
 constraint entries_pkey PRIMARY KEY (account, seq)
 constraint entries_seq_check CHECK ((seq > 0))
 CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table event_listeners (
   type text not null
   until timestamp with time zone not null
 )
 constraint event_listeners_pkey PRIMARY KEY (type)
-granted: insert, select, update
 
 table events (
   id uuid not null
@@ -583,7 +561,6 @@ table events (
 )
 constraint events_pkey PRIMARY KEY (id)
 CREATE INDEX events_xact ON events USING btree (xact, id)
-granted: insert, select
 
 table external_addresses (
   id uuid not null
@@ -605,7 +582,6 @@ CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFER
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
-granted: insert, select
 
 table fee_quotes (
   chain text not null
@@ -621,7 +597,6 @@ table fee_quotes (
 )
 constraint fee_quotes_pkey PRIMARY KEY (chain, network, contract, speed)
 constraint fee_quotes_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-granted: select
 
 table fungible_tokens (
   id uuid not null
@@ -663,7 +638,6 @@ CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH R
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: select
 
 table holdings (
   chain text not null
@@ -677,7 +651,6 @@ table holdings (
 )
 constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
 constraint holdings_pkey PRIMARY KEY (chain, network, address, contract)
-granted: select
 
 table idempotency (
   key uuid not null
@@ -691,7 +664,6 @@ constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
 CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN (((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL)))) EXECUTE FUNCTION keep_kept()
 CREATE TRIGGER idempotency_stays BEFORE DELETE ON idempotency FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
-granted: select
 
 table identities (
   id uuid not null
@@ -718,7 +690,6 @@ CREATE TRIGGER identities_noted_change AFTER UPDATE OF id, type, country, curren
 CREATE TRIGGER identities_noted_end AFTER DELETE ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: insert, select, update
 
 table jobs (
   id uuid not null
@@ -743,7 +714,6 @@ CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::t
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
 CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running'::text)
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
-granted: insert, select, update
 
 table leases (
   name text not null
@@ -752,7 +722,6 @@ table leases (
   next_at timestamp with time zone not null
 )
 constraint leases_pkey PRIMARY KEY (name)
-granted: insert, select, update
 
 table ledger_commits (
   id bigint not null generated as identity
@@ -760,7 +729,6 @@ table ledger_commits (
   events bigint[] not null default '{}'::bigint[]
 )
 constraint ledger_commits_pkey PRIMARY KEY (id)
-granted: select
 
 table ledger_events (
   id bigint not null generated as identity
@@ -773,18 +741,15 @@ constraint ledger_events_facts_check CHECK ((jsonb_typeof(facts) = 'object'::tex
 constraint ledger_events_pkey PRIMARY KEY (id)
 CREATE INDEX ledger_events_subject ON ledger_events USING btree (kind, subject, id)
 CREATE TRIGGER ledger_events_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table ledger_facts (
   kind text
   subject text
   facts jsonb
 )
-granted: select
 
 table ledger_gate (
 )
-granted: select, update
 
 table login_attempts (
   subject text not null
@@ -796,7 +761,6 @@ table login_attempts (
 )
 constraint login_attempts_pkey PRIMARY KEY (subject)
 constraint login_attempts_state_check CHECK ((state = ANY (ARRAY['open'::text, 'busy'::text, 'refused'::text])))
-granted: insert, select, update
 
 table logins (
   id uuid not null
@@ -816,7 +780,6 @@ constraint logins_pkey PRIMARY KEY (id)
 constraint logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 CREATE INDEX logins_expires ON logins USING btree (expires_at)
 CREATE INDEX logins_user ON logins USING btree (user_id, created_at) WHERE (ended_at IS NULL)
-granted: insert, select
 
 table migrations (
   number integer not null
@@ -825,7 +788,6 @@ table migrations (
   applied_at timestamp with time zone not null default now()
 )
 constraint migrations_pkey PRIMARY KEY (number)
-granted: select
 
 table nonces (
   chain text not null
@@ -838,7 +800,6 @@ constraint nonces_floor_check CHECK ((floor >= 0))
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
-granted: select
 
 table order_candidates (
   order_id uuid not null
@@ -874,7 +835,6 @@ CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash)
 CREATE TRIGGER order_candidates_change BEFORE INSERT OR UPDATE ON order_candidates FOR EACH ROW EXECUTE FUNCTION check_candidate()
 CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_candidates_stay BEFORE DELETE OR TRUNCATE ON order_candidates FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table order_transitions (
   before text not null
@@ -883,7 +843,6 @@ table order_transitions (
 )
 constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dead'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
-granted: select
 
 table orders (
   id uuid not null
@@ -958,7 +917,6 @@ CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state
 CREATE CONSTRAINT TRIGGER orders_reason AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
 CREATE TRIGGER orders_served BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER orders_stay BEFORE DELETE OR TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
 
 table ramp_costs (
   ramp uuid not null
@@ -971,7 +929,6 @@ table ramp_costs (
 constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
 constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
 constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
-granted: select
 
 table ramps (
   account uuid not null
@@ -995,7 +952,6 @@ CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_i
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: select
 
 table rates (
   base text not null
@@ -1007,7 +963,6 @@ table rates (
 )
 constraint rates_pkey PRIMARY KEY (base, currency)
 constraint rates_rate_check CHECK ((rate > (0)::numeric))
-granted: insert, select, update
 
 table reserved_addresses (
   address text not null
@@ -1024,7 +979,6 @@ CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON r
 CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER reserved_addresses_noted_end AFTER DELETE ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: select
 
 table revocations (
   id uuid not null
@@ -1038,7 +992,6 @@ table revocations (
 constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
-granted: insert, select
 
 table seal_head (
   one boolean not null default true
@@ -1051,7 +1004,6 @@ constraint seal_head_hash_check CHECK ((octet_length(hash) = 32))
 constraint seal_head_one_check CHECK (one)
 constraint seal_head_pkey PRIMARY KEY (one)
 constraint seal_head_seq_check CHECK ((seq >= 0))
-granted: select
 
 table seals (
   seq bigint not null
@@ -1068,7 +1020,6 @@ constraint seals_seq_check CHECK ((seq > 0))
 constraint seals_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
 constraint seals_transaction_key UNIQUE (transaction)
 CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: select
 
 table second_factors (
   user_id uuid not null
@@ -1084,7 +1035,6 @@ CREATE TRIGGER second_factors_forward BEFORE UPDATE ON second_factors FOR EACH R
 CREATE TRIGGER second_factors_noted AFTER INSERT ON second_factors REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER second_factors_noted_change AFTER UPDATE OF user_id, secret, confirmed_at, recovery, created_at ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER second_factors_noted_end AFTER DELETE ON second_factors FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-granted: delete, select
 
 table secrets (
   id uuid not null
@@ -1123,7 +1073,6 @@ constraint solvency_drift CHECK ((drift = ((((assets - pending) - sending) - lia
 constraint solvency_missing CHECK ((stopped OR (drift >= (0)::numeric)))
 constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
-granted: select
 
 table stops (
   id uuid not null
@@ -1156,7 +1105,6 @@ CREATE TRIGGER stops_noted AFTER INSERT ON stops REFERENCING NEW TABLE AS fresh 
 CREATE TRIGGER stops_noted_change AFTER UPDATE OF id, what, asset, chain, chain_assets, account, user_id, destination, destinations, reason, owner, lifted_by, lifted_at, created_at ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_noted_end AFTER DELETE ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_stay BEFORE DELETE OR TRUNCATE ON stops FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select, update
 
 table strays (
   id uuid not null
@@ -1181,7 +1129,6 @@ CASE
     WHEN (index = '-2'::integer) THEN address
     ELSE ''::text
 END))
-granted: select
 
 table sweeps (
   id uuid not null
@@ -1216,7 +1163,6 @@ CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::n
 CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
-granted: select
 
 table tallies (
   collection text not null
@@ -1227,7 +1173,6 @@ table tallies (
 )
 CREATE INDEX tallies_new ON tallies USING btree (collection, owner) WHERE (NOT summed)
 CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
-granted: select
 
 table token_proofs (
   chain text not null
@@ -1237,7 +1182,6 @@ table token_proofs (
   created_at timestamp with time zone not null
 )
 constraint token_proofs_pkey PRIMARY KEY (chain, network, contract, asset)
-granted: select
 
 table transaction_data (
   transaction uuid not null
@@ -1246,7 +1190,6 @@ table transaction_data (
 )
 constraint transaction_data_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint transaction_data_pkey PRIMARY KEY (transaction)
-granted: insert, select, update
 
 table transaction_list (
   id uuid
@@ -1274,7 +1217,6 @@ table transaction_list (
   updated_at timestamp with time zone
   created_at timestamp with time zone
 )
-granted: select
 
 table transactions (
   id uuid not null
@@ -1309,7 +1251,6 @@ CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (referenc
 CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
-granted: select
 
 table unexplained_gains (
   chain text not null
@@ -1332,7 +1273,6 @@ constraint unexplained_gains_pkey PRIMARY KEY (chain, network, address, contract
 constraint unexplained_gains_range CHECK (((above <= searched) AND (searched < height)))
 constraint unexplained_gains_tries_check CHECK ((tries >= 0))
 CREATE INDEX unexplained_gains_due ON unexplained_gains USING btree (chain, network, retry_at)
-granted: select
 
 table users (
   id uuid not null
@@ -1370,7 +1310,6 @@ CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles,
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
-granted: insert, select, update
 
 table withdrawals (
   id uuid not null
@@ -1444,7 +1383,6 @@ CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged,
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
 CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-granted: insert, select
 
 CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
  RETURNS text
@@ -3265,3 +3203,310 @@ AS $function$
   select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id and c.name = a.asset)
     from accounts a where a.id = p_account
 $function$;
+
+realm may delete on claims
+realm may delete on coins
+realm may delete on second_factors
+realm may execute on account_ties(uuid)
+realm may execute on chain_coin(text)
+realm may execute on count_discarded(uuid,uuid)
+realm may execute on database_ms()
+realm may execute on database_place()
+realm may execute on digested_columns(text)
+realm may execute on entry_before(uuid,uuid)
+realm may execute on facts_of(text,jsonb)
+realm may execute on hand_over_deposits(uuid,boolean,jsonb,timestamp with time zone)
+realm may execute on id_ms(uuid)
+realm may execute on in_quarantine(uuid)
+realm may execute on is_attested()
+realm may execute on is_derived(text,integer)
+realm may execute on is_paid_by_ramp(orders)
+realm may execute on is_sponsor(uuid,uuid)
+realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
+realm may execute on ledger_closed(bigint)
+realm may execute on ledger_head(uuid)
+realm may execute on ledger_id(text,integer,text)
+realm may execute on ledger_lane(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm may execute on ledger_lane_now(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[],text,text,text,text,text,text,text,jsonb)
+realm may execute on ledger_ms()
+realm may execute on ledger_newest()
+realm may execute on ledger_now()
+realm may execute on ledger_post(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm may execute on ledger_replay(uuid,uuid)
+realm may execute on ledger_single(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb)
+realm may execute on ledger_single_now(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb,text[],text,jsonb)
+realm may execute on may_be_sponsored(text,uuid,uuid)
+realm may execute on may_discard(uuid,uuid)
+realm may execute on ms_time(bigint)
+realm may execute on pays_destination(text,text[])
+realm may execute on rate_of(text,text)
+realm may execute on register_token(uuid,uuid,timestamp with time zone)
+realm may execute on round_half_even(numeric,integer)
+realm may execute on shows_demand(orders,text,uuid)
+realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
+realm may execute on subject_of(text,jsonb)
+realm may execute on untold_columns(text)
+realm may execute on watches_addresses(uuid)
+realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies
+realm may insert (account, chain, contract, created_at, currency, data, decimals, external, fee, id, name, network, order_id, owner, status, supply, symbol) on fungible_tokens
+realm may insert (account, chain, created_at, network, number) on ramps
+realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
+realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
+realm may insert (address, chain, contract, height, network, nonce, seen_at) on holdings
+realm may insert (created_at, secret, user_id) on second_factors
+realm may insert (dedupe, id, lane, name, payload, run_at) on jobs
+realm may insert (fingerprint, key) on idempotency
+realm may insert on addresses
+realm may insert on aliases
+realm may insert on api_keys
+realm may insert on blocks
+realm may insert on claims
+realm may insert on consolidations
+realm may insert on deposit_apps
+realm may insert on events
+realm may insert on external_addresses
+realm may insert on identities
+realm may insert on login_attempts
+realm may insert on logins
+realm may insert on orders
+realm may insert on rates
+realm may insert on revocations
+realm may insert on stops
+realm may insert on transaction_data
+realm may insert on users
+realm may insert on withdrawals
+realm may select (kind) on secrets
+realm may select on account_states
+realm may select on accounts
+realm may select on addresses
+realm may select on aliases
+realm may select on api_keys
+realm may select on attestations
+realm may select on audit
+realm may select on batches
+realm may select on blocks
+realm may select on chain_blocks
+realm may select on chain_cursors
+realm may select on claims
+realm may select on coin_rounds
+realm may select on coin_searches
+realm may select on coins
+realm may select on consolidations
+realm may select on currencies
+realm may select on currency_issues
+realm may select on deposit_apps
+realm may select on deposits
+realm may select on entries
+realm may select on event_listeners
+realm may select on events
+realm may select on external_addresses
+realm may select on fee_quotes
+realm may select on fungible_tokens
+realm may select on holdings
+realm may select on idempotency
+realm may select on identities
+realm may select on jobs
+realm may select on leases
+realm may select on ledger_commits
+realm may select on ledger_events
+realm may select on ledger_facts
+realm may select on ledger_gate
+realm may select on login_attempts
+realm may select on logins
+realm may select on migrations
+realm may select on nonces
+realm may select on order_candidates
+realm may select on order_transitions
+realm may select on orders
+realm may select on ramp_costs
+realm may select on ramps
+realm may select on rates
+realm may select on reserved_addresses
+realm may select on revocations
+realm may select on seal_head
+realm may select on seals
+realm may select on second_factors
+realm may select on solvency
+realm may select on stops
+realm may select on strays
+realm may select on sweeps
+realm may select on tallies
+realm may select on token_proofs
+realm may select on transaction_data
+realm may select on transaction_list
+realm may select on transactions
+realm may select on unexplained_gains
+realm may select on users
+realm may select on withdrawals
+realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
+realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
+realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
+realm may update (body, status) on idempotency
+realm may update (budget, carrier, charged, confirmations, error, gas_block, hash, hastened_at, height, looked_at, looks, replace, speed, state, updated_at) on orders
+realm may update (captured, closed_at, status, transaction) on blocks
+realm may update (confirmed_at, last_step, recovery, secret) on second_factors
+realm may update (data, deleted_at, updated_at) on fungible_tokens
+realm may update (deleted_at) on external_addresses
+realm may update (deleted_at, last_used_at, updated_at) on api_keys
+realm may update (ended_at, last_used_at) on logins
+realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
+realm may update (next_index) on ramps
+realm may update on aliases
+realm may update on deposit_apps
+realm may update on identities
+realm may update on ledger_gate
+realm may update on login_attempts
+realm may update on rates
+realm may update on stops
+realm may update on transaction_data
+realm may update on users
+realm may usage on schema
+realm_worker is a member of realm
+realm_worker may delete on batches
+realm_worker may delete on chain_blocks
+realm_worker may delete on claims
+realm_worker may delete on coins
+realm_worker may delete on deposits
+realm_worker may delete on idempotency
+realm_worker may delete on jobs
+realm_worker may delete on ledger_commits
+realm_worker may delete on login_attempts
+realm_worker may delete on logins
+realm_worker may delete on revocations
+realm_worker may delete on strays
+realm_worker may delete on tallies
+realm_worker may delete on unexplained_gains
+realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm_worker may execute on note_seen(text,text,jsonb)
+realm_worker may insert on addresses
+realm_worker may insert on attestations
+realm_worker may insert on chain_blocks
+realm_worker may insert on chain_cursors
+realm_worker may insert on claims
+realm_worker may insert on coin_rounds
+realm_worker may insert on coin_searches
+realm_worker may insert on coins
+realm_worker may insert on consolidations
+realm_worker may insert on deposit_apps
+realm_worker may insert on deposits
+realm_worker may insert on events
+realm_worker may insert on external_addresses
+realm_worker may insert on fee_quotes
+realm_worker may insert on fungible_tokens
+realm_worker may insert on holdings
+realm_worker may insert on jobs
+realm_worker may insert on leases
+realm_worker may insert on login_attempts
+realm_worker may insert on nonces
+realm_worker may insert on order_candidates
+realm_worker may insert on orders
+realm_worker may insert on ramp_costs
+realm_worker may insert on ramps
+realm_worker may insert on rates
+realm_worker may insert on reserved_addresses
+realm_worker may insert on revocations
+realm_worker may insert on seals
+realm_worker may insert on secrets
+realm_worker may insert on solvency
+realm_worker may insert on strays
+realm_worker may insert on sweeps
+realm_worker may insert on tallies
+realm_worker may insert on token_proofs
+realm_worker may insert on unexplained_gains
+realm_worker may insert on withdrawals
+realm_worker may select on account_states
+realm_worker may select on accounts
+realm_worker may select on addresses
+realm_worker may select on aliases
+realm_worker may select on api_keys
+realm_worker may select on attestations
+realm_worker may select on audit
+realm_worker may select on batches
+realm_worker may select on blocks
+realm_worker may select on chain_blocks
+realm_worker may select on chain_cursors
+realm_worker may select on claims
+realm_worker may select on coin_rounds
+realm_worker may select on coin_searches
+realm_worker may select on coins
+realm_worker may select on consolidations
+realm_worker may select on currencies
+realm_worker may select on currency_issues
+realm_worker may select on deposit_apps
+realm_worker may select on deposits
+realm_worker may select on entries
+realm_worker may select on event_listeners
+realm_worker may select on events
+realm_worker may select on external_addresses
+realm_worker may select on fee_quotes
+realm_worker may select on fungible_tokens
+realm_worker may select on holdings
+realm_worker may select on idempotency
+realm_worker may select on identities
+realm_worker may select on jobs
+realm_worker may select on leases
+realm_worker may select on ledger_commits
+realm_worker may select on ledger_events
+realm_worker may select on ledger_facts
+realm_worker may select on ledger_gate
+realm_worker may select on login_attempts
+realm_worker may select on logins
+realm_worker may select on migrations
+realm_worker may select on nonces
+realm_worker may select on order_candidates
+realm_worker may select on order_transitions
+realm_worker may select on orders
+realm_worker may select on ramp_costs
+realm_worker may select on ramps
+realm_worker may select on rates
+realm_worker may select on reserved_addresses
+realm_worker may select on revocations
+realm_worker may select on seal_head
+realm_worker may select on seals
+realm_worker may select on second_factors
+realm_worker may select on secrets
+realm_worker may select on solvency
+realm_worker may select on stops
+realm_worker may select on strays
+realm_worker may select on sweeps
+realm_worker may select on tallies
+realm_worker may select on token_proofs
+realm_worker may select on transaction_data
+realm_worker may select on transaction_list
+realm_worker may select on transactions
+realm_worker may select on unexplained_gains
+realm_worker may select on users
+realm_worker may select on withdrawals
+realm_worker may update (hash, seq) on audit
+realm_worker may update on attestations
+realm_worker may update on chain_blocks
+realm_worker may update on chain_cursors
+realm_worker may update on claims
+realm_worker may update on coin_rounds
+realm_worker may update on coin_searches
+realm_worker may update on coins
+realm_worker may update on consolidations
+realm_worker may update on deposit_apps
+realm_worker may update on deposits
+realm_worker may update on external_addresses
+realm_worker may update on fee_quotes
+realm_worker may update on fungible_tokens
+realm_worker may update on holdings
+realm_worker may update on jobs
+realm_worker may update on leases
+realm_worker may update on ledger_gate
+realm_worker may update on login_attempts
+realm_worker may update on nonces
+realm_worker may update on order_candidates
+realm_worker may update on orders
+realm_worker may update on ramp_costs
+realm_worker may update on ramps
+realm_worker may update on rates
+realm_worker may update on reserved_addresses
+realm_worker may update on seal_head
+realm_worker may update on solvency
+realm_worker may update on strays
+realm_worker may update on sweeps
+realm_worker may update on unexplained_gains
+realm_worker may update on withdrawals
+realm_worker may usage on schema

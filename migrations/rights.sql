@@ -19,8 +19,10 @@ grant usage on schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 
-grant insert, update on identities, users, aliases, login_attempts, rates, jobs, leases, event_listeners,
-  deposit_apps, stops, transaction_data to :role;
+grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
+  to :role;
+-- A job that waits is carried on, and ended, by workers.
+grant insert (id, name, payload, lane, dedupe, run_at) on jobs to :role;
 grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, orders,
   consolidations, api_keys to :role;
 grant update (deleted_at) on external_addresses to :role;
@@ -57,12 +59,16 @@ grant delete on coins to :role;
 grant update on ledger_gate to :role, :worker;
 
 grant :role to :worker;
-grant insert, update, delete on secrets, ramps, addresses, external_addresses, reserved_addresses, chain_cursors,
-  chain_blocks, token_proofs, deposits, strays, coins, coin_rounds, holdings, unexplained_gains, fee_quotes, claims,
-  sweeps, deposit_apps, nonces, ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, tallies,
-  login_attempts, revocations, jobs, events, leases, event_listeners, rates to :worker;
-grant insert, update on orders, order_candidates, seal_head, attestations, coin_searches to :worker;
-grant insert on seals to :worker;
+grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, strays,
+  coins, coin_rounds, coin_searches, holdings, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
+  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, orders, order_candidates, attestations,
+  login_attempts, jobs, leases, rates to :worker;
+grant insert on addresses, token_proofs, tallies, revocations, events, seals to :worker;
+grant update on seal_head to :worker;
+-- What is lost with a seed is lost for ever: the owner alone wraps it anew.
+grant insert on secrets to :worker;
+grant delete on chain_blocks, deposits, strays, coins, unexplained_gains, claims, tallies, login_attempts, revocations,
+  jobs to :worker;
 grant update (seq, hash) on audit to :worker;
 grant delete on ledger_commits, idempotency, batches, logins to :worker;
 

@@ -71,6 +71,47 @@ Deno.test("startEmbedded() gives a role that may make realms and is no superuser
   await rejects(sql`copy kept to program 'id'`, { code: "42501" });
 });
 
+Deno.test("startEmbedded() lets no role of a realm fill the disk, the table of locks, or another database", async () => {
+  await using db = await startEmbedded(quick(dataDir));
+  await using sql = connect(db.url);
+  await sql`create role realm_full login password 'realm'`;
+  const url = new URL(db.url);
+  [url.username, url.password] = ["realm_full", "realm"];
+  await using realm = connect(url.href);
+  for (
+    const text of [
+      "select lo_create(0)",
+      "select lo_creat(-1)",
+      "select lo_from_bytea(0, 'x')",
+      "select pg_advisory_lock(n) from generate_series(1, 9) n",
+      "select pg_try_advisory_lock_shared(1, 2)",
+      "select pg_advisory_xact_lock(1)",
+      "create temporary table x ()",
+      "create table public.x ()",
+    ]
+  ) await rejects(async () => await realm.unsafe(text), /permission denied/, text);
+  url.pathname = "postgres";
+  await using elsewhere = connect(url.href);
+  await rejects(async () => await elsewhere`select 1`, /permission denied for database/);
+  await sql`drop role realm_full`;
+});
+
+Deno.test("startEmbedded() uses no folder into which others can write, or that is not its user's", async () => {
+  const folder = join(root, "open");
+  await Deno.mkdir(folder);
+  await Deno.chmod(folder, 0o770);
+  await rejects(startEmbedded(quick(folder)), /others can write into DATA_DIR .*: chmod go-w/);
+  await Deno.chmod(folder, 0o703);
+  await rejects(startEmbedded(quick(folder)), /others can write into DATA_DIR/);
+  deepEqual(await namesIn(folder), []);
+  if (!AS_ROOT) return; // nobody else can give a folder away
+  await Deno.chmod(folder, 0o700);
+  await Deno.symlink(folder, join(root, "link"));
+  await Deno.chown(folder, NOBODY, NOBODY);
+  await rejects(startEmbedded(quick(folder)), /belongs to another user \(65534\): chown it/);
+  await rejects(startEmbedded(quick(join(root, "link"))), /belongs to another user/);
+});
+
 Deno.test("startEmbedded() keeps data, port and passwords over a restart, all private", async () => {
   const options = quick(dataDir);
   let url: string;

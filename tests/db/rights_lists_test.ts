@@ -1,6 +1,7 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import type { JobPayloads } from "../../domain/jobs.ts";
 import { placeOf } from "../../domain/realms.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -85,4 +86,57 @@ Deno.test("an injected line of the trail takes no place in its chain", async () 
   await rejects(line(", seq, hash", ", 9223372036854775807, sha256('x')"), /permission denied/);
   await line("", "");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("an injected job moves nothing, and a statement ends or holds none that waits", async () => {
+  await using realm = await testRealm();
+  const { mine, inject, held } = await stage(realm);
+  const before = await held();
+  for (
+    const text of [
+      "update jobs set state = 'done'",
+      "update jobs set run_at = 'infinity'",
+      "delete from jobs",
+      "insert into jobs (id, name, payload, state) values (gen_random_uuid(), 'x', '{}', 'running')",
+      "insert into leases values ('seal', gen_random_uuid(), 'infinity', 'infinity')",
+      "update leases set until = 'infinity'",
+      "insert into event_listeners values ('transaction.created', 'infinity')",
+    ]
+  ) await rejects(inject(text), /permission denied/, text);
+  const id = crypto.randomUUID();
+  const jobs: JobPayloads = {
+    "account.enable": { account: mine },
+    "order.advance": { order: id, look: 1 },
+    "ramp.open": { account: mine },
+    "ramp.reserve": { account: mine },
+    "token.check": { token: id },
+    "deposit.forward": { account: mine },
+    "deposit.swept": { sweep: id },
+    "deposit.rescan": { chain: "ETHEREUM", testnet: true, hash: "0x00" },
+  };
+  for (const [name, payload] of Object.entries(jobs)) {
+    await inject(`insert into jobs (id, name, payload, run_at)
+      values (gen_random_uuid(), '${name}', '${JSON.stringify(payload)}', now())`);
+  }
+  await realm.drain();
+  const rows = await rowsOf<{ attempts: number }>(realm, "select attempts from jobs");
+  ok(rows.length >= 8 && rows.every(({ attempts }) => attempts > 0));
+  deepEqual(await held(), before);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a statement injected into a worker deletes no seed, order, address or record of a payment", async () => {
+  await using realm = await testRealm();
+  for (
+    const text of [
+      "update secrets set wrapped = ''",
+      "update addresses set address = 'mine'",
+      "update events set payload = '{}'",
+      "update tallies set living = 0",
+      ...["secrets", "orders", "order_candidates", "nonces", "withdrawals", "ramps", "addresses"]
+        .map((table) => `delete from ${table}`),
+      ...["reserved_addresses", "sweeps", "consolidations", "events", "solvency", "attestations"]
+        .map((table) => `delete from ${table}`),
+    ]
+  ) await rejects(async () => await realm.pool.sql.unsafe(text), /permission denied/, text);
 });

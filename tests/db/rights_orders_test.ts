@@ -165,7 +165,7 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
     injecting(desk, "worker")("update withdrawals set status = 'PROCESSING'"),
     /has ended/,
   );
-  await rejects(injecting(desk, "worker")("delete from withdrawals"), /append-only/);
+  await rejects(injecting(desk, "worker")("delete from withdrawals"), /permission denied/);
 });
 
 /** Makes a deposit account and an address for it, as an injected statement can. */

@@ -63,24 +63,58 @@ async function describe(sql: Sql, schema: string, role: string): Promise<string>
     where n.nspname = ${schema} and c.relkind in ('r', 'v') order by c.relname`;
   const parts: string[] = [];
   for (const table of tables) {
-    parts.push(await describeTable(sql, schema, table, role));
+    parts.push(await describeTable(sql, schema, table));
   }
   const functions = await sql<{ definition: string }[]>`
     select pg_get_functiondef(p.oid) as definition
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace
     where n.nspname = ${schema} order by p.proname, p.oid::regprocedure::text`;
   parts.push(...functions.map(({ definition }) => definition.trim() + ";"));
+  if (role !== "") parts.push((await rightsIn(sql, schema)).join("\n"));
   const header =
     "-- The schema as the migrations leave it. Made by `deno task schema`; not run.\n\n";
   return header + parts.join("\n\n").replaceAll(`${schema}.`, "").replaceAll(schema, "realm") +
     "\n";
 }
 
+/**
+ * Every right that somebody besides the owner has in a schema, from the catalogue, a line each: so a grant that is new
+ * is a line that is new.
+ */
+async function rightsIn(sql: Sql, schema: string): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    with place as (select oid, nspowner, nspacl from pg_namespace where nspname = ${schema}),
+    rights as (
+      select 'schema'::text as what, p.nspowner as owner, null::text as part, a.* from place p, aclexplode(p.nspacl) a
+      union all
+      select c.relname::text, c.relowner, null, a.* from place p join pg_class c on c.relnamespace = p.oid,
+        aclexplode(c.relacl) a
+      union all
+      select c.relname::text, c.relowner, t.attname::text, a.* from place p join pg_class c on c.relnamespace = p.oid
+        join pg_attribute t on t.attrelid = c.oid, aclexplode(t.attacl) a
+      union all
+      select f.oid::regprocedure::text, f.proowner, null, a.* from place p join pg_proc f on f.pronamespace = p.oid,
+        aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) a
+    )
+    select format('%s may %s%s on %s%s', coalesce(r.rolname, 'everybody'), lower(privilege_type),
+      ' (' || string_agg(part, ', ' order by part collate "C") || ')', what,
+      case when bool_or(is_grantable) then ', and pass it on' else '' end) as line
+    from rights left join pg_roles r on r.oid = grantee where grantee <> owner
+    group by r.rolname, privilege_type, what, part is null
+    union all
+    select format('%s is a member of %s', m.member::regrole, m.roleid::regrole) from pg_auth_members m
+      where pg_get_userbyid(m.member) like ${`${schema}%`}
+    union all
+    select format('%s is more than a plain role', rolname) from pg_roles where rolname like ${`${schema}%`}
+      and (rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls)
+    order by 1`;
+  return rows.map(({ line }) => line).sort();
+}
+
 async function describeTable(
   sql: Sql,
   schema: string,
   table: { name: string; comment: string | null },
-  role: string,
 ): Promise<string> {
   const qualified = `${schema}.${table.name}`;
   const columns = await sql<{ line: string }[]>`
@@ -104,17 +138,11 @@ async function describeTable(
       select 3, tgname, pg_get_triggerdef(oid)
       from pg_trigger where tgrelid = ${qualified}::regclass and not tgisinternal
     ) x order by kind, name`;
-  const rights = role === "" ? [] : await sql<{ line: string }[]>`
-    select 'granted: ' || string_agg(lower(privilege_type), ', ' order by privilege_type) as line
-    from information_schema.role_table_grants
-    where table_schema = ${schema} and table_name = ${table.name} and grantee = ${role}
-    having count(*) > 0`;
   return [
     `table ${table.name} (`,
     ...columns.map(({ line }) => `  ${line}`),
     ")",
     ...rules.map(({ line }) => line),
-    ...rights.map(({ line }) => line),
   ].join("\n");
 }
 

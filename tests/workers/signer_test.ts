@@ -3,6 +3,7 @@ import { newId } from "../../domain/ids.ts";
 import { openSecret, readMasterKey, sealSecret } from "../../domain/sealing.ts";
 import type { Leaf } from "../../workers/signer.ts";
 import { openSigner } from "../../workers/signer.ts";
+import { placeOf } from "../../domain/realms.ts";
 import { rotateRealm } from "../../workers/rotation.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
@@ -74,8 +75,10 @@ Deno.test("rotating the master key keeps every key, and may be done twice", asyn
   const vault = { realm: realm.id, pool: realm.pool };
   const before = await openSigner(OLD, Date.now).xpub(vault, BRANCH);
   const keys = { from: await readMasterKey(OLD), to: await readMasterKey(NEW) };
-  equal(await rotateRealm(realm.pool, realm.id, keys), 1);
-  equal(await rotateRealm(realm.pool, realm.id, keys), 0);
+  const owner = realm.database.owner(placeOf(realm.made.realm));
+  equal(await rotateRealm(owner, realm.id, keys), 1);
+  equal(await rotateRealm(owner, realm.id, keys), 0);
+  await owner.sql.end();
   await rejects(openSigner(OLD, Date.now).xpub(vault, BRANCH), /another master key/);
   equal(await openSigner(NEW, Date.now).xpub(vault, BRANCH), before);
 });

@@ -1,0 +1,89 @@
+/**
+ * What each session with the database says of itself: as whom it speaks, what it sees, what bounds it, and what
+ * values and statements mean there.
+ * @module
+ */
+import type { Place } from "./database.ts";
+
+const STATEMENT_TIMEOUT_MS = 30_000;
+/**
+ * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
+ * and all others: its process is stopped, cut off, or too slow to be waited for.
+ */
+const SILENCE_MS = 4_000;
+/** Who builds a realm may think for longer; nobody waits for those locks. */
+const BUILD_SILENCE_MS = 60_000;
+/** A peer that acknowledges nothing for so long is gone. */
+const PEER_TIMEOUT_MS = 10_000;
+
+/** As whom a connection speaks, and what it sees. */
+export interface Session {
+  searchPath: string;
+  role: string | null;
+  /** Whose logins it uses; null: that of the address. */
+  place: Place | null;
+  /** Shown by the database. */
+  name: string;
+}
+
+/** What must be said in each transaction, because connections may be shared with other clients. */
+export function settingsOf(as: Session): string {
+  return [
+    as.role === null ? "" : `set local role "${as.role}";`,
+    `set local search_path to ${as.searchPath};`,
+    ...limitsOf(as).map(([name, value]) => `set local ${name} = '${value}';`),
+    "set local timezone = 'UTC';",
+  ].join(" ");
+}
+
+/** What bounds a session whatever its process does, and what a commit must have survived. */
+function limitsOf(as: Session): [name: string, value: string][] {
+  return [
+    ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
+    [
+      "idle_in_transaction_session_timeout",
+      `${as.name === "owner" ? BUILD_SILENCE_MS : SILENCE_MS}`,
+    ],
+    ["synchronous_commit", "on"], // a server, database or role may have been set to less
+  ];
+}
+
+/** How the server finds out that the other end of a connection is gone. */
+const PEER_SETTINGS: Readonly<Record<string, string>> = {
+  tcp_keepalives_idle: "10",
+  tcp_keepalives_interval: "5",
+  tcp_keepalives_count: "3",
+  tcp_user_timeout: `${PEER_TIMEOUT_MS}`,
+};
+
+/**
+ * A role may change the settings that its next connections begin with, so an injected statement could leave some behind.
+ * Those that say what values and statements mean, or how long somebody waits, are said by each connection. Whether
+ * a database takes writes is its operator's to say.
+ */
+const OWN_SETTINGS: Readonly<Record<string, string>> = {
+  default_transaction_isolation: "read committed",
+  default_transaction_deferrable: "off",
+  lock_timeout: "0",
+  idle_session_timeout: "0",
+  standard_conforming_strings: "on",
+  backslash_quote: "safe_encoding",
+  transform_null_equals: "off",
+  array_nulls: "on",
+  bytea_output: "hex",
+  DateStyle: "ISO, MDY",
+  IntervalStyle: "postgres",
+  extra_float_digits: "1",
+};
+
+/** What a connection says when it begins; one that logs in as a role of a realm says what that role might have changed. */
+export function parametersOf(as: Session, logsIn: boolean): Record<string, string> {
+  return {
+    search_path: as.searchPath,
+    ...(as.role === null ? {} : { role: as.role }),
+    ...(logsIn ? OWN_SETTINGS : {}),
+    ...Object.fromEntries(limitsOf(as)),
+    ...PEER_SETTINGS,
+    timezone: "UTC",
+  };
+}
