@@ -21,6 +21,7 @@ import { checkAddress } from "./addresses.ts";
 import { openBlock } from "./blocks.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { FreeForm, text } from "./entity.ts";
+import { cappedBudgets } from "./holder_losses.ts";
 import { DomainError } from "./errors.ts";
 import { type Price, priceOf, Speed } from "./fees.ts";
 import { isId, newIds } from "./ids.ts";
@@ -247,10 +248,11 @@ async function sourceOf(
  *
  * @throws {DomainError} rate.limited
  */
-async function assertMayDiscard(tx: Tx, row: WithdrawalRow): Promise<void> {
+async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
   const order = await selectOrder(tx, row.order_id);
   if (order?.state !== "signed" || order.nonce === null) return;
-  if (await selectMayDiscard(tx, { ramp: order.ramp, subject: row.id })) return;
+  const few = await selectMayDiscard(tx, { ramp: order.ramp, subject: row.id });
+  if (few && (await cappedBudgets(tx, actor.realm, [order])).size === 0) return;
   const why = "too many withdrawals were canceled today after they were signed: this one goes on";
   throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });
 }
@@ -268,7 +270,7 @@ export async function cancelWithdrawal(
   id: string,
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, id);
-  await assertMayDiscard(tx, row);
+  await assertMayDiscard(tx, actor, row);
   const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
   if (order === null) {
     throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");

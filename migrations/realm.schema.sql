@@ -639,6 +639,16 @@ CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING
 CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
+table holder_losses (
+  holder uuid not null
+  asset text not null
+  testnet boolean not null
+  day date not null
+  lost numeric not null
+)
+constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
+granted: select
+
 table holdings (
   chain text not null
   network text not null
@@ -1304,6 +1314,7 @@ constraint users_username_key UNIQUE (username)
 constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
+CREATE INDEX users_house ON users USING btree (identity) WHERE ('realm'::text = ANY (scopes))
 CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -1381,6 +1392,7 @@ CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (statu
 CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
+CREATE TRIGGER withdrawals_loss AFTER UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status <> 'PROCESSING'::text) AND (new.gas_asset IS NULL))) EXECUTE FUNCTION note_loss()
 CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2869,6 +2881,24 @@ begin
   end if;
   insert into currency_issues (transaction, currency, operation, amount, account, created_at)
     values (p_transaction, v_currency, p_operation, p_amount, p_account, ms_time(id_ms(p_transaction)));
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_loss()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into holder_losses (holder, asset, testnet, day, lost)
+    select a.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
+    from accounts a cross join lateral (select case
+      when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
+      when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
+        and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
+    where a.id = new.account and x.lost <> 0
+    on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION note_new_rows()

@@ -13,6 +13,8 @@ import {
   sumInFlight,
   updateOrder,
 } from "../db/orders.ts";
+import { reading } from "../db/transaction.ts";
+import { BORNE, cappedBudgets } from "../domain/holder_losses.ts";
 import type { OrderRow, Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
@@ -51,17 +53,22 @@ export interface Refusal {
  * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
  * waits.
  *
- * @throws {ChainError} `insufficient` while the sender has too little, `refused` above a price cap
+ * @throws {ChainError} `insufficient` while the sender has too little, `refused` above a price cap, `held`
+ *   where the house bears no more for the customer
  */
 export async function planOrder(
   work: OrderWork,
   order: OrderRow,
 ): Promise<{ order: OrderRow } | Refusal> {
+  const { bench } = work;
+  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+  const cap = caps.get(order.id);
   let survey: Survey;
   try {
-    survey = await surveyFor(work, order);
+    survey = await surveyFor(work, cap === undefined ? order : { ...order, budget: `${cap}` });
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "exceeded" && cap !== undefined) throw new ChainError("held", BORNE);
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
     return refusalOf(error);
   }
@@ -78,7 +85,9 @@ export async function planOrder(
     await work.crossing("planned");
     return { order: planned };
   } catch (error) {
-    if (error instanceof ChainError && error.fault === "exceeded") return refusalOf(error);
+    const exceeded = error instanceof ChainError && error.fault === "exceeded";
+    if (exceeded && cap !== undefined) throw new ChainError("held", BORNE);
+    if (exceeded) return refusalOf(error);
     // Coins are gathered while that is cheap and makes sense, or not at all.
     const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
       error.fault === "unavailable" || error.fault === "held";

@@ -8,6 +8,7 @@ import type { Tx } from "../db/database.ts";
 import { lockOrder, selectOrder } from "../db/orders.ts";
 import { joinOrders, lockNewOrders, selectMates } from "../db/payouts.ts";
 import { reading } from "../db/transaction.ts";
+import { cappedBudgets } from "../domain/holder_losses.ts";
 import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
 import { signingHolds } from "../domain/signing_holds.ts";
 import { ChainError } from "./chains/chain.ts";
@@ -75,7 +76,10 @@ async function joinTogether(
   const drafted = [order, ...mates].toSorted((one, other) => one.id < other.id ? -1 : 1);
   try {
     const wish = wishOf(drafted);
-    const budget = `${sumOf(drafted, "budget")}`;
+    const { pool, actor: { realm } } = work.bench;
+    const caps = await reading(pool, (db) => cappedBudgets(db, realm, drafted));
+    const most = (one: OrderRow) => caps.get(one.id) ?? BigInt(one.budget!);
+    const budget = `${drafted.reduce((sum, one) => sum + most(one), 0n)}`;
     const survey = await surveyFor(work, { ...order, wish, budget });
     await assertKnown(work, order, survey);
     await work.crossing("drafted");

@@ -39,6 +39,7 @@ create table users (
   created_at timestamptz not null
 );
 create index users_owner on users (owner, id);
+create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';

@@ -59,6 +59,33 @@ comment on column withdrawals.transaction is 'The move from the virtual account 
 comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
 
+-- What withdrawals have cost the house beyond what was charged for them, by the customer, day (UTC) and asset; below 0 what
+-- it has earned. Whole units. Where another coin pays, its ramp bears it, which the ledger does not know.
+create table holder_losses (
+  holder uuid not null,
+  asset text not null,
+  testnet boolean not null,
+  day date not null,
+  lost numeric not null,
+  primary key (holder, asset, testnet, day)
+) with (fillfactor = 50);
+comment on table holder_losses is 'Noted by a trigger when a withdrawal ends. One canceled after it was signed costs the house the filler of its nonce: as much as was charged for it, about.';
+
+create function note_loss() returns trigger language plpgsql as $$
+begin
+  insert into holder_losses (holder, asset, testnet, day, lost)
+    select a.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
+    from accounts a cross join lateral (select case
+      when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
+      when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
+        and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
+    where a.id = new.account and x.lost <> 0
+    on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;
+  return null;
+end $$;
+create trigger withdrawals_loss after update of status on withdrawals for each row
+  when (old.status = 'PROCESSING' and new.status <> 'PROCESSING' and new.gas_asset is null) execute function note_loss();
+
 create table fungible_tokens (
   id uuid primary key,
   account uuid not null,
