@@ -15,6 +15,7 @@ import {
   updateConsolidation,
 } from "../db/consolidations.ts";
 import type { Db, Tx } from "../db/database.ts";
+import { lockOrder, updateOrder } from "../db/orders.ts";
 import type { QuoteRow } from "../db/fees.ts";
 import { assertAccount, findAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
@@ -22,7 +23,7 @@ import { chainFacts, nativeAsset } from "./assets.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
 import { DomainError } from "./errors.ts";
-import { recentQuote } from "./fees.ts";
+import { feeUnits, recentQuote } from "./fees.ts";
 import { assertAbove, assertRate, ceilingsOf, type Gathering, GATHERINGS } from "./gatherings.ts";
 import { isId, newIds } from "./ids.ts";
 import { type Page, parsePage } from "./listing.ts";
@@ -101,7 +102,8 @@ async function orderGathering(
     purpose: "consolidation",
     subject: id,
     speed: wanted.speed,
-    ...(charge === null ? {} : { cost: { ...charge, budget: null } }),
+    // Who pays for it out of an account that may be empty by then pays for all that it may cost.
+    ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
     wish: { kind: "pay", from: address, contract: null, payments },
   });
   return await insertConsolidation(tx, {
@@ -162,8 +164,7 @@ async function appraise(
   const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
   const which = { ...place, address, head: cursor.head, settled, cost: quote.per_input };
   const { count, units } = await countSmallCoins(tx, which, gathering.coinsMax);
-  const cost = BigInt(quote.base) + BigInt(quote.per_payment) +
-    BigInt(quote.per_input) * BigInt(count);
+  const cost = feeUnits(quote, { payments: 1, inputs: BigInt(count) });
   if (count < 2 || BigInt(units) - cost < BigInt(quote.least)) {
     const why = `${count} free coins are worth more than it costs to spend them`;
     throw new DomainError("ramp.assets_insufficient", `there is nothing to gather: ${why}`);
@@ -218,7 +219,7 @@ export async function listConsolidations(
  * @throws {DomainError} account.not_found, account.no_ramp, permission.*, consolidation.not_found,
  *   account.asset_mismatch where the chain replaces nothing, version.conflict once it is in a block
  *   or has ended, condition.failed where a ceiling is below the price or below what was sent already,
- *   chain.stale, request.invalid
+ *   balance.insufficient, chain.stale, request.invalid
  */
 export async function hastenConsolidation(
   tx: Tx,
@@ -247,9 +248,27 @@ export async function hastenConsolidation(
   assertRate(ceilings, quote, { gathering, asset });
   assertAbove(row, ceilings, asset.decimals);
   const open = row.status === "PROCESSING";
+  if (open) await chargeHaste(tx, actor, { account, row, quote });
   if (!open || await hastenOrder(tx, actor, row.order_id, speed) === null) {
     throw new DomainError("version.conflict", "it is in a block, or has ended");
   }
   const { maxFee: max_fee, maxFeeRate: max_fee_rate } = ceilings;
   return await updateConsolidation(tx, row.id, { speed, max_fee, max_fee_rate }, actor.at);
+}
+
+/** What it may cost more at another speed is charged where it was charged at first. */
+async function chargeHaste(
+  tx: Tx,
+  actor: Actor,
+  of: { account: AccountRow; row: ConsolidationRow; quote: QuoteRow },
+): Promise<void> {
+  const { account, row, quote } = of;
+  const order = await lockOrder(tx, row.order_id);
+  if (order === null || order.budget === null) return;
+  const budget = feeUnits(quote, { payments: 1, inputs: BigInt(row.coins) });
+  const more = budget - BigInt(order.budget);
+  if (more <= 0n) return;
+  const charge = await chargeRamp(tx, actor, { ramp: account, units: more });
+  const charged = BigInt(order.charged) + (charge?.charged ?? 0n);
+  await updateOrder(tx, order.id, { charged: `${charged}`, budget: `${budget}` });
 }

@@ -114,20 +114,26 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "Have a consolidation mined sooner",
     description: "Replaces what was sent by a transaction that spends the same coins at a higher " +
-      "price, within its ceilings or within those given here. Bitcoin Cash and Dogecoin replace " +
-      "nothing.",
+      "price, within its ceilings or within those given here. Where the ramp's account was charged " +
+      "for it, it is charged what that may cost more. Bitcoin Cash and Dogecoin replace nothing.",
     access: "user",
     cost: "chain",
     params: ById,
     body: Hastening,
     status: 200,
     answer: ConsolidationView,
-    errors: [...REFUSALS, "consolidation.not_found"],
+    errors: [
+      ...REFUSALS,
+      "consolidation.not_found",
+      "account.frozen",
+      "balance.insufficient",
+      "stop.active",
+    ],
     handle: (call) =>
       command(call, async (tx) => {
         const { id: account, consolidation } = call.params;
         const input = { ...call.body, account, consolidation };
         return viewConsolidation(await hastenConsolidation(tx, call.actor, input));
-      }),
+      }, { gate: true }),
   }),
 ];

@@ -114,6 +114,54 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "LTC: a customer who speeds up a consolidation pays for that too, or is refused",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using stage = await coinRamp(LITECOIN);
+    const { realm } = stage;
+    const user = await realm.user();
+    await stage.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
+    await tamper(
+      realm,
+      `update accounts set owner = '${user.id}', holder = '${user.identity}'
+        where id = '${stage.ramp}'`,
+    );
+    const path = `/v1/accounts/${stage.ramp}`;
+    const balance = async () => (await user.send("GET", path)).body.balance.total;
+    const before = await balance();
+    const made = await user.send("POST", `${path}/consolidate`, {});
+    equal(made.status, 201, made.text);
+    await stage.look();
+    const body = { type: "virtual", asset: "LTC", testnet: true, ramp: stage.ramp };
+    const { id: aside } = (await user.send("POST", "/v1/accounts", body)).body;
+    await realm.drain();
+    const move = async (source: string, destination: string, value: string) => {
+      const asked = { source: { account: source }, destination: { account: destination }, value };
+      equal((await user.send("POST", "/v1/transactions", asked)).status, 201);
+    };
+    const rest = await balance();
+    await move(stage.ramp, aside, rest);
+    const hasten = () =>
+      user.send("POST", `${path}/consolidations/${made.body.id}/speed-up`, {
+        speed: "fast",
+        max_fee_rate: "0.0002",
+      });
+    const refused = await hasten();
+    deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
+    await move(aside, stage.ramp, rest);
+    const hastened = await hasten();
+    equal(hastened.status, 200, hastened.text);
+    await move(stage.ramp, aside, await balance());
+    const done = await stage.finish(made.body.id);
+    equal(done.status, "DONE");
+    ok(compare(done.fee, made.body.estimate ?? "0") > 0, "it was replaced");
+    const shown = (await user.send("GET", `/v1/accounts/${aside}`)).body.balance.total;
+    equal(add(add(await balance(), shown), done.fee), before);
+    equal(await feesOf(stage), "0");
+  },
+});
+
 function units(text: string): bigint {
   const [whole, part = ""] = text.split(".");
   return BigInt(whole) * ETHER + BigInt(part.padEnd(18, "0"));
