@@ -1,5 +1,6 @@
-import { equal } from "node:assert/strict";
+import { equal, ok, rejects } from "node:assert/strict";
 import { testDatabaseUrl } from "../support/database.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
 import { dumpSchemas, readDumps } from "../support/schema.ts";
 
 Deno.test("the migrations lead to the golden schemas (write them with `deno task schema`)", async () => {
@@ -7,4 +8,24 @@ Deno.test("the migrations lead to the golden schemas (write them with `deno task
   const golden = await readDumps();
   equal(made.platform, golden.platform);
   equal(made.realm, golden.realm);
+});
+
+Deno.test("the body of every function in the migrations can be parsed, and names what there is", async () => {
+  await using realm = await testRealm();
+  const parsed = () =>
+    rowsOf(
+      realm,
+      `select p.oid::regprocedure::text as name,
+        case l.lanname when 'plpgsql' then plpgsql_validator(p.oid)::text
+          when 'sql' then fmgr_sql_validator(p.oid)::text end
+      from pg_proc p join pg_language l on l.oid = p.prolang
+      where p.pronamespace in (current_schema()::regnamespace, 'platform'::regnamespace)`,
+    );
+  ok((await parsed()).length > 50, "there are many");
+  await rowsOf(
+    realm,
+    `set local check_function_bodies = off;
+    create function broken() returns bigint language sql as 'select id from nowhere'`,
+  );
+  await rejects(parsed, /nowhere/);
 });
