@@ -54,6 +54,17 @@ export async function selectLinked(db: Db, after: string, limit: number): Promis
   return rows.map(({ address }) => address);
 }
 
+/** Reads the address up to which links were compared with the directory of own addresses; '' at first. */
+export async function selectCompared(db: Db): Promise<string> {
+  const [row] = await db<{ after: string }[]>`select linked_after as after from attestations`;
+  return row?.after ?? "";
+}
+
+/** Notes up to which address links were compared; '': the next pass begins anew. */
+export async function updateCompared(tx: Tx, after: string): Promise<void> {
+  await tx`update attestations set linked_after = ${after} where linked_after <> ${after}`;
+}
+
 /** Ends the assignments of addresses, on every chain; gives the accounts that had them. */
 export async function endAssignments(
   tx: Tx,

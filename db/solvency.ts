@@ -310,12 +310,16 @@ export async function selectLoss(tx: Tx, of: AssetName): Promise<string> {
   return row.loss;
 }
 
-/** Whether owner and holder of an account are users who write the whole realm. */
+/**
+ * Whether owner and holder of an account are users who write the whole realm, now: those that were
+ * deactivated or deleted run nothing any more.
+ */
 export async function isHouseAccount(db: Db, account: string): Promise<boolean> {
   const rows = await db`
     select a.id from accounts a join users o on o.id = a.owner join users h on h.identity = a.holder
     where a.id = ${account} and a.type in ('ramp', 'virtual')
       and 'manage' = any (o.roles) and 'realm' = any (o.scopes)
-      and 'manage' = any (h.roles) and 'realm' = any (h.scopes)`;
+      and 'manage' = any (h.roles) and 'realm' = any (h.scopes)
+      and o.active and o.deleted_at is null and h.active and h.deleted_at is null`;
   return rows.length > 0;
 }

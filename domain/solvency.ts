@@ -16,7 +16,8 @@
  *   never counts as cover.
  *
  * Withdrawals stop while something is missing, and when the house's losses have taken more than the
- * leeway out of the cover: what the realm has set (`loss_max`), or else a hundredth of what is owed or
+ * leeway out of the cover: what the realm has set (`loss_max`,
+ * on a test network `testnet_loss_max`), or else a hundredth of what is owed or
  * what a hundred payments cost, whichever is more. Fees of the network that the house bears are no reason to stop; they are told at once.
  * @module
  */

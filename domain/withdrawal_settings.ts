@@ -23,8 +23,12 @@ const AssetSettings = z.strictObject({
     description: "Of what pays fees: the most that the network may cost a ramp in a day (UTC).",
   }),
   loss_max: AmountOrZero.optional().meta({
-    description: "What the house may have lost in fees before withdrawals stop. Unless set, a " +
-      "hundredth of what is owed, or what a hundred payments cost, whichever is more.",
+    description: "On the main network: what the house may have lost in fees before withdrawals " +
+      "stop. Unless set, a hundredth of what is owed, or what a hundred payments cost, whichever " +
+      "is more.",
+  }),
+  testnet_loss_max: AmountOrZero.optional().meta({
+    description: "The same, on the test network.",
   }),
 });
 
@@ -55,4 +59,13 @@ export type WithdrawalSettings = z.infer<typeof WithdrawalSettings>;
 /** Reads the part for withdrawals of what a realm has set. */
 export function withdrawalSettings(settings: Record<string, unknown>): WithdrawalSettings {
   return (settings.withdrawals ?? {}) as WithdrawalSettings;
+}
+
+/** What the house may lose of an asset on one of its networks; null where the realm has not set it. */
+export function lossMaxOf(
+  settings: WithdrawalSettings | null | undefined,
+  { asset, testnet }: { asset: string; testnet: boolean },
+): string | null {
+  const set = settings?.[asset];
+  return (testnet ? set?.testnet_loss_max : set?.loss_max) ?? null;
 }

@@ -42,7 +42,8 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
       "Assign an external address: deposits that arrive there from now on show in the account",
     description:
       "What arrives there is part of `balance.total` and of `balance.linked`, and never " +
-      "available. An address of the service's own, given out or to be given out, is refused.",
+      "available. An address of the service's own, given out or to be given out in any realm, is " +
+      "refused like one that is linked already: the refusal tells that it is taken, not whose it is.",
     access: "user",
     params: ByAddress,
     status: 200,

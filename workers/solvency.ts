@@ -24,6 +24,7 @@ import { type ChainId, findAsset } from "../domain/assets.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
 import { compareSides, concludeSolvency, type FlightFate, type Found } from "../domain/solvency.ts";
+import { lossMaxOf } from "../domain/withdrawal_settings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer } from "./chains/sight.ts";
@@ -116,7 +117,7 @@ async function foundBy(
       kept: { pending: 0n, swept: 0n },
       held: balances ?? new Map(coins.map(({ ramp, units }) => [ramp, BigInt(units)])),
       owed: new Map(owed.map(({ ramp, total }) => [ramp, total])),
-      lossMax: bench.actor.realm.withdrawals?.[of.asset]?.loss_max ?? null,
+      lossMax: lossMaxOf(bench.actor.realm.withdrawals, of),
     };
   });
 }

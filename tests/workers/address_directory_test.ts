@@ -2,6 +2,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/checks.ts";
 import { deriveAddress } from "../../domain/derivation.ts";
+import { attestRealm } from "../../workers/attestation.ts";
 import { shareAddresses } from "../../workers/address_directory.ts";
 import { benchOf } from "../support/desk.ts";
 import { reconcileRealm } from "../../workers/reconcile.ts";
@@ -104,11 +105,12 @@ Deno.test("no realm's role reads the directory of addresses, and it holds none i
 });
 
 /** Has a realm's addresses told to the installation, and its links compared, as workers do. */
-async function share(realm: TestRealm): Promise<void> {
+async function share(realm: TestRealm, atOnce?: number): Promise<void> {
   const bench = await benchOf(realm);
   await shareAddresses(
     { ...bench, actor: { ...bench.actor, at: Date.now() } },
     realm.database.platform,
+    atOnce,
   );
   bench.chains.close();
 }
@@ -129,3 +131,34 @@ async function derived(stage: RampStage, ramp: string, index: number): Promise<s
   const { xpub } = (await stage.realm.admin.send("GET", path)).body.address;
   return await deriveAddress("ETHEREUM", "testnet", xpub, index);
 }
+
+Deno.test("of very many links each pass compares some, and in the end all of them were compared", async () => {
+  await using stage = await rampStage();
+  const ramp = await stage.ramp();
+  const neighbour = await stage.realm.neighbour();
+  const bench = await benchOf(neighbour);
+  await attestRealm(bench, neighbour.database.platform);
+  bench.chains.close();
+  const body = { type: "virtual", asset: "ETH", testnet: true };
+  const { body: { id } } = await neighbour.admin.send("POST", "/v1/accounts", body);
+  await neighbour.drain();
+  const strangers = [1, 4, 9, 12].map((at) => `0x${at.toString(16).repeat(40)}`);
+  for (const address of [await derived(stage, ramp.id, 7), ...strangers]) {
+    const { status } = await neighbour.admin.send("POST", `/v1/accounts/${id}/assign/${address}`);
+    equal(status, 200);
+  }
+  await share(stage.realm);
+  const links = async () =>
+    (await neighbour.admin.send("GET", `/v1/accounts/${id}/assign`)).body.length;
+  const at = () =>
+    rowsOf<{ linked_after: string }>(neighbour, "select linked_after from attestations")
+      .then(([row]) => row.linked_after);
+  const places: string[] = [];
+  for (let pass = 0; pass < 3; pass++) {
+    await share(neighbour, 2);
+    places.push(await at());
+  }
+  // Five links, two at a time: twice the next ones, then the rest.
+  deepEqual(places.map((place) => place !== ""), [true, true, false]);
+  equal(await links(), 4);
+});

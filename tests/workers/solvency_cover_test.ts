@@ -3,6 +3,9 @@ import { checkLedger } from "../../domain/checks.ts";
 import { counterparty, postMove } from "../../domain/ledger.ts";
 import { toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
+import { isHouseAccount } from "../../db/solvency.ts";
+import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
+import { tampering } from "../support/tamper.ts";
 import { credit, type Desk, openDesk } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
 
@@ -70,6 +73,15 @@ Deno.test("nobody but administrators covers a loss, and nothing of customers doe
   };
   const theirs = await made({ owner: customer.id, holder: customer.identity });
   const held = await made({ holder: customer.identity });
+  // Who was deactivated or deleted runs the realm no more.
+  const ours = await made({ owner: manager.id, holder: manager.identity });
+  const isOurs = (...changes: string[]) =>
+    tampering(realm, changes, (tx) => isHouseAccount(tx, ours));
+  const gone = (what: string) => isOurs(`update users set ${what} where id = '${manager.id}'`);
+  deepEqual(
+    [await isOurs(), await gone("active = false"), await gone("deleted_at = now()")],
+    [true, false, false],
+  );
   const code = async (account: unknown, by = realm.admin.send, more: object = {}) => {
     const answer = await by("POST", PATH, { account, amount: "1", reason: "r", ...more });
     return [answer.status, answer.body.code];
@@ -112,8 +124,9 @@ Deno.test("a hundredth of what is owed, or what the realm has set, may be lost b
   await lose(desk, DIGIT);
   await compared(desk);
   equal(await asked(), "asset.suspended");
+  // What is set for the test network is no matter of the main one.
   const set = async (loss_max: string) => {
-    const body = { withdrawals: { ETH: { loss_max } } };
+    const body = { withdrawals: { ETH: { loss_max, testnet_loss_max: "0" } } };
     const { status, text } = await desk.realm.operator(
       "PATCH",
       `/v1/realms/${desk.realm.id}`,
@@ -221,3 +234,11 @@ async function compared(desk: Desk) {
   const { body } = await desk.realm.admin.send("GET", "/v1/solvency?asset=ETH");
   return body[0];
 }
+
+Deno.test("what the house may lose is set for each network of an asset", () => {
+  const settings = { ETH: { loss_max: "5", testnet_loss_max: "0" }, BTC: { loss_max: "1" } };
+  const of = (asset: string, testnet: boolean) => lossMaxOf(settings, { asset, testnet });
+  deepEqual([of("ETH", false), of("ETH", true)], ["5", "0"]);
+  deepEqual([of("BTC", false), of("BTC", true), of("LTC", false)], ["1", null, null]);
+  equal(lossMaxOf(undefined, { asset: "ETH", testnet: false }), null);
+});
