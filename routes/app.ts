@@ -101,9 +101,11 @@ export function createApp(services: Services, platformKey: string): App {
       return unrouted(request, connection, error as DomainError);
     }
     // The URL is built from Host: one that is no host would choose another route than the path does.
-    const host = request.headers.get("host");
-    if (host !== null && !isHost(host)) {
-      const refused = new DomainError("request.malformed", "Host is not a host");
+    // A target may name a host of its own: it is the same one.
+    const authority = authorityOf(request.url);
+    const host = request.headers.get("host") ?? authority;
+    if (!isHost(host) || withoutPort(host) !== withoutPort(authority)) {
+      const refused = new DomainError("request.malformed", "Host is not a host, or another one");
       return unrouted(request, address, refused);
     }
     const path = pathOf(request.url);
@@ -133,6 +135,16 @@ function hostOf(url: string): string {
 
 function noRoute(): DomainError {
   return new DomainError("route.not_found", "no route has this path");
+}
+
+/** What stands in a URL before its path. */
+function authorityOf(url: string): string {
+  return url.slice(url.indexOf("://") + 3, pathStart(url));
+}
+
+/** A host as URLs write it: the port of the scheme is left out there. */
+function withoutPort(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, "");
 }
 
 function pathStart(url: string): number {

@@ -1,7 +1,7 @@
 /** The wire turned into checked input: bodies, parameters, headers; each fault with its place. @module */
 import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
-import { parseJson, UNBOUNDED } from "../domain/json.ts";
+import { MANY, parseJson } from "../domain/json.ts";
 import type { Ending } from "./ending.ts";
 
 /** Greatest body unless a route allows more. */
@@ -158,15 +158,26 @@ function tooLarge(max: number): DomainError {
  * @throws {DomainError} request.malformed, request.invalid
  */
 export function parseBody(text: string, max = BODY_MAX): unknown {
-  return text.trim() === "" ? {} : parseJson(text, max > BODY_MAX ? UNBOUNDED : undefined);
+  return text.trim() === "" ? {} : parseJson(text, max > BODY_MAX ? MANY : undefined);
 }
 
-/** Query parameters as one object; a repeated one becomes an array. */
+/** Parameters of a query; the longest list of names has fewer. */
+const PARAMETERS_MAX = 200;
+
+/**
+ * Query parameters as one object; a repeated one becomes an array.
+ *
+ * @throws {DomainError} query.invalid
+ */
 export function queryOf(url: string): Record<string, string | string[]> {
   const from = url.indexOf("?");
   const found: Record<string, string | string[]> = {};
   if (from < 0) return found;
-  for (const [name, value] of new URLSearchParams(url.slice(from + 1).split("#")[0])) {
+  const parameters = [...new URLSearchParams(url.slice(from + 1).split("#")[0])];
+  if (parameters.length > PARAMETERS_MAX) {
+    throw new DomainError("query.invalid", `more than ${PARAMETERS_MAX} parameters`);
+  }
+  for (const [name, value] of parameters) {
     if (name === "__proto__") continue;
     if (value.includes("\0") || !value.isWellFormed()) {
       const message = "NUL and what is not UTF-8 cannot be asked for";

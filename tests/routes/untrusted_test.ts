@@ -127,21 +127,30 @@ Deno.test("NUL in a path names nothing that there is", async () => {
 
 Deno.test("a Host that is no host chooses no route", async () => {
   await using realm = await testRealm();
-  const ask = (host: string) =>
-    app(realm)(
-      new Request("http://a/health/live", { headers: { host } }),
-      "127.0.0.1",
-    );
+  const ask = (host: string, url = "http://a/health/live") =>
+    app(realm)(new Request(url, { headers: { host } }), "127.0.0.1");
   for (const host of ["a/v1/auth/me#", "a?b", "a#b", "a b", "user@a", "a:99999999", "[::1", ""]) {
     const answer = await ask(host);
     deepEqual([host, answer.status], [host, 400]);
     equal((await answer.json()).code, "request.malformed");
   }
   for (const host of ["a", "a.example:8080", "127.0.0.1", "[::1]:80"]) {
-    const answer = await ask(host);
+    const answer = await ask(host, `http://${host}/health/live`);
     deepEqual([host, answer.status], [host, 200]);
     await answer.body?.cancel();
   }
+  // A target that names a host of its own: a proxy has looked at the other one.
+  for (const url of ["http://b/health/live", "http://u@a/health/live", "http://a.b/health/live"]) {
+    equal((await ask("a", url)).status, 400, url);
+  }
+});
+
+Deno.test("a query of very many parameters is refused before they are put together", async () => {
+  await using realm = await testRealm();
+  const get = (path: string) => realm.admin.send("GET", path);
+  const many = await get(`/v1/accounts/all?${"fields=id&".repeat(15_000)}`);
+  deepEqual([many.status, many.body.code], [400, "query.invalid"]);
+  equal((await get(`/v1/accounts/all?${"fields=id&".repeat(50)}limit=1`)).status, 200);
 });
 
 Deno.test("rights are asked for before a password is worked on, and that work has a bound", async () => {
