@@ -42,10 +42,24 @@ export const Timestamp = z.union([
     maximum: 253_402_300_799_999,
   });
 
+/** Signs that nobody sees, or that turn the direction of what stands behind them. */
+const UNSEEN = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/;
+const UNPLAIN =
+  "signs that cannot be seen are not allowed, and accents belong to their letters (NFC)";
+
+/** Whether no other name looks the same by what cannot be seen. */
+function isPlainName(name: string): boolean {
+  return !UNSEEN.test(name) && name.normalize("NFC") === name;
+}
+
+/** The name that a user gets. Names of before stay as they are. */
+export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN);
+
 /** A code by which an account or an identity is found. */
 export const AliasCode: z.ZodString = text(200)
   // deno-lint-ignore no-control-regex -- control characters are what it is about
   .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, "blanks are not allowed")
+  .refine(isPlainName, UNPLAIN)
   .meta({
     id: "AliasCode",
     description: "Unique in the realm, for accounts and identities together.",

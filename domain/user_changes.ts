@@ -13,7 +13,7 @@ import {
 } from "../db/users.ts";
 import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "./actor.ts";
 import { type Collection, MUTABLE_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
-import { Flag, FreeForm, text } from "./entity.ts";
+import { Flag, FreeForm, NewUsername } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { Password } from "./passwords.ts";
 import { assertMayGrant } from "./permissions.ts";
@@ -22,7 +22,7 @@ import { Channel, loginEmail, RoleList, ScopeList, strongest, viewUser } from ".
 
 /** What can be changed of a user. */
 export const UserChange = z.strictObject({
-  username: text(200).optional(),
+  username: NewUsername.optional(),
   password: Password.optional(),
   scopes: ScopeList.optional(),
   roles: RoleList.optional(),

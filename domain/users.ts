@@ -13,7 +13,15 @@ import {
   type Scope,
   SCOPES,
 } from "./actor.ts";
-import { EntityFields, type EntityView, FreeForm, Id, text, viewEntity } from "./entity.ts";
+import {
+  EntityFields,
+  type EntityView,
+  FreeForm,
+  Id,
+  NewUsername,
+  text,
+  viewEntity,
+} from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { createIdentity } from "./identities.ts";
 import { isId, newId } from "./ids.ts";
@@ -53,7 +61,7 @@ export const Channel = z.strictObject({
 
 /** What is asked for when a user is made. */
 export const NewUser = z.strictObject({
-  username: text(200),
+  username: NewUsername,
   password: Password,
   scopes: ScopeList.default(["own"]),
   roles: RoleList.default(["user"]),

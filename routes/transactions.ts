@@ -47,7 +47,8 @@ export const transactionRoutes: readonly AnyRoute[] = [
     summary: "Move value many times in one request",
     description: "With atomic, all or none (201, or a problem that names the index of the first " +
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
-      "One idempotency key stands for the whole request.",
+      "One idempotency key stands for the whole request. At most 8 MiB, with 600 000 members of " +
+      "objects and lists, 400 000 of them named, and 100 000 numbers that are no whole numbers.",
     access: "user",
     query: DryRun,
     body: NewBatch,

@@ -1,6 +1,6 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
 import { deepEqual, equal } from "node:assert/strict";
-import { testRealm } from "../support/realm.ts";
+import { PASSWORD, testRealm } from "../support/realm.ts";
 
 Deno.test("POST /v1/aliases names an account or an identity, each code once", async () => {
   await using realm = await testRealm();
@@ -111,4 +111,21 @@ Deno.test("a deleted alias leads nowhere, its code stays taken, and it comes bac
   equal((await realm.admin.send("POST", `/v1/aliases/${id}/undelete`)).status, 200);
   equal((await pay()).status, 201);
   equal((await realm.balance(to)).total, "2");
+});
+
+Deno.test("no alias and no username looks like another one by what cannot be seen", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  for (const name of ["al\u200bice", "\u202ealice", "ali\u00adce", "alice\u2060", "ale\u0301"]) {
+    const alias = { alias: name, type: "account", account };
+    const user = { username: name, password: PASSWORD };
+    for (const [path, body] of [["/v1/aliases", alias], ["/v1/users", user]] as const) {
+      const answer = await realm.admin.send("POST", path, body);
+      deepEqual([answer.status, answer.body.code], [400, "request.invalid"], path);
+    }
+    const renamed = { username: name };
+    equal((await realm.admin.send("PATCH", `/v1/users/${realm.admin.id}`, renamed)).status, 400);
+  }
+  const alias = { alias: "al\u00e9-\u0627\u0644-\u{1f600}", type: "account", account };
+  equal((await realm.admin.send("POST", "/v1/aliases", alias)).status, 201);
 });
