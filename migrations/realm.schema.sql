@@ -648,7 +648,6 @@ table holder_losses (
   lost numeric not null
 )
 constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
-granted: select
 
 table holdings (
   chain text not null
@@ -3333,6 +3332,7 @@ realm may select on events
 realm may select on external_addresses
 realm may select on fee_quotes
 realm may select on fungible_tokens
+realm may select on holder_losses
 realm may select on holdings
 realm may select on idempotency
 realm may select on identities
@@ -3471,6 +3471,7 @@ realm_worker may select on events
 realm_worker may select on external_addresses
 realm_worker may select on fee_quotes
 realm_worker may select on fungible_tokens
+realm_worker may select on holder_losses
 realm_worker may select on holdings
 realm_worker may select on idempotency
 realm_worker may select on identities
