@@ -21,6 +21,7 @@ import { migrateAll, restateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
 import { resealAll } from "./domain/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
+import { serveWithLess } from "./domain/platform_login.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
@@ -115,6 +116,7 @@ export async function main(args: readonly string[]): Promise<void> {
     try {
       const left = await migrateAll(base.database, base.ladders, base.log);
       if (left.length > 0 && name === "migrate") throw new StartError(`not migrated: ${left}`);
+      if (name === "start" || name === "worker") await lessen(base);
       await command(base, ending.signalled, rest);
     } finally {
       ending.forget();
@@ -128,6 +130,13 @@ export async function main(args: readonly string[]): Promise<void> {
   }
   // The launcher's pipe, or a connection whose other end does not read, would keep this process.
   if (supervised || name === "start" || name === "worker") Deno.exit();
+}
+
+/** Gives up the rights of DATABASE_URL where the platform's role can log in. */
+async function lessen({ database, config, log }: Base): Promise<void> {
+  // Behind a pooler, and where roles do not log in, the login of the address is the only one.
+  if (!config.realmLogins || !config.databasePrepare || await serveWithLess(database)) return;
+  log("warn", "the platform is served with all rights: its login was sealed under another key");
 }
 
 /** Serves the API and, unless they are off, runs the workers. */
@@ -367,7 +376,7 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
   const verifier = await hashPassword(input.admin.password);
   const workshop = await prepareRealm(base.site, actor, input, verifier);
   const answer = await runCommand(
-    base.database.platform,
+    base.database.builder,
     actor,
     async (tx) => viewMadeRealm(await createRealm(tx, actor, input, workshop)),
     {

@@ -77,6 +77,10 @@ export interface Pool {
 /** All pools of this process. */
 export interface Database {
   platform: Pool;
+  /** A few connections with all rights where the platform lives, to build and migrate realms with. */
+  builder: Pool;
+  /** From now on the platform's pool logs in as a role with fewer rights. */
+  serveAs(login: PlatformLogin): void;
   realm(place: Place): Pool;
   /** The realm's connections of workers, who see and book what happens on chains. */
   working(place: Place): Pool;
@@ -96,9 +100,16 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** A role of the platform's that is not its owner. */
+export interface PlatformLogin {
+  role: string;
+  password: string;
+}
+
 const CONNECTIONS_MAX = 40;
 const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
+const BUILDER_MAX = 2;
 const REALM_MAX = 4;
 const IDLE_S = 30;
 
@@ -106,7 +117,7 @@ const IDLE_S = 30;
 export function openDatabase(options: DatabaseOptions): Database {
   const platformMax = options.platformMax ?? PLATFORM_MAX;
   const total = options.connectionsMax ?? CONNECTIONS_MAX;
-  const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX));
+  const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX - BUILDER_MAX));
   const alive = new Set<Sql>();
   const realms = new Map<string, Pool>();
   const works = new Map<string, Pool>();
@@ -117,18 +128,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     alive.add(sql);
     return sql;
   }
-  // Connections of our own keep their settings.
-  const said = (as: Session) => options.prepare ? "" : settingsOf(as);
   const always = (url: string, as: Session, max: number) =>
-    unbounded(said(as), () => plain(url, as, max), alive);
-  const platform = always(options.url, PLATFORM, platformMax);
+    unbounded(saidBy(options, as), () => plain(url, as, max), alive);
+  const { platform, serveAs } = platformOf(options, alive);
+  const builder = always(options.url, { ...PLATFORM, name: "owner" }, BUILDER_MAX);
   function bounded(place: Place, max: number, name: string): Pool {
     const as = sessionOf(place, name);
     const open = (size: number) => plain(urlOf(options, place), as, size);
-    return underQuota(quota, { open, alive, max, settings: said(as) });
+    return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
   }
   return {
     platform,
+    builder,
+    serveAs,
     realm(place) {
       if (isBehind(options, place)) return UNMIGRATED;
       const known = realms.get(place.id);
@@ -158,11 +170,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       return pool;
     },
     lane: (place) => isBehind(options, place) ? UNMIGRATED : bounded(place, 1, "lane"),
-    owner: (place) => {
-      const as = { ...sessionOf(place, "owner"), role: null };
-      const open = () => connect(options, urlOf(options, place), as, 1);
-      return unbounded(said(as), open, new Set());
-    },
+    owner: (place) => ownerOf(options, place),
     logins: options.logins,
     taken: quota.taken,
     async close() {
@@ -170,6 +178,39 @@ export function openDatabase(options: DatabaseOptions): Database {
       await Promise.all([...alive].map((sql) => sql.end({ timeout: 5 })));
     },
   };
+}
+
+/** What is said in each transaction: connections of our own keep their settings. */
+function saidBy({ prepare }: DatabaseOptions, as: Session): string {
+  return prepare ? "" : settingsOf(as);
+}
+
+/** The pool of the platform's tables, which may come to log in as another role. */
+function platformOf(
+  options: DatabaseOptions,
+  alive: Set<Sql>,
+): Pick<Database, "platform" | "serveAs"> {
+  let login: PlatformLogin | null = null;
+  const max = options.platformMax ?? PLATFORM_MAX;
+  const platform = unbounded(saidBy(options, PLATFORM), () => {
+    const sql = connect(options, options.url, PLATFORM, max, login);
+    alive.add(sql);
+    return sql;
+  }, alive);
+  return {
+    platform,
+    serveAs(other) {
+      login = other;
+      platform.renew(platform.sql);
+    },
+  };
+}
+
+/** One connection with all rights where a realm lives. */
+function ownerOf(options: DatabaseOptions, place: Place): Pool {
+  const as = { ...sessionOf(place, "owner"), role: null };
+  const open = () => connect(options, urlOf(options, place), as, 1);
+  return unbounded(saidBy(options, as), open, new Set());
 }
 
 /**
@@ -277,6 +318,13 @@ function underQuota(
   };
 }
 
+/** As whom a session logs in; null: as the address says. */
+function loginOf(options: DatabaseOptions, { role, place }: Session): PlatformLogin | null {
+  if (role === null || place === null || !options.prepare) return null;
+  const passwordOf = passwordsOf(place, options.logins);
+  return passwordOf === null ? null : { role, password: passwordOf(role) };
+}
+
 function urlOf(options: DatabaseOptions, place: Place): string {
   if (place.placement === null) return options.url;
   const url = options.unseal?.(place.placement, place.id) ?? null;
@@ -284,15 +332,16 @@ function urlOf(options: DatabaseOptions, place: Place): string {
   throw new Error(`the address of realm ${place.id}'s database was sealed under another key`);
 }
 
-function connect(options: DatabaseOptions, url: string, as: Session, max: number): Sql {
-  const passwordOf = as.role === null || as.place === null || !options.prepare
-    ? null
-    : passwordsOf(as.place, options.logins);
-  const login = passwordOf === null
-    ? null
-    : { username: as.role!, password: passwordFor(url, passwordOf(as.role!)) };
+function connect(
+  options: DatabaseOptions,
+  url: string,
+  as: Session,
+  max: number,
+  login = loginOf(options, as),
+): Sql {
   const sql = postgres(url, {
-    ...login ?? { password: passwordFor(url) },
+    ...(login === null ? {} : { username: login.role }),
+    password: passwordFor(url, login?.password),
     max,
     prepare: options.prepare,
     idle_timeout: as.name === "lane" ? 0 : IDLE_S,

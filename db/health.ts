@@ -20,7 +20,8 @@ export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
     returning extract(epoch from clock_timestamp()) * 1000 as at,
       current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on'
         and current_setting('synchronous_commit') <> 'off' as durable,
-      (select rolsuper from pg_roles where rolname = session_user) as superuser`;
+      (select bool_or(r.rolsuper) from pg_roles r where r.rolname = session_user or r.oid =
+        (select n.nspowner from pg_namespace n where n.nspname = 'platform')) as superuser`;
   return { ...row, at: Number(row.at) };
 }
 

@@ -157,7 +157,7 @@ async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> 
 }
 
 /** Takes back the settings of a role's connections, in all databases and in this one. */
-async function resetSettings(tx: Tx, role: string): Promise<void> {
+export async function resetSettings(tx: Tx, role: string): Promise<void> {
   const [{ name }] = await tx<{ name: string }[]>`select current_database() as name`;
   await tx`alter role ${tx(role)} reset all`;
   await tx`alter role ${tx(role)} in database ${tx(name)} reset all`;

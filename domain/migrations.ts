@@ -48,10 +48,10 @@ export async function migrateAll(
   ladders: Ladders,
   tell: Tell,
 ): Promise<string[]> {
-  const applied = await migratePlatform(database.platform.sql, ladders.platform);
+  const applied = await migratePlatform(database.builder.sql, ladders.platform);
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await assertUnchanged(database, ladders);
-  if (await reading(database.platform, isSuperuser)) {
+  if (await reading(database.builder, isSuperuser)) {
     tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});
   }
   const failed = await migrateRealms(database, ladders, tell);
@@ -146,7 +146,7 @@ export async function restateAll(
 async function withLogin(database: Database, row: RealmRow, anew: boolean): Promise<RealmRow> {
   const { logins } = database;
   if (logins === undefined) return row;
-  return await locking(database.platform, async (tx) => {
+  return await locking(database.builder, async (tx) => {
     const { login } = (await lockRealm(tx, row.id))!;
     const opens = login !== null && logins.open(login, row.id) !== null;
     if (opens || (login !== null && !anew)) return { ...row, login };
@@ -157,7 +157,7 @@ async function withLogin(database: Database, row: RealmRow, anew: boolean): Prom
 async function restateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<void> {
   const place = placeOf(row);
   const work = (tx: Tx) => restateRights(tx, ladders, place, database.logins);
-  if (row.placement === null) return await locking(database.platform, work);
+  if (row.placement === null) return await locking(database.builder, work);
   const owner = database.owner(place);
   try {
     await locking(owner, work);
@@ -170,7 +170,7 @@ async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): 
   const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
   const place = placeOf(row);
   if (row.placement === null) {
-    return await database.platform.sql.begin(async (tx) => {
+    return await database.builder.sql.begin(async (tx) => {
       const done = await migrateRealm(tx, ladders, place);
       await markRung(tx, row.id, stand);
       return done;
@@ -180,7 +180,7 @@ async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): 
   const owner = database.owner(place);
   try {
     const done = await owner.sql.begin((tx) => migrateRealm(tx, ladders, place));
-    await database.platform.sql.begin((tx) => markRung(tx, row.id, stand));
+    await database.builder.sql.begin((tx) => markRung(tx, row.id, stand));
     return done;
   } finally {
     await owner.sql.end();

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Database, Pool, Tx } from "../db/database.ts";
+import { lockPlatformLogin, updatePlatformLogin } from "../db/platform_login.ts";
 import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../db/realms.ts";
 import { lockSecondFactors, updateSealedFactor } from "../db/second_factors.ts";
 import { locking, reading } from "../db/transaction.ts";
@@ -26,12 +27,20 @@ export async function resealAll(database: Database, secrets: Secrets): Promise<n
   let realms: RealmRow[];
   for (let after: string | null = null;; after = realms.at(-1)!.id) {
     realms = await reading(database.platform, (db) => selectRealms(db, after, PAGE));
-    if (realms.length === 0) return count;
+    if (realms.length === 0) break;
     for (const realm of realms) {
       count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
       count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
     }
   }
+  return count + await locking(database.platform, (tx) => resealLogin(tx, secrets));
+}
+
+async function resealLogin(tx: Tx, secrets: Secrets): Promise<number> {
+  const { id, login } = await lockPlatformLogin(tx);
+  if (login === null) return 0;
+  await updatePlatformLogin(tx, reseal(secrets, "login", id, login));
+  return 1;
 }
 
 async function resealPlace(tx: Tx, id: string, secrets: Secrets): Promise<number> {

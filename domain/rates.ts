@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { selectCurrencyByName } from "../db/currencies.ts";
-import { actingAs, type Db, type Pool, type Tx } from "../db/database.ts";
+import type { Database, Db, Pool, Tx } from "../db/database.ts";
 import {
   type RateRow,
   selectRateOf,
@@ -13,7 +13,7 @@ import {
   selectRatesAfter,
   upsertRates,
 } from "../db/rates.ts";
-import { type RealmRow, selectRealms } from "../db/realms.ts";
+import { selectRealms } from "../db/realms.ts";
 import { locking, reading } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { findAsset } from "./assets.ts";
@@ -52,9 +52,6 @@ export const RateView = z.object({
   source: z.string(),
   updated_at: z.number().int().nullable(),
 }).meta({ id: "Rate" });
-
-/** Opens the pool of a realm that lives in a database of its own. */
-export type Reach = (realm: RealmRow) => Promise<Pool>;
 
 const SHOWN_MAX = 10_000;
 const COPIED_AT_ONCE = 5000;
@@ -110,21 +107,23 @@ export async function listRates(
  * @param only the one realm to write into; null for all
  */
 export async function spreadRates(
-  platform: Pool,
-  reach: Reach,
+  database: Database,
   rates: readonly RateRow[],
   only: string | null = null,
 ): Promise<void> {
   for (let after: string | null = null;;) {
-    const page = await reading(platform, (db) => selectRealms(db, after, REALMS_PAGE));
+    const page = await reading(
+      database.platform,
+      (db) => selectRealms(db, after, REALMS_PAGE),
+    );
     if (page.length === 0) return;
     const meant = page.filter((realm) => only === null || realm.id === only);
     for (let i = 0; i < meant.length; i += REALMS_AT_ONCE) {
       // A realm that is away catches up by its timetable.
       await Promise.allSettled(
         meant.slice(i, i + REALMS_AT_ONCE).map(async (realm) => {
-          const place = realm.placement === null ? placeOf(realm) : null;
-          const pool = place === null ? await reach(realm) : actingAs(platform, place);
+          const place = placeOf(realm);
+          const pool = place.placement === null ? database.watch(place) : database.realm(place);
           await locking(pool, (tx) => upsertRates(tx, rates));
         }),
       );

@@ -58,6 +58,7 @@ table installation (
   timeline text
   master text
   address_key uuid not null default gen_random_uuid()
+  login bytea
   halted jsonb
   updated_at timestamp with time zone not null default now()
 )

@@ -47,14 +47,13 @@ export const rateRoutes: readonly AnyRoute[] = [
 async function putRate(
   call: Call<Record<string, never>, Record<string, never>, NewRate>,
 ): Promise<Reply> {
-  const { platform, realms } = call.services;
   let row: Awaited<ReturnType<typeof setRate>> | null = null;
   const reply = await command(call, async (tx) => {
     row = await setRate(tx, call.actor, call.body);
     return viewRate(row);
   });
   if (call.realm === null && row !== null) {
-    await spreadRates(platform, async ({ id }) => (await realms.find(id))!.pool, [row]);
+    await spreadRates(call.services.site.database, [row]);
   }
   return reply;
 }

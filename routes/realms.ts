@@ -65,7 +65,7 @@ export const realmRoutes: readonly AnyRoute[] = [
       const workshop = await prepareRealm(site, call.actor, input, verifier);
       try {
         const reply = await command(
-          call,
+          { ...call, services: { ...call.services, platform: site.database.builder } },
           async (tx) => viewMadeRealm(await createRealm(tx, call.actor, input, workshop)),
           { secret: true },
         );

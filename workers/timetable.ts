@@ -395,6 +395,5 @@ async function fetchRates(platform: Pool, desk: Desk): Promise<void> {
   const updated_at = desk.now();
   const rows = prices.map((price) => ({ ...price, source: "market", owner: null, updated_at }));
   await keepRates(platform, rows);
-  const reach = (realm: RealmRow) => Promise.resolve(desk.database.working(placeOf(realm)));
-  await spreadRates(platform, reach, rows, desk.only);
+  await spreadRates(desk.database, rows, desk.only);
 }

@@ -15,6 +15,7 @@ create table installation (
   timeline text,
   master text,
   address_key uuid not null default gen_random_uuid(),
+  login bytea,
   halted jsonb,
   updated_at timestamptz not null default now()
 );
@@ -25,6 +26,7 @@ comment on column installation.home is 'The server and database that it lives in
 comment on column installation.timeline is 'The server''s timeline, compared where INSTALLATION_EPOCH is used.';
 comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
 comment on column installation.address_key is 'What the digests of own_addresses are keyed with.';
+comment on column installation.login is 'Encrypted secret of the role as which processes serve; its password derives from it.';
 comment on column installation.halted is 'Why nothing is signed until the installation is reconciled.';
 
 create table installation_witnesses (

@@ -1,0 +1,77 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { serveWithLess } from "../../domain/platform_login.ts";
+import { placeOf } from "../../domain/realms.ts";
+import { testDatabase } from "../support/database.ts";
+import { PASSWORD, testRealm } from "../support/realm.ts";
+
+Deno.test("a statement injected into the platform's tables changes no realm, no role and no table, and all is served", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url }, tier: "pro" });
+  const { schema, role } = placeOf(realm.made.realm);
+  const owner = new URL(own.url).username;
+  equal(await serveWithLess(realm.database), true);
+  const { sql } = realm.database.platform;
+  const [me] = await sql<{ name: string; now: string }[]>`
+    select session_user::text as name, current_user::text as now`;
+  deepEqual([me.now, /^platform_[0-9a-f]{32}$/.test(me.name)], [me.name, true]);
+  for (
+    const text of [
+      `set role ${owner}`,
+      `set role "${role}_worker"`,
+      `set session authorization ${owner}`,
+      `select * from "${schema}".accounts`,
+      `update "${schema}".accounts set total = 9`,
+      `drop schema "${schema}" cascade`,
+      `alter role "${role}" password 'known'`,
+      `grant "${role}" to current_user`,
+      "create schema x",
+      "create table x ()",
+      "create role x",
+      "alter table realms disable trigger all",
+      "drop table audit",
+      "update realms set schema_name = schema_name",
+      "update realms set role_name = null, login = null",
+      "update realms set placement = 'x'",
+      "insert into realms select * from realms",
+      "delete from realms",
+      "delete from application_keys",
+      "delete from audit",
+      "update audit set action = 'x'",
+      "update migrations set checksum = ''",
+      "update installation set id = gen_random_uuid()",
+      "update installation set login = null",
+      "update tiers set requests_per_second = null",
+    ]
+  ) await rejects(async () => await sql.unsafe(text), /permission denied|must be owner/, text);
+
+  const made = await realm.operator("POST", "/v1/realms", {
+    name: "later",
+    admin: { email: "a@b.example", password: PASSWORD },
+  });
+  equal(made.status, 201, made.text);
+  const { id, realm_key } = made.body;
+  const keyed = await realm.operator("POST", `/v1/realms/${id}/keys`);
+  equal(keyed.status, 201, keyed.text);
+  const asked: [method: string, path: string, body: unknown, status: number][] = [
+    ["PATCH", `/v1/realms/${id}`, { tier: "free", name: "renamed" }, 200],
+    ["GET", `/v1/realms/${id}`, undefined, 200],
+    ["GET", "/v1/realms", undefined, 200],
+    ["GET", `/v1/realms/${id}/keys`, undefined, 200],
+    ["PUT", "/v1/rates", { base: "BTC", currency: "USD", rate: "9" }, 200],
+    ["GET", "/health/ready", undefined, 200],
+  ];
+  for (const [method, path, body, status] of asked) {
+    const answer = await realm.operator(method, path, body);
+    equal(answer.status, status, `${method} ${path} ${answer.text}`);
+  }
+  const login = await realm.nobody("POST", "/v1/auth/admins/login", {
+    realm_key,
+    username: "a@b.example",
+    password: PASSWORD,
+  }, { "x-api-key": keyed.body["x-api-key"] });
+  equal(login.status, 200, login.text);
+  await realm.services.limits.close();
+  const rates = await realm.admin.send("GET", "/v1/rates?base=BTC&currency=USD");
+  equal(rates.body[0]?.rate, "9", rates.text);
+  ok((await realm.admin.send("GET", "/v1/audit")).status === 200);
+});
