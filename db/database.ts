@@ -8,9 +8,10 @@ import { Contention } from "./errors.ts";
 import { type Logins, passwordsOf } from "./realm_logins.ts";
 import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
-import { parametersOf, type Session, settingsOf } from "./session_settings.ts";
+import { parametersOf, type Session as AnySession, settingsOf } from "./session_settings.ts";
 import { openQuota, type Quota } from "./quota.ts";
 
+type Session = AnySession<Place>;
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
 /** An open transaction. */

@@ -3,8 +3,6 @@
  * values and statements mean there.
  * @module
  */
-import type { Place } from "./database.ts";
-
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
  * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
@@ -17,7 +15,7 @@ const BUILD_SILENCE_MS = 60_000;
 const PEER_TIMEOUT_MS = 10_000;
 
 /** As whom a connection speaks, and what it sees. */
-export interface Session {
+export interface Session<Place = unknown> {
   searchPath: string;
   role: string | null;
   /** Whose logins it uses; null: that of the address. */
