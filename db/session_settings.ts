@@ -3,6 +3,7 @@
  * values and statements mean there.
  * @module
  */
+
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
  * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
