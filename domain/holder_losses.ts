@@ -21,7 +21,7 @@ const PAYMENTS = 25n;
 const PART = 4n;
 
 /** Why a withdrawal waits that would cost more than was charged. */
-export const BORNE =
+export const BORNE: string =
   "the network has cost the house too much for this customer: it goes on once it costs no more than" +
   " was charged, or is canceled";
 

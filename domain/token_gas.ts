@@ -23,7 +23,7 @@ import { rightsOf } from "./permissions.ts";
 const SPONSORED_RETRY_S = 3_600;
 
 /** An order that a ramp's account pays for. */
-interface Holding {
+export interface Holding {
   /** The order's id. */
   order: string;
   ramp: string;
