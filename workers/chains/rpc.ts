@@ -174,6 +174,11 @@ export function plain(text: string): string {
     .slice(0, 200);
 }
 
+/** Tells whether text is whole bytes in hexadecimal. Of any length: a pattern of pairs would exhaust the stack. */
+export function isHex(text: string): boolean {
+  return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text);
+}
+
 /** Writes an answer that is none, briefly: one of any size and depth costs nothing. */
 export function shownBriefly(answer: unknown): string {
   if (answer === undefined) return "nothing";

@@ -14,7 +14,7 @@ import {
   plainRefusals,
 } from "../node.ts";
 import type { CoinList, ListedCoin } from "../coins.ts";
-import { plain, RpcError, shownBriefly } from "../rpc.ts";
+import { isHex, plain, RpcError, shownBriefly } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
@@ -298,7 +298,7 @@ function readUnspent(answer: unknown): Unspent | null {
 
 function script(answer: unknown): string {
   const { hex } = record(answer, "a script");
-  if (typeof hex !== "string" || !/^([0-9a-f]{2})*$/.test(hex)) throw nonsense("a script", hex);
+  if (typeof hex !== "string" || !isHex(hex)) throw nonsense("a script", hex);
   return hex;
 }
 

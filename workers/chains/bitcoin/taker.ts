@@ -6,7 +6,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import type { Signed } from "../order.ts";
-import { RpcError } from "../rpc.ts";
+import { isHex, RpcError } from "../rpc.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import type { Body } from "./payment.ts";
@@ -62,7 +62,7 @@ async function rawOf(
 }
 
 function hexIn(answer: unknown): string | null {
-  return typeof answer === "string" && /^([0-9a-f]{2})+$/.test(answer) ? answer : null;
+  return typeof answer === "string" && answer !== "" && isHex(answer) ? answer : null;
 }
 
 function isSigned(chain: CoinChain, raw: string, hash: string, coin: Coin): boolean {

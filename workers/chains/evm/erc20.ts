@@ -75,12 +75,18 @@ export function readNumber(answer: string): bigint | null {
   return answer.length >= 2 + WORD ? BigInt(answer.slice(0, 2 + WORD)) : null;
 }
 
+/** Digits of an answer that are looked at for a name: two words, and text of 256 bytes. */
+const TEXT_DIGITS = 2 * (64 + 256);
+/** Addresses of a list that are read. */
+const ADDRESSES_MAX = 1_000;
+
 /**
  * Reads a name or symbol, as text or in the older form of 32 bytes. Control characters and what
  * turns writing around are removed, for these are words of strangers.
  */
 export function readText(answer: string): string | null {
-  const raw = Uint8Array.from(answer.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  const digits = answer.slice(2, 2 + TEXT_DIGITS).match(/../g) ?? [];
+  const raw = Uint8Array.from(digits, (pair) => parseInt(pair, 16));
   const body = raw.length === 32 ? raw.slice(0, endOf(raw)) : dynamic(raw);
   if (body === null) return null;
   const said = new TextDecoder().decode(body);
@@ -89,7 +95,7 @@ export function readText(answer: string): string | null {
 
 /** Reads an array of addresses. */
 export function readAddresses(answer: string): string[] {
-  const words = answer.slice(2).match(/.{64}/g) ?? [];
+  const words = answer.slice(2, 2 + (ADDRESSES_MAX + 2) * WORD).match(/.{64}/g) ?? [];
   return words.slice(2).flatMap((word) => addressIn("0x" + word) ?? []);
 }
 

@@ -7,7 +7,7 @@ import type { Network } from "../../../domain/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node.ts";
-import { RpcError, shownBriefly } from "../rpc.ts";
+import { isHex, RpcError, shownBriefly } from "../rpc.ts";
 import type { Block } from "../sight.ts";
 import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
@@ -218,7 +218,7 @@ export function readLog(answer: unknown): EvmLog {
   return {
     address: address(fields.address),
     topics: list(fields.topics).map(hash),
-    data: text(fields.data).toLowerCase(),
+    data: bytes(fields.data),
     blockHash: hash(fields.blockHash),
     hash: hash(fields.transactionHash),
   };
@@ -247,7 +247,7 @@ export function big(answer: unknown, what: string): bigint {
 
 /** Reads bytes of any length, as lower-case hexadecimal. */
 export function bytes(answer: unknown): string {
-  if (typeof answer !== "string" || !/^0x([0-9a-f]{2})*$/i.test(answer)) {
+  if (typeof answer !== "string" || !answer.startsWith("0x") || !isHex(answer.slice(2))) {
     throw nonsense("bytes", answer);
   }
   return answer.toLowerCase();

@@ -2,6 +2,7 @@
 import { ChainError } from "../chain.ts";
 import type { Evm } from "./context.ts";
 import { record } from "./node.ts";
+import { isHex } from "../rpc.ts";
 
 /** Reads the signed bytes of a transaction; they prove who signed it, and what it does. */
 export async function rawOf(evm: Evm, hash: string): Promise<string> {
@@ -11,7 +12,10 @@ export async function rawOf(evm: Evm, hash: string): Promise<string> {
       { method: "eth_getRawTransactionByHash", params: [hash] },
       { method: "eth_getTransactionByHash", params: [hash] },
     ]);
-    if (typeof told === "string" && /^0x([0-9a-f]{2})+$/.test(told) && keccak256(told) === hash) {
+    if (
+      typeof told === "string" && told.startsWith("0x") && isHex(told.slice(2)) &&
+      keccak256(told) === hash
+    ) {
       return told;
     }
     const raw = given instanceof Error || given === null ? null : written(evm, given);

@@ -1,10 +1,10 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Chain } from "../../../../workers/chains/chain.ts";
 import { openEvm } from "../../../../workers/chains/evm/chain.ts";
 import { failsAs, pays, scanned, signed, watching } from "../../../chains/conformance.ts";
-import { startAnvil } from "../../../support/anvil.ts";
-import { RogueError, startRogue } from "../../../support/rogue_node.ts";
-import { evmStage, newParty } from "./stage.ts";
+import { CALLS, startAnvil } from "../../../support/anvil.ts";
+import { passOn, RogueError, startRogue } from "../../../support/rogue_node.ts";
+import { deployToken, evmStage, newParty } from "./stage.ts";
 
 const GARBAGE: readonly unknown[] = [
   "0x",
@@ -94,6 +94,38 @@ Deno.test("an answer nested without end, or of what is no text, is none, and ano
     const found = await chain.search({ hash }, watching([to]));
     deepEqual(found.map(({ amount }) => amount), [5n]);
   }
+});
+
+Deno.test("an answer of millions of digits, or with digits that are none, breaks nothing, and another node is asked", async () => {
+  await using stage = await evmStage();
+  await stage.mine();
+  const { anvil } = stage;
+  const token = await deployToken(stage);
+  const to = newParty().address;
+  const data = CALLS.encodeFunctionData("transfer", [to, 5n]);
+  const hash = await anvil.send({ to: token, data });
+  const giant = "ab".repeat(8 * 2 ** 20);
+  for (const result of [`"0x${giant}zz"`, `"${giant}"`]) {
+    await using node = startRogue(anvil.url, ({ id, method, params }) => {
+      if (method !== "eth_getCode" || params[0] !== token) return undefined;
+      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+    });
+    const both = await stage.open(node.url, anvil.url);
+    equal((await both.token(token))?.symbol, "PLN");
+  }
+  await using node = startRogue(anvil.url, async (question) => {
+    const { method } = question;
+    // deno-lint-ignore no-explicit-any
+    const told: any = await passOn(anvil.url, question);
+    // What a contract says of itself may be long.
+    if (method === "eth_call") return `0x${"61".repeat(2 ** 17)}`;
+    if (method !== "eth_getTransactionReceipt" || told.result === null) return told.result;
+    const data = `0x${"zz".repeat(32)}`;
+    return { ...told.result, logs: told.result.logs.map((log: object) => ({ ...log, data })) };
+  });
+  const alone = await stage.open(node.url);
+  ok(((await alone.token(token))?.symbol ?? "").length <= 64);
+  await failsAs("unavailable", alone.search({ hash }, watching([to])));
 });
 
 Deno.test("a node that is down, slow or busy is unavailable, and payments go through another", async () => {
