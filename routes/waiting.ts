@@ -44,6 +44,7 @@ export function waitersAt(pool: Pool): number {
  * many wait.
  */
 export async function becomesReady(pool: Pool, wait: Wait): Promise<boolean | null> {
+  if (wait.signal.aborted) return false;
   const line = lines.get(pool) ?? newLine();
   lines.set(pool, line);
   if (line.count >= WAITS_MAX) return null;

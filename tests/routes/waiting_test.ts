@@ -51,6 +51,7 @@ Deno.test("two hundred wait at once, and the next is answered at once", async ()
   equal(await wait(), null);
   gone.abort();
   deepEqual(new Set(await Promise.all(all)), new Set([false]));
+  equal(await wait(), false, "who has gone before is not waited for either");
   equal(waitersAt(realm.pool), 0);
 });
 
