@@ -1,5 +1,5 @@
 /** What one node of a coin chain says alone neither credits, nor hides, nor kills. */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
 import type { Transfer } from "../../../../workers/chains/sight.ts";
 import { failsAs, fateIs, pays, signed } from "../../../chains/conformance.ts";
@@ -133,3 +133,27 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
     },
   );
 }
+
+onLitecoind(
+  "who spent a coin is not believed by a block that one node alone shows",
+  "lhh",
+  async (stage, made, liar) => {
+    const { chain, payer, party, amount, mine } = stage;
+    const to = await party();
+    const since = (await chain.head()).height;
+    const { signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
+    await mine(2);
+    const rival = Transaction.fromHex(bytes.raw);
+    rival.outs[0].value = 1_000n;
+    const hash: string = await node.rpc("getblockhash", since + 1);
+    const fake = forged(await node.rpc("getblock", hash, 0), (all) => [...all, rival]);
+    lies(liar, ({ method, params }) => {
+      if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
+      return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
+    });
+    const all = await stage.open(...made.map(({ url }) => url));
+    const found = await all.coins!.spenders(bytes.claims, since + 1, 0);
+    equal(found?.size, 0);
+    match(all.reports().join(), /is one node's alone/);
+  },
+);
