@@ -233,6 +233,7 @@ export function supervise(
 
 /** Ends all sessions, writes a checkpoint and stops; after 8 s it stops without the checkpoint. */
 async function shutDown(child: Deno.ChildProcess): Promise<void> {
+  child.ref(); // this process lives until the server has ended
   signal(child, "SIGINT");
   const timer = setTimeout(() => signal(child, "SIGQUIT"), 8000);
   await child.status;
