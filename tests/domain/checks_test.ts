@@ -150,7 +150,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["currency.issue", "update currency_issues set amount = amount + 1 where operation = 'destroy'"],
   ["currency.issue", "delete from currency_issues where operation = 'destroy'"],
   ["currency.issue", "update currency_issues set operation = 'issue' where operation = 'destroy'"],
-  ["deposit.transaction", `update transactions set type = 'deposit' where id = ${AT(2)}`],
+  ["deposit.transaction", `update transactions set type = 'deposit' where id = ${AT(3)}`],
   ["deposit.transaction", DEPOSIT("gen_random_uuid()", "10.5")],
   [
     "deposit.transaction",
@@ -186,6 +186,11 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     ORDER({ purpose: "withdrawal", state: "sent" }),
     "update orders set subject = w.id from withdrawals w",
     "update withdrawals set order_id = o.id, status = 'DONE', hash = 'h' from orders o",
+  ],
+  [
+    "order.gas",
+    ORDER({ purpose: "sweep", state: "sent" }),
+    "update orders set gas_block = (select id from blocks where status = 'OPEN')",
   ],
   ["order.payout", ORDER({})],
   [
