@@ -107,12 +107,7 @@ function openRound<T, Peer extends Witness>(work: (peer: Peer) => Promise<T>): R
   const failures: unknown[] = [];
   const owing = new Set<Peer>();
   let changed = Promise.withResolvers<void>();
-  async function answered(peer: Peer): Promise<void> {
-    try {
-      heard.push({ peer, answer: await work(peer) });
-    } catch (error) {
-      failures.push(error);
-    }
+  function answered(peer: Peer): void {
     owing.delete(peer);
     changed.resolve();
     changed = Promise.withResolvers();
@@ -143,7 +138,13 @@ function openRound<T, Peer extends Witness>(work: (peer: Peer) => Promise<T>): R
     heard,
     ask(peer) {
       owing.add(peer);
-      answered(peer);
+      work(peer).then((answer) => {
+        heard.push({ peer, answer });
+        answered(peer);
+      }, (error) => {
+        failures.push(error);
+        answered(peer);
+      });
     },
     until,
     end: () => ({ heard: [...heard], failures: [...failures], late: [...owing] }),
