@@ -41,6 +41,7 @@ import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { markTaken } from "./coins.ts";
+import { assertMayLeave } from "./departures.ts";
 import { takeReplacement } from "./found.ts";
 import { planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
 import {
@@ -153,6 +154,7 @@ async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
   const { bench, crossing } = work;
   const candidate = (await livingOf(bench, order)).findLast((one) => one.raw !== null);
   if (candidate === undefined || candidate.outcome !== null) return false;
+  await assertMayLeave(work, order, candidate);
   const leaving = await stepInTurn(work, async (tx, current) => {
     if (!["signed", "sent"].includes(current.state)) return false;
     await markSent(tx, { order: order.id, attempt: candidate.attempt }, bench.actor.at);

@@ -120,6 +120,46 @@ Deno.test({
 
 Deno.test({
   name:
+    "LTC: a signed payout of a dump does not leave before it is reconciled: one of its withdrawals is paid since",
+  ignore,
+  fn: async () => {
+    await using desk = await openCoinDesk(LITECOIN);
+    const { realm } = desk;
+    await desk.fund(5n * COIN, 3n * COIN);
+    const { ids: [dropped, paid], to } = await queue(desk, LITECOIN, 2);
+    await desk.look();
+    ok((await crashAt(desk, "stored")).done);
+    deepEqual(await statesOf(desk, [dropped, paid]), ["joined", "joined"]);
+    const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
+    await keepRealm(realm);
+    // The newer database undoes the payout and pays one of the two alone, out of another coin.
+    equal((await cancel(desk, dropped)).status, 200);
+    for (const { claim } of chosen) {
+      await realm.command((tx) =>
+        tx`insert into claims (chain, network, claim, order_id, created_at)
+          values ('LITECOIN', 'regtest', ${claim}, gen_random_uuid(), now())`
+      );
+    }
+    await desk.look();
+    deepEqual(await statesOf(desk, [paid]), ["sent"]);
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await follow(desk, 2);
+    const payout = "select state, error from orders where purpose = 'payout'";
+    const [held] = await rowsOf<{ state: string; error: string }>(realm, payout);
+    equal(held.state, "signed");
+    ok(held.error.startsWith("chain.quarantined: "), held.error);
+    const [report] = await reconcile(realm, () => Promise.resolve(false));
+    deepEqual([report.lifted, report.taken.map((one) => one.paid.length)], [true, [1]]);
+    await desk.ended([dropped, paid]);
+    await follow(desk, 2);
+    for (const [at, address] of to.entries()) deepEqual(await desk.held(address), [sizeOf(at)]);
+    await desk.agree();
+  },
+});
+
+Deno.test({
+  name:
     "LTC: a dump restored after a consolidation books its fee alone, and the coins are those of the chain",
   ignore,
   fn: async () => {

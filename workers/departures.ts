@@ -1,0 +1,45 @@
+/**
+ * What keeps signed bytes from leaving for the first time. In a database that was put back from a
+ * backup, an order may stand as signed that the lost database has dissolved since, and whose
+ * withdrawals it has paid otherwise: while its ramp is in quarantine such bytes wait, until the ramp
+ * is reconciled.
+ * @module
+ */
+import { selectQuarantine } from "../db/quarantine.ts";
+import { reading } from "../db/transaction.ts";
+import type { CandidateRow, OrderRow } from "../domain/orders.ts";
+import { QUARANTINED } from "../domain/quarantine.ts";
+import { ChainError } from "./chains/chain.ts";
+import { type OrderWork, signedOf } from "./order_work.ts";
+
+/**
+ * Refuses to send for the first time what may have been made otherwise since. Bytes that the chain
+ * or its nodes have already may go on: they have left.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertMayLeave(
+  work: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<void> {
+  if (order.state !== "signed") return;
+  const { bench } = work;
+  const row = await reading(bench.pool, (db) => selectQuarantine(db, order.ramp));
+  const why = row === null ? await bench.signer.fault() : `${QUARANTINED}: ${row.detail}`;
+  if (why === null || await hasLeft(work, order, candidate)) return;
+  throw new ChainError("held", why);
+}
+
+/** Whether the bytes were sent before; where a nonce is used up, they can never pay any more. */
+async function hasLeft(
+  { bench, chain, place }: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<boolean> {
+  const depth = bench.chains.depth(place);
+  const since = order.since ?? 0;
+  const fate = await chain.status({ candidates: [signedOf(candidate)], since, depth });
+  if (fate.state === "dead") return chain.traits.nonces;
+  return fate.state !== "unseen";
+}
