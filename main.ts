@@ -61,12 +61,14 @@ type Command = (base: Base, ending: Promise<string>, args: readonly string[]) =>
 const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   worker: work,
-  migrate: async ({ database, ladders, log }, _ending, args) => { // every command migrates first
+  migrate: async (base, _ending, args) => { // every command migrates first
+    const { database, ladders, log } = base;
     const flags = args.filter((arg) => arg !== "--new-logins");
     if (flags.length > 0) throw new ConfigError([`usage: migrate [--new-logins], not ${flags}`]);
     const newLogins = args.includes("--new-logins");
     const left = await restateAll(database, ladders, log, { every: true, newLogins });
     if (left.length > 0) throw new StartError(`without rights: ${left}`);
+    if (newLogins) await lessen(base, true);
   },
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
@@ -133,9 +135,12 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /** Gives up the rights of DATABASE_URL where the platform's role can log in. */
-async function lessen({ database, config, log }: Base): Promise<void> {
-  // Behind a pooler, and where roles do not log in, the login of the address is the only one.
-  if (!config.realmLogins || !config.databasePrepare || await serveWithLess(database)) return;
+async function lessen({ database, config, log }: Base, anew = false): Promise<void> {
+  // Behind a pooler, and where there are no roles or none log in, the login of the address is the only one.
+  const { realmRoles, realmLogins, databasePrepare } = config;
+  if (!realmRoles || !realmLogins || !databasePrepare) return;
+  const failed = (cause: Error) => Promise.reject(new StartError(cause.message, { cause }));
+  if (await serveWithLess(database, anew).catch(failed)) return;
   log("warn", "the platform is served with all rights: its login was sealed under another key");
 }
 

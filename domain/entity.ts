@@ -42,14 +42,16 @@ export const Timestamp = z.union([
     maximum: 253_402_300_799_999,
   });
 
-/** Signs that nobody sees, or that turn the direction of what stands behind them. */
-const UNSEEN = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/;
+/** Signs that nobody sees, that turn the direction of others, or that control a terminal. */
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029\u2800\ufff9-\ufffb]/u;
+/** Blanks that are told from others, or from none, by nobody. */
+const ODD_BLANKS = /^\s|\s$|\s\s|[^\S ]/;
 const UNPLAIN =
   "signs that cannot be seen are not allowed, and accents belong to their letters (NFC)";
 
 /** Whether no other name looks the same by what cannot be seen. */
 function isPlainName(name: string): boolean {
-  return !UNSEEN.test(name) && name.normalize("NFC") === name;
+  return !UNSEEN.test(name) && !ODD_BLANKS.test(name) && name.normalize("NFC") === name;
 }
 
 /** The name that a user gets. Names of before stay as they are. */

@@ -1,27 +1,45 @@
 /** The login of the platform with which a process serves and works, instead of that of its address. @module */
 import type { Database } from "../db/database.ts";
+import { codeOf } from "../db/errors.ts";
 import { lockPlatformLogin, statePlatformRole, updatePlatformLogin } from "../db/platform_login.ts";
 import { passwordsOf } from "../db/realm_logins.ts";
 import { locking } from "../db/transaction.ts";
 
+/** The server's refusal of what a login has no right to. */
+const DENIED = "42501";
+
 /**
  * Has the process go on with the rights that serving and working need. Where roles do not log in, it goes on as before.
  *
+ * @param anew whether a login that was sealed with a platform key that was lost is drawn anew
  * @returns whether it does; false also where the login was sealed with another platform key
+ * @throws {Error} where the login of the address may make no role
  */
-export async function serveWithLess(database: Database): Promise<boolean> {
+export async function serveWithLess(database: Database, anew = false): Promise<boolean> {
   const { logins } = database;
   if (logins === undefined) return false;
   const login = await locking(database.builder, async (tx) => {
     const { id, login: known } = await lockPlatformLogin(tx);
-    if (known !== null && logins.open(known, id) === null) return null;
-    const sealed = known ?? logins.draw(id);
-    if (known === null) await updatePlatformLogin(tx, sealed);
+    const opens = known !== null && logins.open(known, id) !== null;
+    if (known !== null && !opens && !anew) return null;
+    const sealed = opens ? known : logins.draw(id);
+    if (!opens) await updatePlatformLogin(tx, sealed);
     const role = `platform_${id.replaceAll("-", "")}`;
     const password = passwordsOf({ id, role, login: sealed }, logins)!(role);
     await statePlatformRole(tx, role, password);
     return { role, password };
-  });
+  }).catch(explain);
   if (login !== null) database.serveAs(login);
   return login !== null;
+}
+
+/** Says what a login lacks that may make no role. */
+function explain(error: unknown): never {
+  if (codeOf(error) !== DENIED) throw error;
+  const { message } = error as Error;
+  throw new Error(
+    `the role that serves the platform was refused (${message}): the login of DATABASE_URL needs` +
+      " CREATEROLE, or REALM_ROLES=off where the database lets nobody create roles",
+    { cause: error },
+  );
 }

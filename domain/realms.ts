@@ -23,7 +23,7 @@ import {
 import { reading } from "../db/transaction.ts";
 import type { UserRow } from "../db/users.ts";
 import type { Actor } from "./actor.ts";
-import { Failure, FreeForm, text } from "./entity.ts";
+import { Failure, FreeForm, NewUsername, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { AccountingCurrency, Country } from "./identities.ts";
 import { idTime, isId, newId } from "./ids.ts";
@@ -61,7 +61,7 @@ export const NewRealm = z.strictObject({
   database_url: DatabaseUrl.optional(),
   admin: z.strictObject({
     email: z.email().max(254),
-    username: text(200).optional(),
+    username: NewUsername.optional(),
     password: Password,
   }),
 }).meta({ id: "NewRealm" });

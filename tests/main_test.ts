@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
-import { testDatabase, testDatabaseUrl } from "./support/database.ts";
+import { asSuperuser, testDatabase, testDatabaseUrl } from "./support/database.ts";
 import { freePort } from "./support/ports.ts";
 import { taskArgs } from "./support/tasks.ts";
 
@@ -353,4 +353,29 @@ Deno.test("the serving half runs without keys and reaches its listener and Postg
   match(session["x-api-key"], /^eyJ/);
   const { code } = await service.stop();
   equal(code, 0);
+});
+
+Deno.test("a login that may make no role is told so, and serves where realms have none", async () => {
+  const name = `bare_${crypto.randomUUID().replaceAll("-", "")}`;
+  await asSuperuser(`create role ${name} login password '${name}'`);
+  await asSuperuser(`create database ${name} owner ${name}`);
+  const url = Object.assign(new URL(testDatabaseUrl()), { username: name, password: name });
+  url.pathname = name;
+  const env = { DATABASE_URL: url.href, WORKERS: "off", ...KEYS };
+  const args = ["run", "--cached-only", ...ALL, MAIN.href, "start"];
+  try {
+    const refused = await new Deno.Command(Deno.execPath(), {
+      args,
+      env: { ...env, PORT: String(freePort()) },
+    }).output();
+    const said = new TextDecoder().decode(refused.stderr);
+    equal(refused.success, false, said);
+    match(said, /needs CREATEROLE, or REALM_ROLES=off/);
+    equal(/PostgresError|connection\.js/.test(said), false, said);
+    const service = await startService({ ...env, REALM_ROLES: "off" }, args);
+    equal((await service.stop()).code, 0);
+  } finally {
+    await asSuperuser(`drop database ${name} with (force)`);
+    await asSuperuser(`drop role ${name}`);
+  }
 });

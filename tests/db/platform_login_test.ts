@@ -1,6 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
 import { serveWithLess } from "../../domain/platform_login.ts";
 import { placeOf } from "../../domain/realms.ts";
+import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, testRealm } from "../support/realm.ts";
 
@@ -77,4 +79,23 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
   const rates = await realm.admin.send("GET", "/v1/rates?base=BTC&currency=USD");
   equal(rates.body[0]?.rate, "9", rates.text);
   ok((await realm.admin.send("GET", "/v1/audit")).status === 200);
+});
+
+Deno.test("the platform's login whose key was lost is drawn anew where that is asked for, and not else", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  equal(await serveWithLess(realm.database), true);
+  const logins = loginsUnder(openSecrets("the-next-key-of-the-platform"));
+  const later = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse, logins });
+  const nameOf = async () =>
+    (await later.platform.sql<{ name: string }[]>`select session_user::text as name`)[0].name;
+  try {
+    equal(await serveWithLess(later), false);
+    equal(await nameOf(), new URL(own.url).username);
+    equal(await serveWithLess(later, true), true);
+    ok((await nameOf()).startsWith("platform_"));
+    equal(await serveWithLess(later), true);
+  } finally {
+    await later.close();
+  }
 });

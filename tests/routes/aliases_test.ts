@@ -129,3 +129,43 @@ Deno.test("no alias and no username looks like another one by what cannot be see
   const alias = { alias: "al\u00e9-\u0627\u0644-\u{1f600}", type: "account", account };
   equal((await realm.admin.send("POST", "/v1/aliases", alias)).status, 201);
 });
+
+Deno.test("a fill character, a tag or a blank that is not told from others is no part of a name", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const unseen = [
+    "\u3164",
+    "\ufe0f",
+    "\u034f",
+    "\u115f",
+    "\u{e0061}",
+    "\u{e0100}",
+    "\u2800",
+    "\u0007",
+  ];
+  const taken = async (path: string, body: Record<string, unknown>) => {
+    const { status, body: { code } } = await realm.admin.send("POST", path, body);
+    return status === 201 ? "taken" : code;
+  };
+  const user = (username: string) => taken("/v1/users", { username, password: PASSWORD });
+  for (const name of unseen.map((sign) => `al${sign}ice`)) {
+    equal(await taken("/v1/aliases", { alias: name, type: "account", account }), "request.invalid");
+    equal(await user(name), "request.invalid", JSON.stringify(name));
+  }
+  for (const name of ["alice ", " alice", "al  ice", "al\u00a0ice", "al\u3000ice", "al\tice"]) {
+    equal(await user(name), "request.invalid", JSON.stringify(name));
+  }
+  const made = await realm.operator("POST", "/v1/realms", {
+    name: "x",
+    admin: { email: "a@b.example", username: "al\u200bice", password: PASSWORD },
+  });
+  deepEqual([made.status, made.body.code], [400, "request.invalid"]);
+  const scripts = [
+    "Al Ice",
+    "\u0639\u0644\u064a",
+    "\u0930\u093e\u092e",
+    "\uae40\ucca0\uc218",
+    "\u5c71\u7530 \u592a\u90ce",
+  ];
+  for (const name of scripts) equal(await user(name), "taken", name);
+});
