@@ -10,15 +10,13 @@ import { type CandidateRow, fillNonce, type OrderRow } from "../domain/orders.ts
 import { ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, writePlan } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
-import { type Survey, surveyFor } from "./order_plans.ts";
+import { BLOCKS_MS, type Survey, surveyFor } from "./order_plans.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
 const GAP_MS = 60_000;
 /** What nobody can hasten by hand is replaced when it has lingered so long. */
 const LINGERS_MS = 600_000;
-/** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
-const BLOCKS_MS = 180_000;
 /** Transactions that fill nonces of a sender, at a time. */
 const FILLS_MAX = 5;
 /** With more gaps than that something is wrong, and filling them is no way out. */

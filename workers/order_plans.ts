@@ -5,7 +5,7 @@
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
-import { takeNonce } from "../db/nonces.ts";
+import { selectBlocking, takeNonce } from "../db/nonces.ts";
 import {
   insertCandidate,
   insertClaims,
@@ -27,10 +27,14 @@ import {
   writePlan,
 } from "./chains/order.ts";
 import type { Balances } from "./chains/sight.ts";
+import type { Bench } from "./bench.ts";
 import { assertKnown } from "./found.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
+
+/** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
+export const BLOCKS_MS = 180_000;
 
 /** What was asked of the node before a plan is made. */
 export interface Survey {
@@ -110,7 +114,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   if (held !== null) return await holdInTurn(work, held);
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
-    const survey = await surveyFor(work, order);
+    const survey = await surveyFor(work, await cappedReplacement(bench, order));
     await crossing("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
@@ -132,6 +136,20 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     const change = { replace: false, error: error.message.slice(0, 500) };
     return await stepInTurn(work, (tx) => updateOrder(tx, order.id, change));
   }
+}
+
+/**
+ * A speed-up has the destination's code run anew, which may take more by now: the house bears that no
+ * more than the first time. It bears a replacement that others have waited for.
+ */
+async function cappedReplacement(bench: Bench, order: OrderRow): Promise<OrderRow> {
+  if (order.hastened_at === null) return order;
+  const since = bench.actor.at - BLOCKS_MS;
+  return await reading(bench.pool, async (db) => {
+    if (order.created_at <= since && await selectBlocking(db, order, since)) return order;
+    const cap = (await cappedBudgets(db, bench.actor.realm, [order])).get(order.id);
+    return cap === undefined ? order : { ...order, budget: `${cap}` };
+  });
 }
 
 /**

@@ -53,6 +53,29 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
+Deno.test("a customer whose payments cost no more than was charged makes none dearer by a speed-up", async () => {
+  await using desk = await openDesk({ coins: 15n * COIN });
+  const { realm, anvil } = desk;
+  const customer = await customerOf(desk);
+  await rowsOf(
+    realm,
+    `insert into holder_losses (holder, asset, testnet, day, lost)
+      select holder, asset, testnet, (now() at time zone 'utc')::date, 1 from accounts where id = $1`,
+    [customer.account],
+  );
+  const id = await asked(desk, customer, BURNER);
+  await desk.look();
+  const order = "select state, fee <= charged as covered from orders where purpose = 'withdrawal'";
+  deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }]);
+  await anvil.rpc("anvil_setCode", BURNER, BURNS);
+  const path = `/v1/withdrawals/${id}/speed-up`;
+  equal((await customer.user.send("POST", path, { speed: "fast" })).status, 200);
+  await desk.look();
+  await desk.look();
+  const error = await rowsOf<{ error: string }>(realm, "select error from orders");
+  deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
+});
+
 /** What a withdrawal was charged, and what it cost. */
 async function costOf({ realm }: Desk, id: string): Promise<{ cost: string; fee: string }> {
   const text = "select cost::text, fee::text from withdrawals where id = $1";
