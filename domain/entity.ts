@@ -4,7 +4,6 @@ import { isDigits } from "./json.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
-const UTF8 = new TextEncoder();
 
 /** An id as a caller may give it: opaque; one that is none of ours is simply not found. */
 export const Id = z.string().min(1).max(100).meta({
@@ -135,20 +134,38 @@ function jsonLength(value: unknown, most: number): number {
   if (typeof value !== "object" || value === null) return `${value}`.length;
   if (isDigits(value)) return value.digits.length;
   let length = 1; // a bracket, then each member with a comma or the other bracket behind it
-  for (const [name, member] of members(value)) {
-    length += name === null ? 1 : textLength(name) + 2;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && length <= most; i++) {
+      length += 1 + jsonLength(value[i], most - length);
+    }
+    return Math.max(2, length);
+  }
+  const named = value as Record<string, unknown>;
+  for (const name of Object.keys(named)) {
+    length += textLength(name) + 2;
     if (length > most) return length;
-    length += jsonLength(member, most - length);
+    length += jsonLength(named[name], most - length);
   }
   return Math.max(2, length);
 }
 
-function* members(value: object): Generator<[string | null, unknown]> {
-  if (!Array.isArray(value)) yield* Object.entries(value);
-  else for (const item of value) yield [null, item];
-}
-
 /** The bytes of a text in JSON, with its quotes. */
 function textLength(text: string): number {
-  return UTF8.encode(JSON.stringify(text)).length;
+  let length = 2;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c === 0x22 || c === 0x5c) length += 2;
+    else if (c >= 0x20 && c < 0x80) length++;
+    else if (c < 0x20) length += SHORT_ESCAPES.has(c) ? 2 : 6;
+    else if (c < 0x800) length += 2;
+    else if (c < 0xd800 || c > 0xdfff) length += 3;
+    else if (text.codePointAt(i)! > 0xffff) { // both halves of a pair
+      length += 4;
+      i++;
+    } else length += 6;
+  }
+  return length;
 }
+
+/** Backspace, tab, line feed, form feed, carriage return. */
+const SHORT_ESCAPES: ReadonlySet<number> = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);

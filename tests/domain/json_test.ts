@@ -70,11 +70,26 @@ Deno.test("parseJson() takes what two free-form objects can hold, and no more of
   }
 });
 
+Deno.test("texts in a free-form object are measured without being printed", () => {
+  const { stringify } = JSON;
+  JSON.stringify = () => {
+    throw new Error("printed");
+  };
+  try {
+    equal(FreeForm.safeParse({ name: ["a text", "\u00e9\n"] }).success, true);
+  } finally {
+    JSON.stringify = stringify;
+  }
+});
+
 Deno.test("a free-form object is measured as its JSON text is, to the byte", () => {
-  const value = fc.jsonValue({ maxDepth: 4 });
+  const value = fc.jsonValue({ maxDepth: 4, stringUnit: "grapheme" });
   fc.assert(
     fc.property(value, (given) => {
-      const inner = JSON.stringify({ given, digits: [1.5, 'é\u2028"\n'] });
+      const inner = JSON.stringify({
+        given,
+        digits: [1.5, 'é\u2028"\n\\\b\x01\x7f\ud800\ud83d\ude00'],
+      });
       const size = new TextEncoder().encode(inner).length + '{"p":"","v":}'.length;
       for (const more of [0, 1]) {
         const text = `{"p":"${"x".repeat(65_536 - size + more)}","v":${inner}}`;
