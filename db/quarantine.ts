@@ -38,6 +38,13 @@ export async function selectQuarantine(db: Db, ramp: string): Promise<Quarantine
   return row?.quarantined ?? null;
 }
 
+/** Whether an order may be canceled: a newer database has not sent it, as far as this one can tell. */
+export async function selectMayCancel(db: Db, order: string): Promise<boolean> {
+  const [row] = await db<{ may: boolean }[]>`
+    select is_attested() and not in_quarantine(ramp) as may from orders where id = ${order}`;
+  return row?.may ?? true;
+}
+
 /** Lists the places where ramps are in quarantine, with why of one of them. */
 export async function selectQuarantinedPlaces(
   db: Db,

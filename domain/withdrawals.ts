@@ -8,6 +8,7 @@ import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
 import { selectMayDiscard } from "../db/nonces.ts";
 import { selectOrder } from "../db/orders.ts";
+import { selectMayCancel } from "../db/quarantine.ts";
 import { selectAliasTarget, selectDefaultAccount } from "../db/facts.ts";
 import {
   insertWithdrawal,
@@ -262,7 +263,8 @@ async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promi
  * gate.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
- *   rate.limited where it is signed and too many such were canceled
+ *   rate.limited where it is signed and too many such were canceled, chain.quarantined where a newer
+ *   database may have paid it
  */
 export async function cancelWithdrawal(
   tx: Tx,
@@ -270,6 +272,11 @@ export async function cancelWithdrawal(
   id: string,
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, id);
+  if (row.status === "PROCESSING" && !await selectMayCancel(tx, row.order_id)) {
+    const why = "it may have been paid: nothing is canceled before the ramp is reconciled and a" +
+      " worker has confirmed the database";
+    throw new DomainError("chain.quarantined", why);
+  }
   await assertMayDiscard(tx, actor, row);
   const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
   if (order === null) {

@@ -1868,7 +1868,8 @@ AS $function$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
-      else new.state in (old.state, 'canceled') and (new.hash, new.height, new.carrier, new.confirmations)
+      else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
+          and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
         or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
     return new;

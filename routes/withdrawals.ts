@@ -193,6 +193,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "permission.owner",
       "permission.role",
       "rate.limited",
+      "chain.quarantined",
     ],
     handle: (call) =>
       command(

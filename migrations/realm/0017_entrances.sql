@@ -468,12 +468,13 @@ create constraint trigger withdrawals_sponsored after insert on withdrawals defe
   for each row when (new.fee = 0) execute function check_sponsored();
 
 -- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
--- more speed. How they fare on the chain is the worker's to tell.
+-- more speed. How they fare on the chain is the worker's to tell. While a newer database may have sent them, none is canceled.
 create function check_served_order() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
-      else new.state in (old.state, 'canceled') and (new.hash, new.height, new.carrier, new.confirmations)
+      else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
+          and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
         or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
     return new;

@@ -1,5 +1,7 @@
-import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import { placeOf } from "../../domain/realms.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
@@ -45,6 +47,35 @@ Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no se
   const { body: { id: next } } = await desk.withdraw("2");
   equal((await desk.finish(next)).status, "DONE");
   equal(await paidTo(desk), 3n * ETHER);
+});
+
+Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since", async () => {
+  await using desk = await openDesk();
+  const { realm } = desk;
+  await desk.anvil.mine();
+  const { body: { id } } = await desk.withdraw("1");
+  await keepRealm(realm);
+  await desk.finish(id);
+  await restoreRealm(realm);
+  const cancel = async () => {
+    const { status, body } = await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+    return [status, body.code];
+  };
+  const elsewhere = "insert into attestations (seen_at, place) values (now(), 'elsewhere')";
+  await rowsOf(realm, elsewhere);
+  deepEqual(await cancel(), [503, "chain.quarantined"], "no worker has known this database");
+  await rowsOf(realm, "delete from attestations");
+  await haltRealm(realm);
+  deepEqual(await cancel(), [503, "chain.quarantined"]);
+  const text = "update orders set state = 'canceled'";
+  const serving = realm.database.realm(placeOf(realm.made.realm));
+  await rejects(serializable(serving, (tx) => tx.unsafe(text)), /is the worker's to write/);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.taken.length], [true, 1]);
+  equal((await desk.finish(id)).status, "DONE");
+  deepEqual(await cancel(), [409, "withdrawal.not_cancelable"]);
+  equal(await paidTo(desk), ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("a dump restored after a sweep books the deposit once, and its sweep", async () => {
