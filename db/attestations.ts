@@ -19,11 +19,15 @@ export interface RealmSteps {
   next: RealmStep[];
 }
 
-/** Reads the steps of a realm, and keeps others from changing them; null if none was ever taken. */
-export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps | null> {
-  const [row] = await tx<RealmSteps[]>`
-    select now, next from realm_steps where realm = ${realm} for update`;
-  return row ?? null;
+/** Reads the steps of a realm, and keeps others from changing them; before the first one too. */
+export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps> {
+  const lock = () =>
+    tx<RealmSteps[]>`select now, next from realm_steps where realm = ${realm} for update`;
+  const [row] = await lock();
+  if (row !== undefined) return row;
+  await tx`insert into realm_steps (realm, now, next) values (${realm}, null, '[]')
+    on conflict (realm) do nothing`;
+  return (await lock())[0];
 }
 
 /** Keeps the steps of a realm. */

@@ -7,15 +7,14 @@
 import type { RealmStep, RealmSteps } from "../db/attestations.ts";
 
 /** Whether the token of a schema is one at which the platform expects it. */
-export function isExpected(steps: RealmSteps | null, token: string | null): boolean {
-  if (steps === null) return token === null;
+export function isExpected(steps: RealmSteps, token: string | null): boolean {
   return token === steps.now || steps.next.some(({ to }) => to === token);
 }
 
 /** The steps after a schema was found at a token and another step is begun. */
-export function beginStep(steps: RealmSteps | null, step: RealmStep): RealmSteps {
+export function beginStep(steps: RealmSteps, step: RealmStep): RealmSteps {
   // Steps that others began from the same token may still be taken in place of this one.
-  const open = (steps?.next ?? []).filter(({ from }) => from === step.from);
+  const open = steps.next.filter(({ from }) => from === step.from);
   return { now: step.from, next: [...open.slice(-STEPS_MAX), step] };
 }
 

@@ -1,5 +1,8 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import type { Tx } from "../../db/database.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import { compareRealm } from "../../workers/attestation.ts";
+import { benchOf } from "../support/desk.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -103,6 +106,34 @@ Deno.test("workers that attest at once, or end between two steps, keep knowing t
   );
   equal(quarantined, null);
   equal((await realm.admin.send("POST", `/v1/account/${ramp}/address`, {})).status, 201);
+});
+
+Deno.test("a worker that is held up while others attest does not take their steps for a stranger's", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  await stage.ramp();
+  await attest(realm);
+  const { platform } = realm.database;
+  let pauses = 2;
+  // Between what it reads of the realm and what it reads of the platform the others go on.
+  const sql = new Proxy(platform.sql, {
+    get(target, name) {
+      if (name !== "begin") return Reflect.get(target, name);
+      return async (work: (tx: Tx) => Promise<unknown>) => {
+        if (pauses-- > 0) await attest(realm);
+        return await target.begin(work as never);
+      };
+    },
+  });
+  const bench = await benchOf(realm);
+  try {
+    await compareRealm(bench, { ...platform, sql });
+  } finally {
+    bench.chains.close();
+  }
+  equal(pauses < 0, true, "it was held up twice");
+  const ramps = await rowsOf<{ quarantined: unknown }>(realm, "select quarantined from ramps");
+  deepEqual(ramps, [{ quarantined: null }]);
 });
 
 Deno.test("a ramp that was made since the dump is never made again under its number", async () => {
