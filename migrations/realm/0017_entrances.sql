@@ -281,7 +281,7 @@ begin
   insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
     select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
       trim_scale(m.amount * ('1e' || a.decimals)::numeric), m.block, m.matures_at, p_at
-    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null
+    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null and m.status = 'PENDING'
     on conflict (chain, network, hash, index) do nothing;
 end $$;
 

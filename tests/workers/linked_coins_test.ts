@@ -55,8 +55,14 @@ for (const play of PLAYS) {
     const text = "select account::text, status from deposits";
     deepEqual(await rowsOf(realm, text), [{ account: thief, status: "PENDING" }]);
     await realm.command((tx) => tx`update ramps set next_index = ${beyond}`);
+    // What one node made up and the quorum denied is given up, with its block, and leaves no coin.
+    const denied = { id: crypto.randomUUID(), hash: "f".repeat(64), status: "ORPHANED" };
+    const copied = `insert into deposits
+      select (jsonb_populate_record(d, '${JSON.stringify(denied)}')).* from deposits d`;
+    await rowsOf(realm, copied);
     const given = await send("POST", `/v1/account/${desk.virtual}/address`, {});
     equal(given.body.address.address, address);
+    equal((await rowsOf(realm, "select 1 from coins where address = $1", [address])).length, 1);
     await desk.quote();
     await desk.until(async () => (await desk.account(desk.virtual)).balance.total > "4.9");
     equal((await desk.account(thief)).balance.total, "0");
