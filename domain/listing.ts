@@ -10,7 +10,8 @@ import { checkText, invalidQuery, quoted, targetOf } from "./filter.ts";
 import { isId } from "./ids.ts";
 import { isDigits } from "./json.ts";
 
-const LIMIT_MAX = 1000;
+/** Rows of an answer that is not read page by page. */
+export const LIMIT_MAX = 1000;
 const OFFSET_MAX = 100_000;
 const PAGE_SIZE_MAX = 500;
 const PAGE_SIZE_DEFAULT = 10;

@@ -8,7 +8,8 @@ import {
   listEntities,
 } from "../domain/collection.ts";
 import { queriesOf } from "../domain/collection_parameters.ts";
-import type { Tx } from "../domain/command.ts";
+import type { Db, Tx } from "../domain/command.ts";
+import { LIMIT_MAX } from "../domain/listing.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { command, query, search } from "./door.ts";
@@ -72,7 +73,10 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
       query: queries.find,
       answer: z.array(view),
       errors,
-      handle: (call) => search(call, (db) => findEntities(db, call.actor, collection, call.query)),
+      handle: (call) => {
+        const find = (db: Db) => findEntities(db, call.actor, collection, call.query);
+        return search(call, find, false, LIMIT_MAX);
+      },
     }),
     route({
       ...shared,

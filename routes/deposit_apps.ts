@@ -10,7 +10,9 @@ import {
   NewDepositApp,
   removeDepositApp,
 } from "../domain/deposit_app_list.ts";
+import type { Db } from "../domain/command.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposit_apps.ts";
+import { LIMIT_MAX } from "../domain/listing.ts";
 import { collectionRoutes, pageView } from "./collection.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
@@ -60,7 +62,8 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;
       if (page === undefined && pageSize === undefined) {
-        return search(call, (db) => findEntities(db, call.actor, DEPOSIT_APPS, rest));
+        const find = (db: Db) => findEntities(db, call.actor, DEPOSIT_APPS, rest);
+        return search(call, find, false, LIMIT_MAX);
       }
       return search(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query), true);
     },

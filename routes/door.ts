@@ -32,7 +32,7 @@ import { trialLane } from "../domain/trials.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./versions.ts";
-import { searching, seated } from "./seats.ts";
+import { listing, searching, seated } from "./seats.ts";
 import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
@@ -115,21 +115,35 @@ export interface Asked {
   search?: unknown;
   sort?: unknown;
   scope?: unknown;
+  limit?: unknown;
+  pageSize?: unknown;
 }
+
+/** Rows that are read and printed in no time. */
+const ROWS_FEW = 100;
+/** Rows of a list page by page, unless it is asked for others. */
+const ROWS_USUAL = 10;
 
 /**
  * Runs a list or a count: one with a filter or an order of its own may have to look at every row, so it
- * waits its turn.
+ * waits its turn. So does a list of many rows, among others of its kind.
  *
  * @param counts whether it counts rows that nobody has counted before
+ * @param usual rows of its answer where the query does not say
  */
 export async function search<P, Q extends Asked, B>(
   call: Call<P, Q, B>,
   work: (db: Db) => Promise<unknown>,
   counts = false,
+  usual = ROWS_USUAL,
 ): Promise<Reply> {
-  if (!counts && isQuick(call.query)) return await query(call, work);
   const pool = poolOf(call);
+  if (!counts && isQuick(call.query)) {
+    const read = () => query(call, work);
+    const { limit, pageSize = usual } = call.query;
+    if (!(Number(limit ?? pageSize) > ROWS_FEW)) return await read();
+    return await listing(pool, read, call.signal());
+  }
   const signal = call.signal();
   const find = () => runSearch(pool, SEARCH_MS, work, signal);
   const view = await searching(pool, find, signal).catch((error) => {

@@ -12,6 +12,8 @@ const PATIENCE_MS = 60_000;
 /** Searches of a realm that run at once: they may be slow, and what moves value must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
+/** Long lists that are read at once: each keeps the process busy, and must leave it time for others. */
+const LISTS_MAX = 2;
 /** Pages of long answers that are read at once, whoever gets them. */
 const PAGES_MAX = 2;
 
@@ -43,6 +45,7 @@ interface Line {
 }
 
 const searches = new WeakMap<object, Line>();
+const lists = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
 
 /**
@@ -60,6 +63,21 @@ export async function searching<T>(
     throw busy("too many searches are waiting in this realm");
   }
   return await inTurn(line, SEARCHES_MAX, () => seated(pool, work), signal);
+}
+
+/**
+ * Reads a long list, in its turn, unless its caller leaves before.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export async function listing<T>(
+  pool: object,
+  work: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const line = lineOf(lists, pool);
+  if (line.waiting.length >= SEATS_MAX) throw busy("too many lists are waiting in this realm");
+  return await inTurn(line, LISTS_MAX, work, signal);
 }
 
 /** Reads one page of an answer that is sent while it is read, in its turn. */

@@ -4,7 +4,7 @@ import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { openEnding, watchLeaving } from "../../routes/ending.ts";
-import { paging, searching, seated } from "../../routes/seats.ts";
+import { listing, paging, searching, seated } from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 
@@ -165,4 +165,30 @@ Deno.test("of long answers two pages are read at once, and other reads pass besi
   over.resolve();
   await Promise.all(all);
   deepEqual(await Promise.all(statements), Array(10).fill(200));
+});
+
+Deno.test("of long lists two are read at once, short ones pass beside them, and who leaves is not read for", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<void>();
+  const never = new AbortController();
+  const all = [1, 2].map(() => listing(pool, () => over.promise, never.signal));
+  let ended = 0;
+  const lists = Array.from({ length: 10 }, async (_, i) => {
+    const path = i % 2 === 0 ? "accounts/all" : "transactions?scope=all&pageSize=500";
+    const answer = await realm.admin.send("GET", `/v1/${path}`);
+    ended++;
+    return answer.status;
+  });
+  const away = new AbortController();
+  const left = listing(pool, () => Promise.reject(new TypeError("read")), away.signal);
+  away.abort(new DomainError("request.malformed", "the caller has left"));
+  await rejects(left, { code: "request.malformed" });
+  for (const path of ["accounts/all?limit=100", "transactions", "accounts/count"]) {
+    equal((await realm.admin.send("GET", `/v1/${path}`)).status, 200, path);
+  }
+  equal(ended, 0);
+  over.resolve();
+  await Promise.all(all);
+  deepEqual(await Promise.all(lists), Array(10).fill(200));
 });
