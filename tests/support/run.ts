@@ -59,6 +59,8 @@ export async function run(args: readonly string[]): Promise<number> {
       cwd: ROOT,
       env: {
         NO_COLOR: "1",
+        // One file more at a time than there are cores: each waits for nodes and servers now and then.
+        DENO_JOBS: Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency + 1}`,
         TEST_DATABASE_URL: given ?? server!.url,
         // Some tests make databases and corrupt tables: with another server, name its superuser too.
         TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
