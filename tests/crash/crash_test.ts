@@ -10,7 +10,7 @@ import { type Load, startLoad } from "./load.ts";
 import { assertKept, assertWhole, killServer } from "./proof.ts";
 import { makeRealm, startService } from "./service.ts";
 
-const KILLS = Number(Deno.env.get("CRASH_KILLS") ?? 10);
+const KILLS = Number(Deno.env.get("CRASH_KILLS") ?? 6);
 const CLIENTS = 16;
 const ACCOUNTS = 8;
 /** Answers between two kills: at least one of each client, then a number that nobody can foresee. */
