@@ -12,6 +12,7 @@ import type { RealmDefaults } from "./actor.ts";
 import { feeUnits } from "./fees.ts";
 import { toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
+import { lossMaxOf } from "./withdrawal_settings.ts";
 
 /** Days in which what a customer has cost and brought is netted. */
 const DAYS = 30;
@@ -40,8 +41,11 @@ export async function cappedBudgets(
   const caps = new Map<string, bigint>();
   if (paying.length === 0) return caps;
   const rows = await selectHolderLosses(db, paying.map(({ id }) => id), DAYS);
+  const bounds = new Map<string, Awaited<ReturnType<typeof boundOf>>>(); // nearly always a single one
   for (const row of rows) {
-    const { most, slack } = await boundOf(db, realm, row);
+    const key = `${row.chain} ${row.network} ${row.contract} ${row.asset}`;
+    const { most, slack } = bounds.get(key) ?? await boundOf(db, realm, row);
+    bounds.set(key, { most, slack });
     if (BigInt(row.lost) > most) caps.set(row.id, BigInt(row.charged) + slack);
   }
   return caps;
@@ -56,8 +60,8 @@ async function boundOf(
   const place = { chain, network, contract: contract ?? "" };
   const quote = await selectQuote(db, { ...place, speed: "medium" });
   const slack = quote === null || BigInt(quote.per_input) === 0n ? 0n : 2n * BigInt(quote.least);
-  const set = realm.withdrawals?.[asset]?.loss_max;
-  if (set !== undefined) return { most: toUnits(set, decimals) / PART, slack };
+  const set = lossMaxOf(realm.withdrawals, { asset, testnet: network !== "main" });
+  if (set !== null) return { most: toUnits(set, decimals) / PART, slack };
   if (quote === null) return { most: 0n, slack };
   return { most: feeUnits(quote, { payments: 1, inputs: 1n }) * PAYMENTS, slack };
 }
