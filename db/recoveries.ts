@@ -109,7 +109,22 @@ export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<v
   await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
 }
 
-/** Lists orders of some ramps of which nothing was ever signed, oldest first. */
+/** Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest first. */
+export async function selectSignedOrders(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<{ order: string; look: number; state: string }[]> {
+  return await db<{ order: string; look: number; state: string }[]>`
+    select id as order, looks as look, state from orders
+    where chain = ${place.chain} and network = ${place.network}
+      and ramp = any (${`{${
+    ramps.join(",")
+  }}`}::text::uuid[]) and state in ('signed', 'sent', 'mined')
+    order by id`;
+}
+
+/** Lists orders of some ramps none of whose living bytes has left, oldest first. */
 export async function selectUnsigned(
   db: Db,
   place: PlaceKey,
@@ -121,7 +136,7 @@ export async function selectUnsigned(
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
       and o.state in ('new', 'planned', 'signed', 'joined') and o.purpose <> 'payout'
       and not exists (select 1 from order_candidates k
-        where k.order_id = coalesce(o.carrier, o.id) and k.sent_at is not null)
+        where k.order_id = coalesce(o.carrier, o.id) and k.sent_at is not null and not k.dead)
     order by o.id`;
 }
 

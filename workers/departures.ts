@@ -1,16 +1,17 @@
 /**
- * What keeps signed bytes from leaving for the first time. In a database that was put back from a
- * backup, an order may stand as signed that the lost database has dissolved since, and whose
- * withdrawals it has paid otherwise: while its ramp is in quarantine such bytes wait, until the ramp
- * is reconciled.
+ * What keeps signed bytes from leaving for the first time, and value from going back. In a database
+ * that was put back from a backup, an order may stand as signed that the lost database has dissolved
+ * since, and whose withdrawals it has paid otherwise: while its ramp is in quarantine such bytes wait,
+ * and so does what would end an order unpaid, until the ramp is reconciled.
  * @module
  */
-import { selectQuarantine } from "../db/quarantine.ts";
+import type { Tx } from "../db/database.ts";
+import { lockQuarantine, selectQuarantine } from "../db/quarantine.ts";
 import { reading } from "../db/transaction.ts";
 import type { CandidateRow, OrderRow } from "../domain/orders.ts";
 import { QUARANTINED } from "../domain/quarantine.ts";
 import { ChainError } from "./chains/chain.ts";
-import { type OrderWork, signedOf } from "./order_work.ts";
+import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
 /**
  * Refuses to send for the first time what may have been made otherwise since. Bytes that the chain
@@ -29,6 +30,28 @@ export async function assertMayLeave(
   const why = row === null ? await bench.signer.fault() : `${QUARANTINED}: ${row.detail}`;
   if (why === null || await hasLeft(work, order, candidate)) return;
   throw new ChainError("held", why);
+}
+
+/**
+ * Runs the step that ends an order, behind the gate. One that ends it unpaid waits while its ramp is in
+ * quarantine, or the process does not know the database: what was charged for it would go back to those
+ * whom a newer database may have paid.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function endInTurn<T>(
+  work: OrderWork,
+  state: OrderRow["state"],
+  end: (tx: Tx, order: OrderRow) => Promise<T>,
+): Promise<T> {
+  const why = state === "done" ? null : await work.bench.signer.fault();
+  if (why !== null) throw new ChainError("held", why);
+  await work.crossing("ending");
+  return await stepInTurn(work, async (tx, current) => {
+    const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
+    if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
+    return await end(tx, current);
+  }, { gate: true });
 }
 
 /** Whether the bytes were sent before; where a nonce is used up, they can never pay any more. */

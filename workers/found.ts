@@ -1,5 +1,5 @@
 /** Reads transactions that our own keys signed and the database does not know. @module */
-import type { PlaceKey } from "../db/chains.ts";
+import { type PlaceKey, selectCursor } from "../db/chains.ts";
 import {
   insertFoundCandidate,
   selectKnownHashes,
@@ -11,8 +11,8 @@ import {
 import { lockOrder } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
 import { type CandidateRow, isOpen, nudgeOrder, type OrderRow } from "../domain/orders.ts";
-import { quarantine } from "../domain/quarantine.ts";
-import type { FoundPayment, FoundTransaction } from "../domain/recoveries.ts";
+import { quarantine, QUARANTINED } from "../domain/quarantine.ts";
+import { type FoundPayment, type FoundTransaction, takeIn } from "../domain/recoveries.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Fate } from "./chains/order.ts";
@@ -42,10 +42,11 @@ export async function readFound(
 
 /**
  * Whoever took an order's place by our own key may have paid the same: a replacement that a newer
- * database signed. Such a one is kept among what was made for the order, and nothing goes back.
+ * database signed. Such a one is kept among what was made for the order, and nothing goes back. One that
+ * pays something else is taken in by itself, while the ramp is in quarantine.
  *
  * @returns whether the order goes on with it
- * @throws {ChainError} `held` where it paid some of what the order was to pay
+ * @throws {ChainError} `held` where it paid some of what the order was to pay, or cannot be taken in yet
  */
 export async function takeReplacement(
   { bench, chain }: OrderWork,
@@ -61,7 +62,10 @@ export async function takeReplacement(
   if (found === null) return false;
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
-  if (same.length === 0) return false;
+  if (same.length === 0) {
+    await takeOther({ bench }, order, found);
+    return false;
+  }
   if (same.length < meant.length) {
     throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
   }
@@ -80,6 +84,27 @@ export async function takeReplacement(
   });
   bench.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
   return true;
+}
+
+/**
+ * Takes in what our own key signed in an order's place for something that only a newer database knows,
+ * once its block was scanned; where the ramp is in no quarantine, puts it there.
+ *
+ * @throws {ChainError} `held`
+ */
+async function takeOther(
+  { bench }: Pick<OrderWork, "bench">,
+  order: OrderRow,
+  found: FoundTransaction,
+): Promise<void> {
+  const detail = `${found.hash} took the place of order ${order.id}, and nothing here knows of it`;
+  const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
+  if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  if (ramps.length > 0 || cursor === null || cursor.height < found.height) {
+    throw new ChainError("held", `${QUARANTINED}: ${detail}`);
+  }
+  await bench.step((tx) => takeIn(tx, bench.actor, order, found), { gate: true });
 }
 
 function isSame(one: FoundPayment, other: FoundPayment): boolean {

@@ -17,6 +17,7 @@ import {
   selectKnownHashes,
   selectQuarantinedRamps,
   selectSenders,
+  selectSignedOrders,
   selectUnknownSpends,
   selectUnsigned,
   selectUnsignedClaims,
@@ -39,6 +40,7 @@ import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer } from "./chains/sight.ts";
 import { readFound } from "./found.ts";
 import { loadWatch, scanPlace } from "./scanner.ts";
+import { advanceOrder } from "./sender.ts";
 
 /** A withdrawal that may have been paid. */
 export interface Question {
@@ -80,6 +82,8 @@ export interface PlaceReport {
 const AT_ONCE = 200;
 const NONCES_AT_ONCE = 16;
 const PASSES_MAX = 100_000;
+/** Looks at what is signed: one marks it as sent, the next sees its block. */
+const LOOKS = 2;
 
 /** What a place is reconciled with. */
 interface Work {
@@ -139,6 +143,7 @@ async function reconcilePlace(
   const addresses = await passOverIndices(work);
   const obstacles: string[] = [];
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
+  await followSigned(work);
   const taken = await takeAll(work, obstacles);
   const open = obstacles.length > 0 ? [] : await ask(work);
   const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
@@ -217,6 +222,21 @@ async function catchUp({ bench, place }: Work): Promise<boolean> {
     if (ended !== "more") return ended === "caught up";
   }
   return false;
+}
+
+/**
+ * Asks the chain what became of all that is signed, as a worker would: what was mined, or what nodes
+ * have, has left and is followed, so that nobody is asked about it and its fee is booked.
+ */
+async function followSigned({ bench, place, ramps }: Work): Promise<void> {
+  const ids = ramps.map(({ account }) => account);
+  for (let looks = 0; looks < LOOKS; looks++) {
+    const turns = await reading(bench.pool, (db) => selectSignedOrders(db, place, ids));
+    // Once marked as sent it is looked at again, for what its block says.
+    for (const { state, ...turn } of turns) {
+      if (looks === 0 || state === "sent") await advanceOrder(bench, turn);
+    }
+  }
 }
 
 /** Takes in all that our keys signed and the database does not know; raises nonces. */

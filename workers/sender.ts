@@ -41,7 +41,7 @@ import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
 import { markTaken } from "./coins.ts";
-import { assertMayLeave } from "./departures.ts";
+import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found.ts";
 import { planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
 import {
@@ -135,15 +135,14 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
 /** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
 async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
   const { bench, crossing } = work;
-  await crossing("ending");
-  const ended = await stepInTurn(work, async (tx, current) => {
+  const ended = await endInTurn(work, "failed", async (tx, current) => {
     if (current.state !== "new") return false;
     const error = refused.slice(0, 500);
     const failed = await updateOrder(tx, current.id, { state: "failed", error, fault });
     await releaseClaims(tx, bench.actor, failed);
     await FOLLOWERS[failed.purpose].settle(tx, bench.actor, failed);
     return true;
-  }, { gate: true });
+  });
   if (!ended) return POLL_MS;
   await crossing("settled");
   return null;
@@ -352,15 +351,14 @@ async function finish(
   proof: DeathProof | null = null,
 ): Promise<null> {
   const { bench, crossing } = work;
-  await crossing("ending");
-  await stepInTurn(work, async (tx, { id }) => {
+  await endInTurn(work, end.state, async (tx, { id }) => {
     if (proof !== null) await markCandidatesDead(tx, id, proof);
     const ended = await updateOrder(tx, id, { ...end, replace: false });
     await tidyCoins(tx, ended);
     await releaseClaims(tx, bench.actor, ended);
     await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);
     await noteRampCost(tx, ended);
-  }, { gate: true });
+  });
   await crossing("settled");
   return null;
 }

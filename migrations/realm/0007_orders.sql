@@ -309,6 +309,10 @@ begin
       using errcode = 'check_violation', constraint = 'orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
+  if new.state in ('failed', 'dead') and in_quarantine(new.ramp) then
+    raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
+      using errcode = 'check_violation', constraint = 'orders_quarantined';
+  end if;
   if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
       and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
     raise exception 'order % was signed, and too many such were canceled within a day', new.id
