@@ -30,6 +30,12 @@ export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps>
   return (await lock())[0];
 }
 
+/** Reads the steps of a realm as they are at the moment. */
+export async function selectRealmSteps(db: Db, realm: string): Promise<RealmSteps> {
+  const [row] = await db<RealmSteps[]>`select now, next from realm_steps where realm = ${realm}`;
+  return row ?? { now: null, next: [] };
+}
+
 /** Keeps the steps of a realm. */
 export async function upsertRealmSteps(tx: Tx, realm: string, steps: RealmSteps): Promise<void> {
   await tx`

@@ -12,6 +12,11 @@ export interface JobRow {
   attempts_max: number;
 }
 
+/** A job that was just taken, with the token at which the realm's schema stood then. */
+export interface ClaimedRow extends JobRow {
+  token: string | null;
+}
+
 /** What a new job consists of. */
 export interface NewJobRow {
   id: string;
@@ -43,8 +48,8 @@ export async function claimJobs(
   limit: number,
   leaseS: number,
   except: readonly string[] = [],
-): Promise<JobRow[]> {
-  return await db<JobRow[]>`
+): Promise<ClaimedRow[]> {
+  return await db<ClaimedRow[]>`
     update jobs set state = 'running', attempts = attempts + 1,
       locked_until = now() + make_interval(secs => ${leaseS})
     where id = any (array(
@@ -54,7 +59,7 @@ export async function claimJobs(
         select 1 from jobs o where o.lane = j.lane and o.state in ('ready', 'running')
           and o.id < j.id))
       order by j.run_at, j.id limit ${limit} for update skip locked))
-    returning id, name, payload, attempts, attempts_max`;
+    returning id, name, payload, attempts, attempts_max, (select token from attestations)`;
 }
 
 /** Prolongs a lease; false when it was lost. */

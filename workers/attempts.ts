@@ -45,13 +45,8 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
     const task = TASKS[job.name as JobName];
     if (task === undefined) throw new TypeError(`there is no job ${job.name}`);
     const bench: Bench = {
-      realm,
-      pool,
-      log: shop.log,
-      chains: shop.chains,
-      signer: shop.signer,
+      ...benchFor(shop, site, job.id),
       signal: AbortSignal.any([signal, lease.lost]),
-      actor: workerActor(realm, job.id, start),
       step: (work, how) => serializable(pool, (tx) => fenced(tx, job, work), how),
     };
     await task(bench, job.payload as never);
@@ -64,6 +59,19 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
   } finally {
     lease.end();
   }
+}
+
+/** What is worked with in a realm, outside of any attempt. */
+export function benchFor(
+  { log, chains, signer, now }: Workshop,
+  { realm, pool, signal }: Site,
+  requestId: string,
+): Bench {
+  return {
+    ...{ realm, pool, log, chains, signer, signal },
+    actor: workerActor(realm, requestId, now()),
+    step: (work, how) => serializable(pool, work, how),
+  };
 }
 
 /** Runs a step of an attempt, in a transaction that holds the job. */

@@ -7,6 +7,7 @@ import {
   attest,
   lockRealmSteps,
   passOverNumbers,
+  selectRealmSteps,
   selectToken,
   upsertRealmSteps,
 } from "../db/attestations.ts";
@@ -40,6 +41,21 @@ export async function attestRealm(bench: Bench, platform: Pool): Promise<void> {
     const steps = await lockRealmSteps(tx, bench.realm.id);
     await upsertRealmSteps(tx, bench.realm.id, endStep(steps, step));
   });
+}
+
+/**
+ * Compares a realm before jobs of it begin, which may sign, send or give back: at the cost of one read
+ * where the token is the expected one.
+ *
+ * @param token the token of the schema when the jobs were taken
+ */
+export async function confirmRealm(
+  bench: Bench,
+  platform: Pool,
+  token: string | null,
+): Promise<void> {
+  const steps = await reading(platform, (db) => selectRealmSteps(db, bench.realm.id));
+  if (!isExpected(steps, token)) await compareRealm(bench, platform);
 }
 
 /**

@@ -5,11 +5,21 @@
  * returns.
  * @module
  */
-import { claimJobs, deleteOldJobs, type JobRow, reapJobs, selectDue } from "../db/jobs.ts";
+import {
+  type ClaimedRow,
+  claimJobs,
+  deleteOldJobs,
+  type JobRow,
+  reapJobs,
+  releaseJob,
+  selectDue,
+} from "../db/jobs.ts";
 import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
 import { reading, writing } from "../db/transaction.ts";
+import { newId } from "../domain/ids.ts";
 import { placeOf } from "../domain/realms.ts";
-import { attemptJob, type Site, type Workshop } from "./attempts.ts";
+import { confirmRealm } from "./attestation.ts";
+import { attemptJob, benchFor, type Site, type Workshop } from "./attempts.ts";
 import { patiently } from "./patience.ts";
 
 /** The running workers of a process. */
@@ -225,10 +235,24 @@ async function visit(floor: Floor, id: string): Promise<void> {
   floor.reserved += limit;
   try {
     const jobs = await writing(pool, (db) => claimJobs(db, limit, leaseS, crowded));
+    await confirm(floor, { realm, pool, signal: floor.signal }, jobs);
     for (const job of jobs) take(floor, { realm, pool, signal: floor.signal }, job);
     if (jobs.length === limit) floor.woken.add(id);
   } finally {
     floor.reserved -= limit;
+  }
+}
+
+/** Compares the realm before what was claimed begins; claims that cannot be confirmed are given up. */
+async function confirm(floor: Floor, site: Site, jobs: readonly ClaimedRow[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const { database, now } = floor.shop;
+  try {
+    const bench = benchFor(floor.shop, site, newId(now()));
+    await confirmRealm(bench, database.platform, jobs[0].token);
+  } catch (error) {
+    for (const job of jobs) await writing(site.pool, (db) => releaseJob(db, job));
+    throw error;
   }
 }
 

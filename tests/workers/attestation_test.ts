@@ -1,8 +1,8 @@
-import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import { compareRealm } from "../../workers/attestation.ts";
-import { benchOf } from "../support/desk.ts";
+import { benchOf, openDesk, OUTSIDE } from "../support/desk.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -86,6 +86,30 @@ Deno.test("a realm that is restored alone is in quarantine before it hands out a
   await mineUntil(stage, async () => (await stage.account(ramp)).balance.total !== "0");
   equal((await stage.account(bobs)).balance.total, "0");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a realm that is restored alone is in quarantine before the first job that a worker takes there", async () => {
+  await using desk = await openDesk();
+  const { realm, anvil } = desk;
+  const { body: { id } } = await desk.withdraw("1");
+  const ended = desk.look((step) => {
+    if (step === "stored") throw new Error("the worker ended");
+  });
+  await rejects(ended, /the worker ended/);
+  await attest(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+  await restoreRealm(realm);
+  await realm.drain();
+  await anvil.mine();
+  equal(await anvil.rpc("eth_getBalance", OUTSIDE, "latest"), "0x0");
+  const [row] = await rowsOf<{ state: string; detail: string }>(
+    realm,
+    "select state, quarantined ->> 'detail' as detail from orders join ramps on account = ramp",
+  );
+  equal(row.state, "signed");
+  match(row.detail, /restored alone/);
 });
 
 Deno.test("workers that attest at once, or end between two steps, keep knowing their realm", async () => {
