@@ -1,28 +1,9 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { createApp } from "../routes/app.ts";
 import { sealRealm } from "../workers/seals.ts";
+import { verify } from "./support/proofs.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "./support/realm.ts";
 import { tamper } from "./support/tamper.ts";
-
-const ROOT = new URL("../", import.meta.url);
-
-/** Runs the auditor's script as an auditor would. */
-async function verify(...args: string[]): Promise<{ code: number; text: string }> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--no-check",
-      "--allow-net=127.0.0.1",
-      "--allow-env",
-      "examples/verify.ts",
-      ...args,
-    ],
-    cwd: ROOT,
-    env: { NO_COLOR: "1" },
-  }).output();
-  const decoder = new TextDecoder();
-  return { code, text: (decoder.decode(stdout) + decoder.decode(stderr)).trim() };
-}
 
 /** Changes an answer as a service that lies would. */
 type Change = (url: URL, body: unknown) => unknown;

@@ -36,7 +36,8 @@ export interface CrashRealm {
 }
 
 const MAIN = new URL("../../main.ts", import.meta.url);
-const PLATFORM_KEY = "platform-key-of-the-crash-test";
+/** The operator's key. */
+export const PLATFORM_KEY = "platform-key-of-the-crash-test";
 const PASSWORD = "correct horse battery";
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys=uid"].map((one) =>
   `--allow-${one}`

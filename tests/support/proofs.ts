@@ -1,0 +1,50 @@
+/**
+ * The two proofs of what a test has left behind, as an operator and an auditor make them: the audit of
+ * every realm of a database, and the chain of hashes recomputed over the API.
+ *
+ * @module
+ */
+import { openDatabase } from "../../db/database.ts";
+import { checkRealms, sayAudit } from "../../domain/checks.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** Audits every realm of a database; gives the links that were recomputed, and what is wrong. */
+export async function auditAll(
+  url: string,
+  platformKey: string,
+): Promise<{ sealed: number; wrong: string[] }> {
+  const logins = loginsUnder(openSecrets(platformKey));
+  const database = openDatabase({ url, prepare: true, parseJson: parseStoredJson, logins });
+  let sealed = 0;
+  const wrong: string[] = [];
+  try {
+    await checkRealms(database, (found) => {
+      sealed += found.sealed;
+      if (found.mismatches.length > 0) wrong.push(...sayAudit(found));
+    });
+  } finally {
+    await database.close();
+  }
+  return { sealed, wrong };
+}
+
+/** Runs the auditor's script as an auditor would. */
+export async function verify(...args: string[]): Promise<{ code: number; text: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-check",
+      "--allow-net=127.0.0.1",
+      "--allow-env",
+      "examples/verify.ts",
+      ...args,
+    ],
+    cwd: ROOT,
+    env: { NO_COLOR: "1" },
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, text: (decoder.decode(stdout) + decoder.decode(stderr)).trim() };
+}
