@@ -144,12 +144,28 @@ export function settingNames(): ReadonlySet<string> {
 }
 
 /** The environment, over what a `.env` file says; without the right to read one there is none. */
-export async function readEnvironment(): Promise<Record<string, string>> {
+export async function readEnvironment(
+  process: Pick<Deno.Env, "toObject"> = Deno.env,
+): Promise<Record<string, string>> {
   const file = await Deno.readTextFile(".env").catch((error) => {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return "";
     throw error;
   });
-  return { ...parseEnv(file) as Record<string, string>, ...Deno.env.toObject() };
+  return { ...parseEnv(file) as Record<string, string>, ...process.toObject() };
+}
+
+/** What tells secrets: keys, and addresses that may hold a password or a key. */
+const SECRET = /^(DATABASE_URL|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL)$/;
+
+/** Reads the environment and takes the secrets out of it: whoever reads it later finds none. */
+export async function takeEnvironment(
+  process: Pick<Deno.Env, "toObject" | "delete"> = Deno.env,
+): Promise<Record<string, string>> {
+  const env = await readEnvironment(process);
+  for (const name of Object.keys(process.toObject())) {
+    if (SECRET.test(name)) process.delete(name);
+  }
+  return env;
 }
 
 function configOf(

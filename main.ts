@@ -3,7 +3,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { type Config, ConfigError, readConfig, readEnvironment } from "./config.ts";
+import { type Config, ConfigError, readConfig, takeEnvironment } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
 import { type Ladders, readLadders } from "./db/migrate.ts";
@@ -256,7 +256,7 @@ async function workersOf(base: Base): Promise<Runner> {
 
 /** Reads the configuration and opens the database. */
 async function begin(): Promise<Base> {
-  const config = readConfig(await readEnvironment(), Deno.stderr.isTerminal());
+  const config = readConfig(await takeEnvironment(), Deno.stderr.isTerminal());
   const faults = [
     ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
     ...config.trustedProxies.filter((text) => parseNetwork(text) === null).map((text) =>

@@ -3,12 +3,11 @@
  * speaks as the realm's own role and sees the realm's schema alone, so every statement is plain.
  * @module
  */
-import postgres from "postgres";
+import type postgres from "postgres";
+import { connect, type Login, type Speech } from "./connections.ts";
 import { Contention } from "./errors.ts";
 import { type Logins, passwordsOf } from "./realm_logins.ts";
-import { silenceLost } from "./lost_connections.ts";
-import { passwordFor } from "./server_password.ts";
-import { parametersOf, type Session as AnySession, settingsOf } from "./session_settings.ts";
+import { type Session as AnySession, settingsOf } from "./session_settings.ts";
 import { openQuota, type Quota } from "./quota.ts";
 
 type Session = AnySession<Place>;
@@ -20,12 +19,8 @@ export type Tx = postgres.TransactionSql;
 export type Db = Sql | Tx;
 
 /** How the database is reached. */
-export interface DatabaseOptions {
+export interface DatabaseOptions extends Speech {
   url: string;
-  /** False behind a pooler in transaction mode: nothing may outlive a transaction there. */
-  prepare: boolean;
-  /** Parses json columns without losing digits. */
-  parseJson: (text: string) => unknown;
   /** Opens the sealed address of a realm's own database; null where it cannot. */
   unseal?: (placement: Uint8Array, realm: string) => string | null;
   /**
@@ -33,8 +28,6 @@ export interface DatabaseOptions {
    * the login of the address takes the role on, and can put it off again.
    */
   logins?: Logins;
-  /** Told of every statement, for measurement. */
-  onStatement?: (text: string) => void;
   /** Connections of the process, all pools together. */
   connectionsMax?: number;
   /** The realm migration that this version needs: a realm that is behind is kept from everybody. */
@@ -80,8 +73,8 @@ export interface Database {
   platform: Pool;
   /** A few connections with all rights where the platform lives, to build and migrate realms with. */
   builder: Pool;
-  /** From now on the platform's pool logs in as a role with fewer rights. */
-  serveAs(login: PlatformLogin): void;
+  /** From now on the platform's pool and the looks at realms log in as roles with fewer rights. */
+  serveAs(logins: ServingLogins): void;
   realm(place: Place): Pool;
   /** The realm's connections of workers, who see and book what happens on chains. */
   working(place: Place): Pool;
@@ -101,10 +94,12 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** A role of the platform's that is not its owner. */
-export interface PlatformLogin {
-  role: string;
-  password: string;
+/** Roles of the platform's that are not its owner. */
+export interface ServingLogins {
+  /** Writes rows of the platform's tables. */
+  platform: Login;
+  /** Has no rights but to take on the roles of realms' workers, one for the length of a transaction. */
+  watch: Login;
 }
 
 const CONNECTIONS_MAX = 40;
@@ -112,7 +107,6 @@ const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
 const REALM_MAX = 4;
-const IDLE_S = 30;
 
 /** Prepares the pools; nothing is connected before it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -122,21 +116,30 @@ export function openDatabase(options: DatabaseOptions): Database {
   const alive = new Set<Sql>();
   const realms = new Map<string, Pool>();
   const works = new Map<string, Pool>();
-  const shared = new Map<string, Pool>(); // by address
+  const shared = new Map<string, Pool>(); // of realms whose roles do not log in, by address
   const watches = new Map<string, Pool>();
   function plain(url: string, as: Session, max: number): Sql {
-    const sql = connect(options, url, as, max);
+    const sql = connect(options, url, as, max, loginOf(options, as));
     alive.add(sql);
     return sql;
   }
   const always = (url: string, as: Session, max: number) =>
     unbounded(saidBy(options, as), () => plain(url, as, max), alive);
-  const { platform, serveAs } = platformOf(options, alive);
+  const { platform, watch, serveAs } = servingOf(options, alive);
   const builder = always(options.url, { ...PLATFORM, name: "owner" }, BUILDER_MAX);
   function bounded(place: Place, max: number, name: string): Pool {
     const as = sessionOf(place, name);
     const open = (size: number) => plain(urlOf(options, place), as, size);
     return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
+  }
+  /** Looks at a realm in a database of its own. */
+  function elsewhere(place: Place): Pool {
+    const as = sessionOf(asWorker(place), "watch");
+    const url = urlOf(options, place);
+    if (loginOf(options, as) !== null) return always(url, as, 1);
+    const all = shared.get(url) ?? always(url, WATCH, 1);
+    shared.set(url, all);
+    return actingAs(all, asWorker(place));
   }
   return {
     platform,
@@ -162,11 +165,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isBehind(options, place)) return UNMIGRATED;
       const known = watches.get(place.id);
       if (known !== undefined) return known;
-      const url = urlOf(options, place);
-      const all = shared.get(url) ??
-        always(url, { ...PLATFORM, name: "watch" }, url === options.url ? WATCH_MAX : 1);
-      shared.set(url, all);
-      const pool = actingAs(all, asWorker(place));
+      const pool = place.placement === null ? actingAs(watch, asWorker(place)) : elsewhere(place);
       watches.set(place.id, pool);
       return pool;
     },
@@ -186,23 +185,26 @@ function saidBy({ prepare }: DatabaseOptions, as: Session): string {
   return prepare ? "" : settingsOf(as);
 }
 
-/** The pool of the platform's tables, which may come to log in as another role. */
-function platformOf(
+/** The pools of the platform's tables and of looks at realms, which may come to log in as other roles. */
+function servingOf(
   options: DatabaseOptions,
   alive: Set<Sql>,
-): Pick<Database, "platform" | "serveAs"> {
-  let login: PlatformLogin | null = null;
-  const max = options.platformMax ?? PLATFORM_MAX;
-  const platform = unbounded(saidBy(options, PLATFORM), () => {
-    const sql = connect(options, options.url, PLATFORM, max, login);
-    alive.add(sql);
-    return sql;
-  }, alive);
+): Pick<Database, "platform" | "serveAs"> & { watch: Pool } {
+  let logins: ServingLogins | null = null;
+  const pool = (as: Session, of: keyof ServingLogins, max: number) =>
+    unbounded(saidBy(options, as), () => {
+      const sql = connect(options, options.url, as, max, logins?.[of] ?? null);
+      alive.add(sql);
+      return sql;
+    }, alive);
+  const platform = pool(PLATFORM, "platform", options.platformMax ?? PLATFORM_MAX);
+  const watch = pool(WATCH, "watch", WATCH_MAX);
   return {
     platform,
-    serveAs(other) {
-      login = other;
-      platform.renew(platform.sql);
+    watch,
+    serveAs(others) {
+      logins = others;
+      for (const one of [platform, watch]) one.renew(one.sql);
     },
   };
 }
@@ -210,7 +212,7 @@ function platformOf(
 /** One connection with all rights where a realm lives. */
 function ownerOf(options: DatabaseOptions, place: Place): Pool {
   const as = { ...sessionOf(place, "owner"), role: null };
-  const open = () => connect(options, urlOf(options, place), as, 1);
+  const open = () => connect(options, urlOf(options, place), as, 1, null);
   return unbounded(saidBy(options, as), open, new Set());
 }
 
@@ -242,6 +244,7 @@ function asWorker(place: Place): Place {
 }
 
 const PLATFORM: Session = { searchPath: '"platform"', role: null, place: null, name: "api" };
+const WATCH: Session = { searchPath: "pg_catalog", role: null, place: null, name: "watch" };
 
 function sessionOf(place: Place, name: string): Session {
   // Temporary tables come last, so that they never stand for the realm's own.
@@ -320,7 +323,7 @@ function underQuota(
 }
 
 /** As whom a session logs in; null: as the address says. */
-function loginOf(options: DatabaseOptions, { role, place }: Session): PlatformLogin | null {
+function loginOf(options: DatabaseOptions, { role, place }: Session): Login | null {
   if (role === null || place === null || !options.prepare) return null;
   const passwordOf = passwordsOf(place, options.logins);
   return passwordOf === null ? null : { role, password: passwordOf(role) };
@@ -331,66 +334,4 @@ function urlOf(options: DatabaseOptions, place: Place): string {
   const url = options.unseal?.(place.placement, place.id) ?? null;
   if (url !== null) return url;
   throw new Error(`the address of realm ${place.id}'s database was sealed under another key`);
-}
-
-function connect(
-  options: DatabaseOptions,
-  url: string,
-  as: Session,
-  max: number,
-  login = loginOf(options, as),
-): Sql {
-  const sql = postgres(url, {
-    ...(login === null ? {} : { username: login.role }),
-    password: passwordFor(url, login?.password),
-    max,
-    prepare: options.prepare,
-    idle_timeout: as.name === "lane" ? 0 : IDLE_S,
-    max_lifetime: null as unknown as number, // a lane's connection must not end between two batches
-    connect_timeout: 10,
-    backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
-    fetch_types: false,
-    onnotice: () => {},
-    ...(options.onStatement === undefined
-      ? {}
-      : { debug: (_connection: number, text: string) => options.onStatement!(text) }),
-    types: {
-      date: {
-        to: 1184,
-        from: [1082, 1114, 1184],
-        serialize: (ms: number) => new Date(ms).toISOString(),
-        parse: (text: string) => new Date(text).getTime(),
-      },
-      json: {
-        to: 114,
-        from: [114, 3802],
-        serialize: (value: unknown) => JSON.stringify(value),
-        parse: options.parseJson,
-      },
-      texts: { to: 1009, from: [1009], serialize: writeArray, parse: readArray },
-      ids: { to: 2951, from: [2951], serialize: writeArray, parse: readArray },
-    } as unknown as Record<string, postgres.PostgresType>,
-    connection: {
-      application_name: `purser ${as.name}`,
-      // A pooler would share these between clients, so there they are said in each transaction.
-      ...(options.prepare ? parametersOf(as, login !== null) : {}),
-    },
-  });
-  return silenceLost(sql);
-}
-
-/** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */
-function writeArray(values: readonly string[] | string): string {
-  if (typeof values === "string") return values;
-  const quoted = values.map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`);
-  return `{${quoted.join(",")}}`;
-}
-
-/** Reads an array of texts without nulls. */
-function readArray(text: string): string[] {
-  const found: string[] = [];
-  for (const [, quoted, plain] of text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^",]+)/gs)) {
-    found.push(quoted === undefined ? plain : quoted.replaceAll(/\\(.)/gs, "$1"));
-  }
-  return found;
 }

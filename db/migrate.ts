@@ -5,7 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { type Db, type Place, type Pool, type Sql, type Tx, workerRole } from "./database.ts";
-import { type Logins, openLogin, passwordsOf } from "./realm_logins.ts";
+import { admitWatch } from "./platform_login.ts";
+import { type Logins, openLogin, passwordsOf, resetSettings } from "./realm_logins.ts";
 import { isContention, isTimeout } from "./errors.ts";
 
 /** One file of a ladder. */
@@ -154,13 +155,7 @@ async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> 
     await tx`grant ${tx(name)} to current_user`;
     if (passwordOf !== null) await openLogin(tx, name, passwordOf(name));
   }
-}
-
-/** Takes back the settings of a role's connections, in all databases and in this one. */
-export async function resetSettings(tx: Tx, role: string): Promise<void> {
-  const [{ name }] = await tx<{ name: string }[]>`select current_database() as name`;
-  await tx`alter role ${tx(role)} reset all`;
-  await tx`alter role ${tx(role)} in database ${tx(name)} reset all`;
+  if (place.placement === null && logins !== undefined) await admitWatch(tx, place.role);
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */

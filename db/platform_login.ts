@@ -1,11 +1,12 @@
 /**
- * The role as which a process serves and works on the platform's tables. The login of the address owns the schemas of
- * all realms; this one writes rows, and changes no table, no role and no realm's place.
+ * The roles as which a process serves and works beyond single realms. The login of the address owns the schemas of all
+ * realms. Of these two, one writes rows of the platform's tables, and changes no table, no role and no realm's place;
+ * the other looks at realms, and has no right but to take on the role of a realm's worker.
  * @module
  */
-import type { Tx } from "./database.ts";
-import { resetSettings } from "./migrate.ts";
-import { openLogin } from "./realm_logins.ts";
+import { codeOf } from "./errors.ts";
+import { type Tx, workerRole } from "./database.ts";
+import { openLogin, resetSettings } from "./realm_logins.ts";
 
 /** The installation's login as stored. */
 export interface PlatformLoginRow {
@@ -48,4 +49,62 @@ export async function statePlatformRole(tx: Tx, role: string, password: string):
   await openLogin(tx, role, password);
   await tx`set local search_path to platform`;
   await tx.unsafe(RIGHTS.replaceAll(":role", `"${role}"`));
+}
+
+const PAGE = 500;
+/** The server's refusal of what a login has no right to. */
+const DENIED = "42501";
+
+/** The name of the role that looks at the realms of an installation. */
+export function watchRole(installation: string): string {
+  return `watch_${installation.replaceAll("-", "")}`;
+}
+
+/** Makes the role that looks at realms where it is missing, states its login, and lets it look at all of them. */
+export async function stateWatchRole(tx: Tx, role: string, password: string): Promise<void> {
+  const [known] = await tx`select rolname from pg_roles where rolname = ${role}`;
+  if (known === undefined) {
+    await tx`create role ${tx(role)} nologin noinherit`;
+    // Whoever makes a realm meanwhile did not see the role: written, the row sends that transaction back.
+    await tx`update installation set updated_at = now()`;
+  } else await resetSettings(tx, role);
+  await openLogin(tx, role, password);
+  for (let after: string | null = null;;) {
+    const page: { id: string; worker: string }[] = await selectUnwatched(tx, role, after);
+    for (const { worker } of page) await admit(tx, worker, role);
+    if (page.length < PAGE) return;
+    after = page[page.length - 1].id;
+  }
+}
+
+/** Lets a role take on another; where that is refused, the looks at that realm alone fail, and say so. */
+async function admit(tx: Tx, worker: string, role: string): Promise<void> {
+  await tx.savepoint((sp) => sp`grant ${sp(worker)} to ${sp(role)}`).catch((error) => {
+    if (codeOf(error) !== DENIED) throw error;
+  });
+}
+
+/** Reads the workers' roles of realms in this database that a role may not take on, after one of them. */
+async function selectUnwatched(
+  tx: Tx,
+  role: string,
+  after: string | null,
+): Promise<{ id: string; worker: string }[]> {
+  return await tx`
+    select r.id, p.rolname as worker from platform.realms r
+    join pg_roles p on p.rolname = r.role_name || '_worker'
+    where r.placement is null and not exists (select from pg_auth_members m
+        where m.roleid = p.oid and m.member = (select oid from pg_roles where rolname = ${role}))
+      and ${after === null ? tx`true` : tx`r.id > ${after}`}
+    order by r.id limit ${PAGE}`;
+}
+
+/** Lets the role that looks at realms, if there is one, look at a realm that is being made or mended. */
+export async function admitWatch(tx: Tx, realmRole: string): Promise<void> {
+  // Kept from changing until the end, and looked up after that: the role may be made in the meantime.
+  const [{ id }] = await tx<{ id: string }[]>`select id from platform.installation for key share`;
+  const role = watchRole(id);
+  const [{ there }] = await tx<{ there: boolean }[]>`
+    select to_regrole(${role}) is not null as there`;
+  if (there) await tx`grant ${tx(workerRole(realmRole))} to ${tx(role)}`;
 }

@@ -70,3 +70,10 @@ export async function openLogin(
   const hint = "grant connect on it to public, or set REALM_LOGINS=off";
   throw new Error(`the roles of realms cannot connect to the database ${name}: ${hint}`);
 }
+
+/** Takes back the settings of a role's connections, in all databases and in this one. */
+export async function resetSettings(tx: postgres.TransactionSql, role: string): Promise<void> {
+  const [{ name }] = await tx<{ name: string }[]>`select current_database() as name`;
+  await tx`alter role ${tx(role)} reset all`;
+  await tx`alter role ${tx(role)} in database ${tx(name)} reset all`;
+}

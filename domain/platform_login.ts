@@ -1,7 +1,13 @@
-/** The login of the platform with which a process serves and works, instead of that of its address. @module */
-import type { Database } from "../db/database.ts";
+/** The logins of the platform with which a process serves and works, instead of that of its address. @module */
+import type { Database, ServingLogins } from "../db/database.ts";
 import { codeOf } from "../db/errors.ts";
-import { lockPlatformLogin, statePlatformRole, updatePlatformLogin } from "../db/platform_login.ts";
+import {
+  lockPlatformLogin,
+  statePlatformRole,
+  stateWatchRole,
+  updatePlatformLogin,
+  watchRole,
+} from "../db/platform_login.ts";
 import { passwordsOf } from "../db/realm_logins.ts";
 import { locking } from "../db/transaction.ts";
 
@@ -18,19 +24,24 @@ const DENIED = "42501";
 export async function serveWithLess(database: Database, anew = false): Promise<boolean> {
   const { logins } = database;
   if (logins === undefined) return false;
-  const login = await locking(database.builder, async (tx) => {
+  const serving = await locking(database.builder, async (tx): Promise<ServingLogins | null> => {
     const { id, login: known } = await lockPlatformLogin(tx);
     const opens = known !== null && logins.open(known, id) !== null;
     if (known !== null && !opens && !anew) return null;
     const sealed = opens ? known : logins.draw(id);
     if (!opens) await updatePlatformLogin(tx, sealed);
-    const role = `platform_${id.replaceAll("-", "")}`;
-    const password = passwordsOf({ id, role, login: sealed }, logins)!(role);
-    await statePlatformRole(tx, role, password);
-    return { role, password };
+    const loginOf = (role: string) => ({
+      role,
+      password: passwordsOf({ id, role, login: sealed }, logins)!(role),
+    });
+    const platform = loginOf(`platform_${id.replaceAll("-", "")}`);
+    const watch = loginOf(watchRole(id));
+    await statePlatformRole(tx, platform.role, platform.password);
+    await stateWatchRole(tx, watch.role, watch.password);
+    return { platform, watch };
   }).catch(explain);
-  if (login !== null) database.serveAs(login);
-  return login !== null;
+  if (serving !== null) database.serveAs(serving);
+  return serving !== null;
 }
 
 /** Says what a login lacks that may make no role. */

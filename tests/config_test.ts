@@ -1,5 +1,5 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
-import { ConfigError, readConfig } from "../config.ts";
+import { ConfigError, readConfig, takeEnvironment } from "../config.ts";
 
 const KEYS = {
   DATABASE_URL: "postgres://purser:secret@db.example/purser?sslmode=verify-full",
@@ -232,4 +232,20 @@ Deno.test("further database servers are named with their port", () => {
       `DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`,
     ]);
   }
+});
+
+Deno.test("secrets are taken out of the environment where they were read, and settings stay", async () => {
+  const secrets = [
+    ...["DATABASE_URL", "PLATFORM_KEY", "PLATFORM_KEY_PREVIOUS", "MASTER_KEY", "NEW_MASTER_KEY"],
+    ...["ETHEREUM_RPC_URL", "LITECOIN_TESTNET_RPC_URL", "RATES_URL"],
+  ];
+  const names = [...secrets, "BASE_URL", "PORT", "DENO_DIR"];
+  const held = new Map(names.map((name) => [name, `value of ${name}`]));
+  const process = {
+    toObject: () => Object.fromEntries(held),
+    delete: (name: string) => void held.delete(name),
+  };
+  const env = await takeEnvironment(process);
+  for (const name of names) equal(env[name], `value of ${name}`);
+  deepEqual([...held.keys()], ["BASE_URL", "PORT", "DENO_DIR"]);
 });

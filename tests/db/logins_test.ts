@@ -159,6 +159,11 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
       await sql`select total from accounts`;
       await rejects(async () => await sql`update accounts set total = 9`, /permission denied/);
     }
+    // Looks at a realm in a database of its own are its worker's, from the beginning of the connection.
+    const apart = await entryOf(realm, ids[1]);
+    const looks = database.watch(placeOf(apart));
+    const [{ name }] = await looks.sql<{ name: string }[]>`select session_user::text as name`;
+    deepEqual([looks.settings, name], ["", `${apart.role_name}_worker`]);
   } finally {
     await database.close();
   }

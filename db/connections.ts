@@ -1,0 +1,93 @@
+/**
+ * Connections as the driver opens them: what each says when it begins, and how values are read and written.
+ * @module
+ */
+import postgres from "postgres";
+import { silenceLost } from "./lost_connections.ts";
+import { passwordFor } from "./server_password.ts";
+import { parametersOf, type Session } from "./session_settings.ts";
+
+/** A role that logs in by itself, in the place of the login of an address. */
+export interface Login {
+  role: string;
+  password: string;
+}
+
+/** How connections speak with the server. */
+export interface Speech {
+  /** False behind a pooler in transaction mode: nothing may outlive a transaction there. */
+  prepare: boolean;
+  /** Parses json columns without losing digits. */
+  parseJson: (text: string) => unknown;
+  /** Told of every statement, for measurement. */
+  onStatement?: (text: string) => void;
+}
+
+const IDLE_S = 30;
+/** The login of the address owns all schemas: its connections do not stay for what may come. */
+const OWNER_IDLE_S = 5;
+/** A lane's connection must not end between two batches. */
+const IDLE_OF: Readonly<Record<string, number>> = { lane: 0, owner: OWNER_IDLE_S };
+
+/** Opens connections to an address on their first use, as a login of their own where one is given. */
+export function connect(
+  options: Speech,
+  url: string,
+  as: Session,
+  max: number,
+  login: Login | null,
+): postgres.Sql {
+  const sql = postgres(url, {
+    ...(login === null ? {} : { username: login.role }),
+    password: passwordFor(url, login?.password),
+    max,
+    prepare: options.prepare,
+    idle_timeout: IDLE_OF[as.name] ?? IDLE_S,
+    max_lifetime: null as unknown as number,
+    connect_timeout: 10,
+    backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
+    fetch_types: false,
+    onnotice: () => {},
+    ...(options.onStatement === undefined
+      ? {}
+      : { debug: (_connection: number, text: string) => options.onStatement!(text) }),
+    types: {
+      date: {
+        to: 1184,
+        from: [1082, 1114, 1184],
+        serialize: (ms: number) => new Date(ms).toISOString(),
+        parse: (text: string) => new Date(text).getTime(),
+      },
+      json: {
+        to: 114,
+        from: [114, 3802],
+        serialize: (value: unknown) => JSON.stringify(value),
+        parse: options.parseJson,
+      },
+      texts: { to: 1009, from: [1009], serialize: writeArray, parse: readArray },
+      ids: { to: 2951, from: [2951], serialize: writeArray, parse: readArray },
+    } as unknown as Record<string, postgres.PostgresType>,
+    connection: {
+      application_name: `purser ${as.name}`,
+      // A pooler would share these between clients, so there they are said in each transaction.
+      ...(options.prepare ? parametersOf(as, login !== null) : {}),
+    },
+  });
+  return silenceLost(sql);
+}
+
+/** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */
+function writeArray(values: readonly string[] | string): string {
+  if (typeof values === "string") return values;
+  const quoted = values.map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`);
+  return `{${quoted.join(",")}}`;
+}
+
+/** Reads an array of texts without nulls. */
+function readArray(text: string): string[] {
+  const found: string[] = [];
+  for (const [, quoted, plain] of text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^",]+)/gs)) {
+    found.push(quoted === undefined ? plain : quoted.replaceAll(/\\(.)/gs, "$1"));
+  }
+  return found;
+}
