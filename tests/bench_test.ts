@@ -49,7 +49,7 @@ async function serving<T>(
 
 /** Waits for what must come. */
 async function until(come: () => Promise<boolean>): Promise<void> {
-  const late = performance.now() + 60_000;
+  const late = performance.now() + 300_000;
   while (!await come()) {
     if (performance.now() > late) throw new Error("it does not come");
     await new Promise((resolve) => setTimeout(resolve, 50));

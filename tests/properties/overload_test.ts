@@ -160,7 +160,7 @@ function moveBody(source: string, destination: string): unknown {
 
 /** Waits for what must come. */
 async function until(come: () => boolean): Promise<void> {
-  const late = performance.now() + 20_000;
+  const late = performance.now() + 300_000;
   while (!come()) {
     if (performance.now() > late) throw new Error("it does not come");
     await new Promise((resolve) => setTimeout(resolve, 2));

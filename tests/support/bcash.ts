@@ -4,6 +4,7 @@
  * @module
  */
 import type { CoinNode, FoundCoin } from "./litecoind.ts";
+import { freePort } from "./ports.ts";
 
 const PERMISSIONS = ["--allow-net=127.0.0.1", "--allow-read", "--allow-env", "--allow-sys"];
 
@@ -70,11 +71,4 @@ function driver(url: string): Omit<CoinNode, "url" | "stop" | typeof Symbol.asyn
     mine: (blocks = 1) => rpc("generate", blocks),
     pay: (payments) => rpc("pay", payments.map((one) => ({ ...one, amount: `${one.amount}` }))),
   };
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
 }

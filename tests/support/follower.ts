@@ -23,7 +23,7 @@ export function testFollower(realm: TestRealm): TestFollower {
   const options = { database: realm.database, log, chains, signer, now: Date.now, wake: () => {} };
   async function look(): Promise<void> {
     // Due again at once: the test decides when.
-    await startFollower({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(60_000);
+    await startFollower({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(120_000);
   }
   return {
     look,

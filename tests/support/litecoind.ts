@@ -5,6 +5,7 @@
  * @module
  */
 import { Transaction } from "bitcoinjs-lib";
+import { freePort } from "./ports.ts";
 
 /** A running node. */
 export interface CoinNode extends AsyncDisposable {
@@ -160,11 +161,4 @@ async function workFolder(): Promise<string> {
   const prefix = "purser-litecoind-";
   return await Deno.makeTempDir({ prefix, dir: "/dev/shm" })
     .catch(() => Deno.makeTempDir({ prefix }));
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
 }

@@ -1,7 +1,18 @@
 /** Free TCP ports for programs that must be told theirs. @module */
 
+/** Below the ports that systems hand out: no connection is given one before the program listens there. */
+const LOWEST = 20_000;
+const COUNT = 12_768;
+
 /** A port of 127.0.0.1 that nobody listens on. */
 export function freePort(): number {
-  using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  return listener.addr.port;
+  while (true) {
+    const port = LOWEST + Math.floor(Math.random() * COUNT);
+    try {
+      using _listener = Deno.listen({ port, hostname: "127.0.0.1" });
+      return port;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
 }

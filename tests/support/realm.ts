@@ -209,7 +209,7 @@ async function furnish(
   const signer = openSigner(services.config.masterKey!, Date.now);
   const drain = async () => {
     const options = { database, log: services.log, chains, signer, now: Date.now, pollMs: 1000 };
-    await startRunner(options, { loop: false, only: made.realm.id }).drain(30_000);
+    await startRunner(options, { loop: false, only: made.realm.id }).drain(120_000);
   };
   return {
     id: made.realm.id,

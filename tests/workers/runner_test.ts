@@ -116,7 +116,7 @@ Deno.test("a job whose lease ran out is done by another, and what the first does
   };
   await using realm = await testRealm({ env });
   await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
-  const options = { ...optionsOf(realm), leaseS: 3 };
+  const options = { ...optionsOf(realm), leaseS: 9 };
   const runner = startRunner(options);
   const attempt = async () => {
     const [job] = await rowsOf<{ attempts: number; state: string }>(

@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 
 const ETHER = 10n ** 18n;
 const SEND = "eth_sendRawTransaction";
-const TIMEOUT_MS = 150;
+const TIMEOUT_MS = 600;
 
 /** A rogue that can be put before a node which is not there yet. */
 function curtain(): { rogue: () => Rogue; raise: (url: string) => string } {
@@ -40,7 +40,7 @@ Deno.test("a node that stalls at any question of a scan loses no deposit and dou
     reached = stall.kept.length > 0;
     if (reached) {
       const [chain] = (await stage.realm.admin.send("GET", "/v1/chains")).body;
-      match(chain.error ?? "gave no answer in 150 ms", /gave no answer in 150 ms|deposits wait/);
+      match(chain.error ?? "gave no answer in 600 ms", /gave no answer in 600 ms|deposits wait/);
     }
     stall.end();
     await stage.mine();

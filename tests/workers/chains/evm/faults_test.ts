@@ -137,7 +137,9 @@ Deno.test("a node that is down, slow or busy is unavailable, and payments go thr
   });
   const down = "http://127.0.0.1:9";
   for (const url of [down, slow.url, busy.url]) {
-    await failsAs("unavailable", (await stage.open(url)).head());
+    const alone = await openEvm("ETHEREUM", "main", [url], { limits: { timeoutMs: 300 } });
+    await failsAs("unavailable", alone.head());
+    alone.close();
   }
   const chain = await stage.open(down, busy.url, anvil.url);
   const order = pays(payer, newParty().address, 5n);

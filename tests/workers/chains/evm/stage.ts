@@ -34,7 +34,7 @@ export async function evmStage(
   const anvil = await startAnvil(network === "main" ? CHAIN_IDS[id] : 31337, ...args);
   const opened: Chain[] = [];
   async function open(...urls: string[]): Promise<Chain> {
-    const chain = await openEvm(id, network, urls, { limits: { timeoutMs: 2_000 } });
+    const chain = await openEvm(id, network, urls, { limits: { timeoutMs: 20_000 } });
     opened.push(chain);
     return chain;
   }

@@ -27,7 +27,7 @@ interface Among extends AsyncDisposable {
 async function among(names: string, quorum?: number): Promise<Among> {
   const stage = await evmStage();
   const nodes = [...names].map(() => startRogue(stage.anvil.url));
-  const limits = { timeoutMs: 2_000 };
+  const limits = { timeoutMs: 20_000 };
   const how = quorum === undefined ? { limits } : { limits, quorum };
   const chain = await openEvm("ETHEREUM", "main", nodes.map(({ url }) => url), how);
   return {
