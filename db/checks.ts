@@ -241,7 +241,8 @@ export const CHECKS = {
     union all select t.id, 'one deposit, or its revert', count(d.id)::text
       from transactions t left join deposits d on d.transaction = t.id
       where t.type = 'deposit' group by t.id having count(d.id)
-        <> case when exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
+        <> case when watches_addresses(t.destination)
+          and exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
   /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
   "withdrawal.transaction": `
     select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,

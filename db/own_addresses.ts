@@ -63,8 +63,8 @@ export interface LinkedDeposit {
 }
 
 /**
- * Gives what came to an address that is handed out now, while somebody watched it, to its account, with the
- * coins that it left.
+ * Gives what came to an address that was handed out, while somebody watched it, to its account, with the
+ * coins that it left; nothing before a worker has derived the address.
  *
  * @param how.error said of what is of another asset: that is given up
  * @returns what of it was booked as linked value and is to be taken back
@@ -72,17 +72,19 @@ export interface LinkedDeposit {
 export async function handOverDeposits(
   tx: Tx,
   address: string,
-  how: { coins: boolean; error: unknown; at: number },
+  how: { error: unknown; at: number },
 ): Promise<LinkedDeposit[]> {
   return await tx<LinkedDeposit[]>`
     select account, transaction, amount::text as amount, asset, decimals, testnet
-    from hand_over_deposits(${address}, ${how.coins},
-      ${tx.json(how.error as never)}, ${how.at}::timestamptz)`;
+    from hand_over_deposits(${address}, ${tx.json(how.error as never)},
+      ${how.at}::timestamptz)`;
 }
 
 /** An address whose derivation no worker has shown yet. */
 export interface UnprovenRow {
+  id: string;
   ramp: string;
+  asset: string;
   address: string;
   derivation_key: number;
   chain: string;
@@ -93,12 +95,25 @@ export interface UnprovenRow {
 /** Reads those of the addresses that some deposits came to which no worker has derived. */
 export async function selectUnproven(db: Db, deposits: readonly string[]): Promise<UnprovenRow[]> {
   return await db<UnprovenRow[]>`
-    select distinct a.ramp, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    select distinct a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
     from deposits d
       join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
       join ramps r on r.account = a.ramp
     where d.id = any (${`{${deposits.join(",")}}`}::text::uuid[])
-      and not is_derived(a.address, a.derivation_key)`;
+      and not is_derived(a.address, a.derivation_key, a.ramp)`;
+}
+
+/** Reads addresses of a ramp that were handed out beyond what was reserved, and that no worker has derived. */
+export async function selectUnreserved(
+  db: Db,
+  ramp: string,
+  limit: number,
+): Promise<UnprovenRow[]> {
+  return await db<UnprovenRow[]>`
+    select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    from ramps r join addresses a on a.ramp = r.account and a.derivation_key >= r.reserved
+    where r.account = ${ramp} and not is_derived(a.address, a.derivation_key, a.ramp)
+    order by a.derivation_key limit ${limit}`;
 }
 
 /** Notes addresses that a worker has derived, although they were not reserved. */

@@ -9,14 +9,16 @@ import type { Db, Tx } from "../db/database.ts";
 import { endAssignments } from "../db/external_addresses.ts";
 import {
   handOverDeposits,
+  insertDerived,
   insertReserved,
   isReserved,
   type LinkedDeposit,
   selectOwnAddress,
+  type UnprovenRow,
 } from "../db/own_addresses.ts";
 import { type AddressRow, insertAddress, type RampRow } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
-import { chainFacts, type ChainId, findAsset } from "./assets.ts";
+import { findAsset } from "./assets.ts";
 import { trouble } from "./deposit_views.ts";
 import { DomainError } from "./errors.ts";
 import { counterparty, postMove } from "./ledger.ts";
@@ -43,14 +45,32 @@ export async function reserveAddresses(
 
 /**
  * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
- * value leaves, and is booked anew like any deposit. The transaction holds the gate.
+ * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
+ * transaction holds the gate.
  */
 export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
   await insertAddress(tx, address);
-  const error = trouble("address.invalid", `the address is one of ours for ${address.asset}`);
-  const coins = chainFacts(address.chain as ChainId).family === "bitcoin";
-  const linked = await handOverDeposits(tx, address.id, { coins, error, at: actor.at });
+  await handOver(tx, actor, address);
+}
+
+/** Notes addresses that a worker has derived after they were handed out. The transaction holds the gate. */
+export async function proveAddresses(
+  tx: Tx,
+  actor: Actor,
+  rows: readonly UnprovenRow[],
+): Promise<void> {
+  await insertDerived(tx, rows, actor.at);
+  for (const row of rows) await handOver(tx, actor, row);
+}
+
+async function handOver(
+  tx: Tx,
+  actor: Actor,
+  { id, asset }: Pick<AddressRow, "id" | "asset">,
+): Promise<void> {
+  const error = trouble("address.invalid", `the address is one of ours for ${asset}`);
+  const linked = await handOverDeposits(tx, id, { error, at: actor.at });
   for (const deposit of linked) await takeBack(tx, actor, deposit);
 }
 

@@ -1637,7 +1637,7 @@ begin
       when new.block is null then 'is in no block'
       when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
-          and not is_derived(o.address, o.derivation_key))
+          and not is_derived(o.address, o.derivation_key, o.ramp))
         then 'came to an address that no worker has derived'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
           and o.account <> new.account and not exists (select from fungible_tokens t join currencies c on c.id = t.currency
@@ -2062,7 +2062,7 @@ AS $function$
       from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $function$;
 
-CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_coins boolean, p_error jsonb, p_at timestamp with time zone, OUT account uuid, OUT transaction uuid, OUT amount numeric, OUT asset text, OUT decimals smallint, OUT testnet boolean)
+CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_error jsonb, p_at timestamp with time zone, OUT account uuid, OUT transaction uuid, OUT amount numeric, OUT asset text, OUT decimals smallint, OUT testnet boolean)
  RETURNS SETOF record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2073,6 +2073,7 @@ declare
   n addresses;
 begin
   select * into n from addresses where id = p_address;
+  if not found or not is_derived(n.address, n.derivation_key, n.ramp) then return; end if;
   return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
     from deposits d join accounts a on a.id = d.account
     where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
@@ -2093,9 +2094,17 @@ begin
   insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
     select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
       trim_scale(m.amount * ('1e' || a.decimals)::numeric), m.block, m.matures_at, p_at
-    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null and m.status = 'PENDING'
+    from moved m join accounts a on a.id = n.account where has_coins(n.chain) and m.block is not null and m.status = 'PENDING'
     on conflict (chain, network, hash, index) do nothing;
 end $function$;
+
+CREATE OR REPLACE FUNCTION has_coins(p_chain text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select p_chain in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH', 'DOGECOIN')
+$function$;
 
 CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
  RETURNS bigint
@@ -2121,12 +2130,14 @@ AS $function$
     and a.place = database_place() from attestations a), true)
 $function$;
 
-CREATE OR REPLACE FUNCTION is_derived(p_address text, p_key integer)
+CREATE OR REPLACE FUNCTION is_derived(p_address text, p_key integer, p_ramp uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
-  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
+  select exists (select from reserved_addresses r join ramps x on x.account = r.ramp join ramps y on y.account = p_ramp
+    where r.address = p_address and r.derivation_key = p_key
+      and (x.number, x.network = 'main') = (y.number, y.network = 'main'))
 $function$;
 
 CREATE OR REPLACE FUNCTION is_paid_by_ramp(o orders)
@@ -3250,11 +3261,12 @@ realm may execute on database_place()
 realm may execute on digested_columns(text)
 realm may execute on entry_before(uuid,uuid)
 realm may execute on facts_of(text,jsonb)
-realm may execute on hand_over_deposits(uuid,boolean,jsonb,timestamp with time zone)
+realm may execute on hand_over_deposits(uuid,jsonb,timestamp with time zone)
+realm may execute on has_coins(text)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_attested()
-realm may execute on is_derived(text,integer)
+realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_paid_by_ramp(orders)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])

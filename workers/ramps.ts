@@ -1,21 +1,30 @@
 /** Opens ramps: derives what a ramp account needs before anybody may pay to it. @module */
 import { selectAccount } from "../db/accounts.ts";
 import { insertCursor, selectCursor } from "../db/chains.ts";
+import { selectUnreserved, type UnprovenRow } from "../db/own_addresses.ts";
 import { type RampRow, selectRamp } from "../db/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { openRampAccount } from "../domain/deposit_accounts.ts";
 import { deriveAddresses } from "../domain/derivation.ts";
-import { needsReserve, reserveAddresses, RESERVED_AHEAD } from "../domain/own_addresses.ts";
+import {
+  needsReserve,
+  proveAddresses,
+  reserveAddresses,
+  RESERVED_AHEAD,
+} from "../domain/own_addresses.ts";
 import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
+import { isOurs } from "./deposits.ts";
 import { refreshFees } from "./fees.ts";
 import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
 
 /** An address takes about a millisecond to derive; nothing else of the process runs meanwhile. */
 const AT_ONCE = 20;
+/** Addresses that were handed out before they were reserved, of which so many are derived at a time. */
+const UNRESERVED_MAX = 1_000;
 
 /**
  * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
@@ -54,7 +63,17 @@ export async function reserveJob(bench: Bench, { account }: { account: string })
   };
   const to = ramp.next_index + RESERVED_AHEAD;
   const addresses = await deriveRange(bench, place, from, to);
+  await proveUnreserved(bench, account);
   await bench.step((tx) => reserveAddresses(tx, bench.actor, { ramp: account, from, addresses }));
+}
+
+/** Derives what was handed out before it was reserved. */
+async function proveUnreserved(bench: Bench, ramp: string): Promise<void> {
+  const rows = await reading(bench.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
+  const ours: UnprovenRow[] = [];
+  for (const row of rows) if (await isOurs(row)) ours.push(row);
+  if (ours.length === 0) return;
+  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { gate: true });
 }
 
 /** Derives the addresses from one index up to another, and lets others work in between. */

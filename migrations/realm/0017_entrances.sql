@@ -186,7 +186,7 @@ begin
       when new.block is null then 'is in no block'
       when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
-          and not is_derived(o.address, o.derivation_key))
+          and not is_derived(o.address, o.derivation_key, o.ramp))
         then 'came to an address that no worker has derived'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
           and o.account <> new.account and not exists (select from fungible_tokens t join currencies c on c.id = t.currency
@@ -204,9 +204,12 @@ begin
   return new;
 end $$;
 
--- Whether a worker has derived an address: the role that serves writes none of these.
-create function is_derived(p_address text, p_key integer) returns boolean language sql stable as $$
-  select exists (select from reserved_addresses r where r.address = p_address and r.derivation_key = p_key)
+-- Whether a worker has derived an address below a ramp: the role that serves writes none of these. Ramps of one number
+-- have one key on all chains of its family, whose addresses are told apart by their texts.
+create function is_derived(p_address text, p_key integer, p_ramp uuid) returns boolean language sql stable as $$
+  select exists (select from reserved_addresses r join ramps x on x.account = r.ramp join ramps y on y.account = p_ramp
+    where r.address = p_address and r.derivation_key = p_key
+      and (x.number, x.network = 'main') = (y.number, y.network = 'main'))
 $$;
 create trigger deposits_booked before update on deposits for each row
   when (old.status = 'CONFIRMED' or new.status = 'CONFIRMED' or (old.chain, old.network, old.hash, old.index, old.address,
@@ -249,11 +252,17 @@ begin
 end $$;
 create trigger addresses_fit before insert on addresses for each row execute function check_address();
 
+-- Chains whose value lies in coins.
+create function has_coins(p_chain text) returns boolean language sql immutable as $$
+  select p_chain in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH', 'DOGECOIN')
+$$;
+
 -- Gives what came to an address that was handed out, while somebody watched it, to the account of the address; what is
 -- of another asset is given up. The coins that it left are ours from then on. Of what was booked as linked value it gives
--- the transactions: the caller takes them back.
+-- the transactions: the caller takes them back. Before a worker has derived the address nothing is: anybody could say
+-- that it is ours.
 create function hand_over_deposits(
-  p_address uuid, p_coins boolean, p_error jsonb, p_at timestamptz,
+  p_address uuid, p_error jsonb, p_at timestamptz,
   out account uuid, out transaction uuid, out amount numeric, out asset text, out decimals smallint, out testnet boolean
 ) returns setof record language plpgsql as $$
 #variable_conflict use_column
@@ -261,6 +270,7 @@ declare
   n addresses;
 begin
   select * into n from addresses where id = p_address;
+  if not found or not is_derived(n.address, n.derivation_key, n.ramp) then return; end if;
   return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
     from deposits d join accounts a on a.id = d.account
     where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
@@ -281,7 +291,7 @@ begin
   insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at, created_at)
     select m.chain, m.network, m.hash, m.index, m.address, n.ramp,
       trim_scale(m.amount * ('1e' || a.decimals)::numeric), m.block, m.matures_at, p_at
-    from moved m join accounts a on a.id = n.account where p_coins and m.block is not null and m.status = 'PENDING'
+    from moved m join accounts a on a.id = n.account where has_coins(n.chain) and m.block is not null and m.status = 'PENDING'
     on conflict (chain, network, hash, index) do nothing;
 end $$;
 

@@ -62,6 +62,7 @@ for (const play of PLAYS) {
     await rowsOf(realm, copied);
     const given = await send("POST", `/v1/account/${desk.virtual}/address`, {});
     equal(given.body.address.address, address);
+    await realm.drain(); // a worker derives it
     equal((await rowsOf(realm, "select 1 from coins where address = $1", [address])).length, 1);
     await desk.quote();
     await desk.until(async () => (await desk.account(desk.virtual)).balance.total > "4.9");

@@ -6,6 +6,7 @@ import { checkLedger } from "../../domain/checks.ts";
 import { deriveAddress } from "../../domain/derivation.ts";
 import { postMove } from "../../domain/ledger.ts";
 import { placeOf } from "../../domain/realms.ts";
+import { OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestUser } from "../support/realm.ts";
 
@@ -141,6 +142,41 @@ Deno.test("the database lets linked value fall only with the balance, and with t
     /is not taken back/,
   );
   deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+});
+
+Deno.test("an injected row of an address takes no linked value from others, and no coin: no worker has derived it", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const ramp = await stage.ramp();
+  const victim = await realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(stage, victim, ramp.id);
+  const address = OUTSIDE;
+  await victim.send("POST", `/v1/accounts/${account}/assign/${address}`);
+  await stage.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "3");
+  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const forged = await serializable(serving, async (tx) => {
+    await tx`update external_addresses set deleted_at = now()`;
+    await tx`insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency,
+        currency_places, country, holder, owner, ramp, created_at)
+      select gen_random_uuid(), 'deposit', a.asset, a.testnet, a.decimals, true, true, a.currency,
+        a.currency_places, a.country, a.holder, a.owner, a.id, now()
+      from accounts a where a.id = ${ramp.id}`;
+    await tx`insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
+        owner, created_at)
+      select gen_random_uuid(), m.id, r.account, r.chain, r.network, ${address}, 7, m.asset, m.owner, now()
+      from accounts m join ramps r on r.account = m.ramp where m.type = 'deposit'`;
+    return await tx`select h.* from addresses a,
+      hand_over_deposits(a.id, '{}', now()) h where a.address = ${address}`;
+  }, { gate: true });
+  deepEqual([...forged], []);
+  deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+  const rows = await rowsOf<{ status: string; account: string; coins: number }>(
+    realm,
+    "select status, account, (select count(*)::integer from coins) as coins from deposits",
+  );
+  deepEqual([...rows], [{ status: "CONFIRMED", account, coins: 0 }]);
 });
 
 /** A virtual account on a ramp, made for a user. */
