@@ -3,7 +3,8 @@
  * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
  * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
  * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
- * requests, `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies.
+ * requests, `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies,
+ * `--only=pauses` for how long one request keeps others from the event loop.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
  * [--keep=folder]`
@@ -18,6 +19,7 @@ import { benchKills } from "./kills.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import { benchParse } from "./parse.ts";
+import { benchPauses } from "./pauses.ts";
 import { median } from "./processes.ts";
 import { type Figures, type Row, show } from "./report.ts";
 import {
@@ -198,6 +200,7 @@ async function main(): Promise<void> {
   const asked = options();
   if (asked.only === "coins") return await benchCoins();
   if (asked.only === "parse") return benchParse();
+  if (asked.only === "pauses") return await benchPauses(asked.rounds);
   if (asked.only === "attacks") return await benchAttacks(asked);
   if (asked.only === "fuzz") {
     return await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));

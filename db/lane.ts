@@ -25,11 +25,14 @@ import {
   outcomeOf,
   outcomesOf,
   positionsOf,
+  readOutcomes,
   SINGLE_CALL,
   singleParameters,
   type SingleRow,
+  writeMoves,
+  type WrittenMoves,
 } from "./moves.ts";
-import { ownReplay } from "./replays.ts";
+import { type BulkReplay, ownReplay } from "./replays.ts";
 import { gatedBegin, using } from "./transaction.ts";
 
 /** Counters of a lane, since the process started. */
@@ -75,8 +78,12 @@ interface Item extends Wait<Outcome> {
   move: KeyedMove;
 }
 
-interface BulkItem extends Wait<BulkOutcome> {
+/** What the ledger says of a batch, or what its key stands for. */
+type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
+
+interface BulkItem extends Wait<BulkRow> {
   bulk: Bulk;
+  written: WrittenMoves;
 }
 
 const BATCH_MAX = 1000;
@@ -147,12 +154,19 @@ export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
     });
   }
 
-  function postBulk(bulk: Bulk): Promise<BulkOutcome> {
+  function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
     const { key, moves } = bulk;
-    if (ahead.has(key)) return afterFirst(ahead, key, () => postBulk(bulk));
-    return enter<BulkOutcome>(key, moves.length, ({ resolve, reject }) => {
-      bulks.push({ bulk, resolve, reject });
+    if (ahead.has(key)) return afterFirst(ahead, key, () => enterBulk(bulk, written));
+    return enter<BulkRow>(key, moves.length, ({ resolve, reject }) => {
+      bulks.push({ bulk, written, resolve, reject });
     });
+  }
+
+  /** What is long in it is written before others wait for it, and read when they do no more. */
+  async function postBulk(bulk: Bulk): Promise<BulkOutcome> {
+    const written = await writeMoves(bulk.moves);
+    const row = await enterBulk(bulk, written);
+    return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(written, row) };
   }
 
   return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
@@ -206,12 +220,11 @@ async function runBulk(
   tail: string,
   stats: LaneStats,
 ): Promise<void> {
-  const { bulk } = item;
   try {
-    const outcome = await insist(stats, () => using(pool, () => sendBulk(pool, bulk, tail)));
+    const row = await insist(stats, () => using(pool, () => sendBulk(pool, item, tail)));
     stats.batches++;
-    stats.moves += bulk.moves.length;
-    item.resolve(outcome);
+    stats.moves += item.bulk.moves.length;
+    item.resolve(row);
   } catch (error) {
     item.reject(error);
   }
@@ -263,11 +276,13 @@ async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]>
   return outcomesOf(moves, positions, row, tail);
 }
 
-async function sendBulk(pool: Pool, bulk: Bulk, tail: string): Promise<BulkOutcome> {
-  const positions = positionsOf(bulk.moves);
-  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, tail, positions));
-  if (row.replay) return { replay: ownReplay(row.replay, tail) };
-  return { outcomes: outcomesOf(bulk.moves, positions, row) };
+async function sendBulk(
+  pool: Pool,
+  { bulk, written }: BulkItem,
+  tail: string,
+): Promise<BulkRow> {
+  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, tail, written));
+  return { ...row, replay: row.replay ? ownReplay(row.replay, tail) : null };
 }
 
 /** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */

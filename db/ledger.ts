@@ -8,6 +8,7 @@ import {
   outcomesOf,
   positionsOf,
   POSTED_COLUMNS,
+  type WrittenMoves,
 } from "./moves.ts";
 
 const MOVES = `$5::uuid[], $6::int[], $7::int[], $8::numeric[], $9::uuid[],
@@ -32,17 +33,27 @@ export async function applyMoves(
   options: { type: string; force?: boolean; atomic?: boolean; reserved?: string },
 ): Promise<Outcome[]> {
   const positions = positionsOf(moves);
+  const written = { moves, positions, columns: moveParameters(moves, positions) };
+  return outcomesOf(moves, positions, await applyWritten(tx, written, options));
+}
+
+/** Posts moves that are written already, as {@link applyMoves} does. */
+export async function applyWritten(
+  tx: Tx,
+  { columns }: WrittenMoves,
+  options: { type: string; force?: boolean; atomic?: boolean; reserved?: string },
+): Promise<ApplyRow> {
   const reserved = options.reserved?.replaceAll("-", "");
   const of = [
     options.type,
     options.atomic ?? false,
     reserved?.slice(0, 16) ?? null,
     reserved?.slice(20) ?? null,
-    ...moveParameters(moves, positions),
+    ...columns,
   ];
   const statement = options.force ?? false ? BOOKING : POSTING;
   const [row] = await tx.unsafe<ApplyRow[]>(statement, of, { prepare: true });
-  return outcomesOf(moves, positions, row);
+  return row;
 }
 
 /** A transaction with all that its view shows. */

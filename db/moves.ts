@@ -11,6 +11,7 @@ import {
   type RawReplay,
   type Replay,
 } from "./replays.ts";
+import { inSlices } from "./slices.ts";
 
 /**
  * One move, ready to be posted; the ledger gives it its id and time. Amounts are decimals in whole
@@ -162,38 +163,68 @@ export function positionsOf(moves: readonly Move[]): Positions {
   };
 }
 
+/** What each column of a posting says of a move. */
+type ColumnOf = (move: Move) => string | null;
+
+/** Columns that most moves have something in, in the order of the posting functions' parameters. */
+const USUAL: readonly ColumnOf[] = [
+  (move) => move.amount,
+  (move) => move.actor,
+  (move) => move.any ? "t" : "f",
+  (move) => move.origin,
+];
+/** What few moves have, behind the others: an empty array stands for nulls alone. */
+const RARE: readonly ColumnOf[] = [
+  (move) => move.apiKey,
+  (move) => move.seal,
+  (move) => move.data,
+  (move) => move.reference,
+  (move) => move.more,
+];
+
+/** Moves as the posting functions take them. */
+export interface WrittenMoves {
+  moves: readonly Move[];
+  positions: Positions;
+  /** As {@link moveParameters} gives them. */
+  columns: string[];
+}
+
 /** Writes moves as arrays, in the order of the posting functions' parameters. */
 export function moveParameters(moves: readonly Move[], positions: Positions): string[] {
-  return [...placesOf(moves, positions), ...peopleOf(moves), ...extrasOf(moves)];
-}
-
-/** Writes accounts, positions and amounts as PostgreSQL array literals. */
-function placesOf(moves: readonly Move[], { ids, sources, destinations }: Positions): string[] {
   return [
-    `{${ids.join(",")}}`,
-    `{${sources.join(",")}}`,
-    `{${destinations.join(",")}}`,
-    list(moves, (move) => move.amount),
+    ...placesOf(positions),
+    ...USUAL.map((of) => list(moves, of)),
+    ...RARE.map((of) => has(moves, of) ? list(moves, (move) => quoted(of(move))) : "{}"),
   ];
 }
 
-/** Writes who moves, where each move has its own. */
-function peopleOf(moves: readonly Move[]): string[] {
-  return [
-    list(moves, (move) => move.actor),
-    list(moves, (move) => move.any ? "t" : "f"),
-    list(moves, (move) => move.origin),
-    rare(moves, (move) => move.apiKey),
-  ];
+/** Writes very many moves, in slices. */
+export async function writeMoves(moves: readonly Move[]): Promise<WrittenMoves> {
+  const positions = positionsOf(moves);
+  const columns = placesOf(positions);
+  for (const of of USUAL) {
+    columns.push(literal(await inSlices(moves, (move) => of(move) ?? "NULL")));
+  }
+  for (const of of RARE) {
+    const isUsed = has(moves, of);
+    const items = isUsed ? await inSlices(moves, (move) => quoted(of(move)) ?? "NULL") : [];
+    columns.push(literal(items));
+  }
+  return { moves, positions, columns };
 }
 
-function extrasOf(moves: readonly Move[]): string[] {
-  return [
-    rare(moves, (move) => move.seal),
-    rare(moves, (move) => move.data),
-    rare(moves, (move) => move.reference),
-    rare(moves, (move) => move.more),
-  ];
+/** Writes accounts and positions as PostgreSQL array literals. */
+function placesOf({ ids, sources, destinations }: Positions): string[] {
+  return [ids, sources, destinations].map(literal);
+}
+
+function literal(items: readonly unknown[]): string {
+  return `{${items.join(",")}}`;
+}
+
+function has(moves: readonly Move[], of: ColumnOf): boolean {
+  return moves.some((move) => of(move) !== null);
 }
 
 function list(moves: readonly Move[], of: (move: Move) => string | null): string {
@@ -203,11 +234,6 @@ function list(moves: readonly Move[], of: (move: Move) => string | null): string
     text += of(moves[i]) ?? "NULL";
   }
   return text + "}";
-}
-
-/** What few moves have: an empty array stands for nulls alone. */
-function rare(moves: readonly Move[], of: (move: Move) => string | null): string {
-  return moves.some((move) => of(move) !== null) ? list(moves, (move) => quoted(of(move))) : "{}";
 }
 
 /** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
@@ -253,7 +279,7 @@ export function singleParameters(
 export function bulkParameters(
   bulk: Bulk,
   tail: string,
-  positions: Positions,
+  { columns }: WrittenMoves,
 ): (string | null)[] {
   const { key, fingerprint, requestId, unresolved, atomic, actor, any } = bulk;
   return [
@@ -267,8 +293,8 @@ export function bulkParameters(
     any ? "t" : "f",
     bulk.origin,
     bulk.apiKey,
-    ...placesOf(bulk.moves, positions),
-    ...extrasOf(bulk.moves),
+    ...columns.slice(0, 4),
+    ...columns.slice(8), // who moves is the same for all
   ];
 }
 
@@ -313,14 +339,30 @@ export function outcomesOf(
   row: ApplyRow,
   tail = "",
 ): Outcome[] {
-  if (moves.length === 0) return [];
+  return moves.length === 0 ? [] : moves.map(readerOf(positions, row, tail));
+}
+
+/** Reads how each of very many moves ended, in slices. */
+export async function readOutcomes(
+  { moves, positions }: WrittenMoves,
+  row: ApplyRow,
+): Promise<Outcome[]> {
+  return moves.length === 0 ? [] : await inSlices(moves, readerOf(positions, row, ""));
+}
+
+/** What tells how a move ended, by its index. */
+function readerOf(
+  positions: Positions,
+  row: ApplyRow,
+  tail: string,
+): (move: Move, index: number) => Outcome {
   const refusals = row.refusals === null ? null : elements(row.refusals);
   const sourceTotals = elements(row.source_total);
   const destinationTotals = elements(row.destination_total);
   const blocked = elements(row.blocked);
   const rates = row.fiat_rate === null ? null : elements(row.fiat_rate);
   const values = row.fiat_value === null ? null : elements(row.fiat_value);
-  return moves.map((_, i): Outcome => {
+  return (_, i) => {
     const replay = row.replays?.[String(i + 1)];
     if (replay !== undefined) return { replay: ownReplay(replay, tail) };
     const refused = orNull(refusals?.[i]);
@@ -337,7 +379,7 @@ export function outcomesOf(
         fiatValue: rate === null ? null : values![i],
       },
     };
-  });
+  };
 }
 
 /** Quotes an array element. */

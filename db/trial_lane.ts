@@ -1,16 +1,17 @@
 /** A lane that leads nowhere: moves are posted by the ledger's own function, answered, and taken back. @module */
 import type { Pool, Tx } from "./database.ts";
 import type { Lane } from "./lane.ts";
-import { applyMoves } from "./ledger.ts";
-import type { Move } from "./moves.ts";
+import { applyWritten } from "./ledger.ts";
+import { type Move, readOutcomes, writeMoves } from "./moves.ts";
 import { trial } from "./transaction.ts";
 
 /** Opens a lane whose every batch is taken back. No idempotency key is claimed. */
 export function openTrialLane(pool: Pool): Pick<Lane, "post" | "postBulk"> {
   async function run(moves: readonly Move[], atomic: boolean) {
     if (moves.length === 0) return [];
-    const work = (tx: Tx) => applyMoves(tx, moves, { type: "transfer", atomic });
-    return await trial(pool, work, { gate: true });
+    const written = await writeMoves(moves);
+    const work = (tx: Tx) => applyWritten(tx, written, { type: "transfer", atomic });
+    return await readOutcomes(written, await trial(pool, work, { gate: true }));
   }
   return {
     post: async (move) => (await run([move], false))[0],

@@ -15,6 +15,7 @@ import { DomainError, type ErrorCode, type ErrorExtra } from "./errors.ts";
 import { refusal, TransactionView } from "./ledger.ts";
 import { rightsOf } from "./permissions.ts";
 import { findParties, knownParties, type Parties } from "./sides.ts";
+import { inSlices } from "./slices.ts";
 import {
   moveOf,
   NewTransaction,
@@ -37,6 +38,12 @@ export const NewBatch = z.strictObject({
 }).meta({ id: "NewBatch" });
 /** What is asked for when many transfers come in one request. */
 export type NewBatch = z.infer<typeof NewBatch>;
+
+/** A batch whose items have not been looked at. */
+export const BatchOutline = z.strictObject({
+  atomic: Flag,
+  transactions: z.array(z.unknown()).min(1).max(BATCH_MAX),
+});
 
 /** A problem, as the routes print it. */
 const Refusal = z.object({ code: z.string() }).meta({ id: "Problem" });
@@ -75,17 +82,18 @@ export async function transferMany(
 ): Promise<TransferResult> {
   const { atomic, transactions } = input;
   const found = await partiesOf(road, transactions);
-  const unresolved: Unresolved[] = [];
-  const moves = [];
-  for (let index = 0; index < found.length; index++) {
-    const parties = found[index];
-    if (!(parties instanceof DomainError)) moves.push(moveOf(actor, transactions[index], parties));
-    else if (atomic) return { refused: at(parties, index), replayed: false, unresolved: true };
-    else {
-      const { code, message, extra } = parties;
-      unresolved.push({ index, code, message, extra });
-    }
+  const lost = found.findIndex((parties) => parties instanceof DomainError);
+  if (atomic && lost >= 0) {
+    const refused = at(found[lost] as DomainError, lost);
+    return { refused, replayed: false, unresolved: true };
   }
+  const unresolved = unresolvedOf(found);
+  const moves = (await inSlices(
+    found,
+    (parties, index) =>
+      parties instanceof DomainError ? null : moveOf(actor, transactions[index], parties),
+  ))
+    .filter((move) => move !== null);
   const outcome = await road.lane.postBulk({
     moves,
     atomic,
@@ -105,7 +113,16 @@ export async function transferMany(
     const { refused } = outcomes[first] as Extract<Outcome, { refused: string }>;
     return { refused: at(refusal(refused, reachesRealm(actor)), first), replayed: false };
   }
-  return { text: print(actor, transactions, found, outcomes, request), replayed: false };
+  const text = await print(actor, transactions, found, outcomes, request);
+  return { text, replayed: false };
+}
+
+function unresolvedOf(found: readonly (Parties | DomainError)[]): Unresolved[] {
+  return found.flatMap((parties, index) => {
+    if (!(parties instanceof DomainError)) return [];
+    const { code, message, extra } = parties;
+    return [{ index, code, message, extra }];
+  });
 }
 
 async function partiesOf(
@@ -123,15 +140,15 @@ async function partiesOf(
   return await reading(road.pool, (db) => findParties({ db, memory }, transactions));
 }
 
-function print(
+async function print(
   actor: Actor,
   transactions: readonly NewTransaction[],
   found: readonly (Parties | DomainError)[],
   outcomes: readonly Outcome[],
   request: BatchRequest,
-): string {
+): Promise<string> {
   let next = 0;
-  const results = found.map((parties, i) => {
+  const results = await inSlices(found, (parties, i) => {
     if (parties instanceof DomainError) return request.problem(parties, request.id);
     const outcome = outcomes[next++];
     if ("posted" in outcome) {
@@ -184,7 +201,7 @@ async function replay(
     (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
   );
   let next = 0;
-  const results = transactions.map((input, i) => {
+  const results = await inSlices(transactions, (input, i) => {
     const lost = unresolved.get(i);
     if (lost !== undefined) {
       return request.problem(new DomainError(lost.code, lost.message, lost.extra), kept.request!);

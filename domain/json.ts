@@ -8,7 +8,7 @@ import { DomainError } from "./errors.ts";
 /** Objects and arrays may lie inside each other this deep. */
 const DEPTH_MAX = 64;
 /** Members of one object or array: more than 64 KiB of text can hold. */
-const MEMBERS_MAX = 40_000;
+export const MEMBERS_MAX = 40_000;
 /** What a body may hold in all: as much as two free-form objects of 64 KiB can. */
 const USUAL: JsonBounds = { members: 70_000, names: 24_000, numbers: 44_000 };
 /** A literal such as 1e999999999 would be expanded to its digits by the database. */
@@ -36,6 +36,15 @@ export interface JsonBounds {
 
 /** Bounds of a body of many requests: ten such numbers, forty names and sixty members for each of 10 000. */
 export const MANY: JsonBounds = { members: 600_000, names: 400_000, numbers: 100_000 };
+
+/** How much of it was read already, where a text is read in parts. */
+export interface JsonCounts {
+  /** Objects and arrays that the part lies in. */
+  depth: number;
+  members: number;
+  names: number;
+  numbers: number;
+}
 
 /** A number literal kept as it was written. */
 export interface Digits {
@@ -69,8 +78,8 @@ export function isDigits(value: unknown): value is Digits {
  *   bounds, for text that no database row can hold (NUL, lone surrogates), for a member `__proto__` and
  *   for absurd numbers
  */
-export function parseJson(text: string, bounds = USUAL): unknown {
-  const seen = scan(text, bounds);
+export function parseJson(text: string, bounds = USUAL, counts?: JsonCounts): unknown {
+  const seen = scan(text, bounds, counts);
   if (seen.excess !== null) throw invalid(seen.excess);
   if (seen.escapes && unstorable(text)) {
     throw invalid("the body holds \\u0000 or half of a surrogate pair, which cannot be stored");
@@ -151,12 +160,13 @@ interface Scan {
  * much. It ends where the text is too much.
  *
  * @param bounds null: all is taken
+ * @param counts of the parts before; this one's are added
  */
-function scan(text: string, bounds: JsonBounds | null): Scan {
-  const commas: number[] = [0]; // by depth
+function scan(text: string, bounds: JsonBounds | null, counts: JsonCounts = newCounts()): Scan {
+  const commas: number[] = Array(counts.depth + 1).fill(0); // by depth
   const literals: string[] = [];
   const pieces: string[] = [];
-  let depth = 0, members = 0, names = 0, copied = 0, escapes = false;
+  let { depth, members, names } = counts, copied = 0, escapes = false;
   let excess: string | null = null;
   for (let i = 0; i < text.length && excess === null; i++) {
     const c = text.charCodeAt(i);
@@ -189,15 +199,25 @@ function scan(text: string, bounds: JsonBounds | null): Scan {
       if (!NUMBER.test(literal) || isExact(literal)) continue;
       if (bounds !== null) {
         if (isAbsurd(literal)) excess = "a number has too many digits";
-        if (literals.length >= bounds.numbers) excess = tooMany("such numbers", bounds.numbers);
+        if (counts.numbers + literals.length >= bounds.numbers) {
+          excess = tooMany("such numbers", bounds.numbers);
+        }
       }
       pieces.push(text.slice(copied, start), `"${MARK}${literals.length}"`);
       literals.push(literal);
       copied = i + 1;
     }
   }
+  counts.members = members;
+  counts.names = names;
+  counts.numbers += literals.length;
   const marked = literals.length === 0 ? text : pieces.join("") + text.slice(copied);
   return { text: marked, literals, excess, escapes };
+}
+
+/** Nothing was read yet. */
+export function newCounts(depth = 0): JsonCounts {
+  return { depth, members: 0, names: 0, numbers: 0 };
 }
 
 function tooMany(what: string, most: number): string {
@@ -238,6 +258,11 @@ function unstorable(text: string): boolean {
     if (other !== undefined && /^(0000|[dD][c-fC-F])/.test(other)) return true;
   }
   return false;
+}
+
+/** Why a list of too many members is refused. */
+export function tooBroad(): DomainError {
+  return invalid(TOO_BROAD);
 }
 
 function invalid(message: string): DomainError {

@@ -32,6 +32,7 @@ import {
   preferWait,
   queryOf,
   readBody,
+  readLong,
   safeRequestId,
 } from "./validation.ts";
 
@@ -194,9 +195,11 @@ function createServer(
       const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
       const max = route.bodyMax ?? BODY_MAX;
       const text = bare ? "" : await readBody(uncoverBody(request), max, services.ending);
+      const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const call = callOf({ services, route }, request, arrival, caller, {
         params,
         text,
+        long,
         signal: leaving.signal,
         actorNow: () =>
           callerNow(authenticator, headers, route, { ...arrival, at: services.now() }),
@@ -250,6 +253,8 @@ async function callerNow(
 /** What of a request is known beside its headers. */
 type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "actorNow"> & {
   text: string;
+  /** What was read of it already. */
+  long: unknown;
 };
 
 /** Reads what a request asks, checked. */
@@ -258,7 +263,7 @@ function callOf(
   request: Request,
   arrival: Arrival,
   caller: Caller,
-  { params, text, signal, actorNow }: Read,
+  { params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
   const { actor } = caller;
@@ -291,7 +296,7 @@ function callOf(
     query: checkQuery(route, request.url),
     body: route.body === undefined
       ? refuseBody(text)
-      : check(route.body, parseBody(text, route.bodyMax), "request.invalid"),
+      : long ?? check(route.body, parseBody(text), "request.invalid"),
   };
 }
 

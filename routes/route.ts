@@ -11,6 +11,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import type { Claims } from "../domain/tokens.ts";
 import type { RealmContext } from "../domain/realm_context.ts";
 import type { Services } from "./services.ts";
+import type { LongBody } from "./validation.ts";
 import type { Conditions } from "./versions.ts";
 
 /** Which key a route takes. */
@@ -90,6 +91,8 @@ export interface Route<P, Q, B> {
   body?: z.ZodType<B>;
   /** Greatest body in bytes; 1 MiB unless given. */
   bodyMax?: number;
+  /** The parts of a body that holds very many items: it is read in slices. */
+  long?: LongBody;
   /** Status and schema of the success. */
   status: number;
   answer: z.ZodType;

@@ -1,5 +1,5 @@
 /** HTTP face of transactions. @module */
-import { BATCH_BODY_MAX, BatchView, NewBatch } from "../domain/batches.ts";
+import { BATCH_BODY_MAX, BatchOutline, BatchView, NewBatch } from "../domain/batches.ts";
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { TRANSACTIONS } from "../domain/transaction_collection.ts";
@@ -47,12 +47,13 @@ export const transactionRoutes: readonly AnyRoute[] = [
     summary: "Move value many times in one request",
     description: "With atomic, all or none (201, or a problem that names the index of the first " +
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
-      "One idempotency key stands for the whole request. At most 8 MiB, with 600 000 members of " +
+      "One idempotency key stands for the whole request. At most 8 MiB, each item at most 1 MiB, with 600 000 members of " +
       "objects and lists, 400 000 of them named, and 100 000 numbers that are no whole numbers.",
     access: "user",
     query: DryRun,
     body: NewBatch,
     bodyMax: BATCH_BODY_MAX,
+    long: { outline: BatchOutline, list: "transactions", item: NewTransaction },
     status: 201,
     answer: BatchView,
     others: { 200: { description: "Without atomic: what became of each.", answer: BatchView } },

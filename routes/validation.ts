@@ -2,7 +2,18 @@
 import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
 import { MANY, parseJson } from "../domain/json.ts";
+import { parseLongJson } from "../domain/long_json.ts";
+import { inSlices } from "../domain/slices.ts";
 import type { Ending } from "./ending.ts";
+
+/** A body that holds very many items: how it is checked, without them and each of them. */
+export interface LongBody {
+  /** The schema of the body, whose list holds anything. */
+  outline: z.ZodType;
+  /** Name of the list. */
+  list: string;
+  item: z.ZodType;
+}
 
 /** Greatest body unless a route allows more. */
 export const BODY_MAX = 1024 * 1024;
@@ -28,10 +39,35 @@ export function check<T>(
 ): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = faultsIn(result.error.issues);
+  throw faulty(code, faultsIn(result.error.issues), where);
+}
+
+/**
+ * Reads a body of very many items in slices, and checks it.
+ *
+ * @throws {DomainError} as {@link parseBody} and {@link check}
+ */
+export async function readLong(text: string, { outline, list, item }: LongBody): Promise<unknown> {
+  const given = text.trim() === "" ? {} : await parseLongJson(text, MANY);
+  const around = check(outline, given, "request.invalid") as Record<string, unknown>;
+  const faults: Fault[] = [];
+  const items = await inSlices(around[list] as unknown[], (one, index) => {
+    if (faults.length >= FAULTS_MAX) return null;
+    const result = item.safeParse(one);
+    if (result.success) return result.data;
+    for (const { path, message } of faultsIn(result.error.issues)) {
+      if (faults.length < FAULTS_MAX) faults.push({ path: `/${list}/${index}${path}`, message });
+    }
+    return null;
+  });
+  if (faults.length > 0) throw faulty("request.invalid", faults);
+  return { ...around, [list]: items };
+}
+
+function faulty(code: ErrorCode, errors: Fault[], where?: Fault["in"]): DomainError {
   const [first] = errors;
   const detail = first.path === "" ? first.message : `${first.path}: ${first.message}`;
-  throw new DomainError(code, detail, {
+  return new DomainError(code, detail, {
     errors: where === undefined ? errors : errors.map((fault) => ({ ...fault, in: where })),
   });
 }
@@ -153,12 +189,12 @@ function tooLarge(max: number): DomainError {
 }
 
 /**
- * Parses a body; an empty one is an empty object. One that may be larger than others may hold more.
+ * Parses a body; an empty one is an empty object.
  *
  * @throws {DomainError} request.malformed, request.invalid
  */
-export function parseBody(text: string, max = BODY_MAX): unknown {
-  return text.trim() === "" ? {} : parseJson(text, max > BODY_MAX ? MANY : undefined);
+export function parseBody(text: string): unknown {
+  return text.trim() === "" ? {} : parseJson(text);
 }
 
 /** Parameters of a query; the longest list of names has fewer. */

@@ -1,0 +1,24 @@
+/**
+ * Loaded before the service: measures for how long its event loop gave nobody a turn. At each SIGUSR2
+ * it writes down what was longest since the last one, into the file that `PAUSES_FILE` names.
+ *
+ * @module
+ */
+
+const EVERY_MS = 2;
+
+let last = performance.now(), longest = 0, over = 0;
+setInterval(() => {
+  const now = performance.now();
+  const pause = now - last - EVERY_MS;
+  longest = Math.max(longest, pause);
+  if (pause > 50) over++;
+  last = now;
+}, EVERY_MS);
+
+Deno.addSignalListener("SIGUSR2", () => {
+  const file = Deno.env.get("PAUSES_FILE")!;
+  Deno.writeTextFileSync(`${file}.new`, JSON.stringify({ longest, over }));
+  Deno.renameSync(`${file}.new`, file);
+  longest = over = 0;
+});

@@ -1,0 +1,148 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import fc from "fast-check";
+import { MANY, parseJson } from "../../domain/json.ts";
+import { parseLongJson } from "../../domain/long_json.ts";
+import { breathe, inSlices } from "../../domain/slices.ts";
+import { moveParameters, outcomesOf, readOutcomes, writeMoves } from "../../db/moves.ts";
+import { BatchOutline, NewBatch } from "../../domain/batches.ts";
+import { NewTransaction } from "../../domain/transactions.ts";
+import { readLong } from "../../routes/validation.ts";
+
+const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());
+
+/** A batch as large as one may be, and half as long as it may be. */
+function batchOf(count: number): string {
+  const transactions = Array.from({ length: count }, (_, i) => ({
+    source: { account: ACCOUNTS[i % 20] },
+    destination: { account: ACCOUNTS[(i + 1) % 20] },
+    value: "1.5",
+    reference: `r${i}`,
+    data: { text: `"quoted" and \n ended ${i}`, more: [1, 2, { a: [] }] },
+    seal: { i },
+  }));
+  return JSON.stringify({ atomic: true, transactions });
+}
+
+/** Requests that a server of this process answers before `work` has ended, one after the other. */
+async function answeredDuring<T>(work: () => Promise<T>): Promise<{ result: T; answered: number }> {
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    () => new Response("ok"),
+  );
+  const ask = async () => await (await fetch(`http://127.0.0.1:${server.addr.port}/`)).text();
+  await ask(); // the connection is there
+  let answered = 0, isDone = false;
+  const asking = (async () => {
+    while (!isDone) {
+      await ask();
+      if (!isDone) answered++;
+    }
+  })();
+  const result = await work();
+  isDone = true;
+  await asking;
+  return { result, answered };
+}
+
+Deno.test("a batch of ten thousand is read, checked, written and told in slices: others are answered between", async () => {
+  const text = batchOf(10_000);
+  const long = { outline: BatchOutline, list: "transactions", item: NewTransaction };
+  const read = await answeredDuring(() => readLong(text, long));
+  ok(read.answered > 0, "while it was read and checked");
+  deepEqual(read.result, NewBatch.parse(parseJson(text, MANY)));
+  const moves = (read.result as NewBatch).transactions.map((one) => ({
+    source: one.source.account!,
+    destination: one.destination.account!,
+    amount: one.value,
+    actor: null,
+    any: false,
+    origin: null,
+    apiKey: null,
+    seal: JSON.stringify(one.seal),
+    data: JSON.stringify(one.data),
+    reference: one.reference!,
+    more: null,
+  }));
+  const written = await answeredDuring(() => writeMoves(moves));
+  ok(written.answered > 0, "while it was written");
+  const { positions, columns } = written.result;
+  deepEqual(columns, moveParameters(moves, positions));
+  const row = {
+    refusals: null,
+    source_total: `{${moves.map((_, i) => i).join()}}`,
+    destination_total: `{${moves.map((_, i) => i).join()}}`,
+    blocked: `{${ACCOUNTS.map(() => 0).join()}}`,
+    fiat_rate: null,
+    fiat_value: null,
+    stamp: "0".repeat(28),
+  };
+  const told = await answeredDuring(() => readOutcomes(written.result, row));
+  ok(told.answered > 0, "while its outcomes were read");
+  deepEqual(told.result, outcomesOf(moves, positions, row));
+});
+
+Deno.test("however many do long work, one slice of it runs at a time", async () => {
+  const order: string[] = [];
+  const many = Array.from({ length: 1000 }, (_, i) => i);
+  const work = (name: string) =>
+    inSlices(many, (i) => {
+      if (order.at(-1) !== name) order.push(name);
+      return i;
+    });
+  const turns = (async () => {
+    for (let i = 0; i < 3; i++) {
+      await breathe();
+      order.push("another");
+    }
+  })();
+  const [first, second] = await Promise.all([work("first"), work("second"), turns]);
+  deepEqual([first, second], [many, many]);
+  deepEqual(order.slice(0, 8), [
+    ...["first", "second", "another", "first", "second", "another", "first", "second"],
+  ]);
+});
+
+Deno.test("a long body is read as a short one is, wherever it is cut", async () => {
+  const filler = "x".repeat(70_000); // each item is a part of its own
+  const item = fc.oneof(fc.jsonValue(), fc.constant(filler), fc.constant({ a: [filler, "]}"] }));
+  const list = fc.array(item, { maxLength: 6 });
+  const body = fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.oneof(list, fc.jsonValue()));
+  await fc.assert(
+    fc.asyncProperty(body, async (given) => {
+      const text = JSON.stringify({ first: [filler, 1.5, filler], ...given, last: "1e-7" });
+      deepEqual(await parseLongJson(text, MANY), parseJson(text, MANY));
+    }),
+    { numRuns: 30 },
+  );
+  const exact = `{"a":["${filler}",1.10,12345678901234567890,"${filler}",-0]}`;
+  equal(JSON.stringify(await parseLongJson(exact, MANY)), exact);
+  const twice = `{"a":["${filler}",1],"a":["${filler}",2,"${filler}"]}`;
+  deepEqual(await parseLongJson(twice, MANY), JSON.parse(twice));
+});
+
+Deno.test("a long body is refused for what a short one is, wherever it is cut", async () => {
+  const filler = `"${"x".repeat(70_000)}"`;
+  const refused = async (text: string, code: string) =>
+    await rejects(parseLongJson(text, MANY), { code }, `${text.slice(0, 20)}…${text.slice(-20)}`);
+  for (
+    const end of [
+      ...["", ",", "]", "}", ",]}", ",,1]}", "],", "}}", "]]", "]}]", "]}}", ",1]", ",1}]", "]} 1"],
+      ...["],[2]}", "]:1}", ',"a":1]}', `,{]}]}`, `,[1}]}`, `,}]}`, `,1 2]}`, `],"b"}`],
+    ]
+  ) {
+    await refused(`{"a":[${filler},${filler}${end}`, "request.malformed");
+    await refused(`{"a":[1,${filler}${end}`, "request.malformed");
+  }
+  await refused(`{"a":[,${filler},1]}`, "request.malformed");
+  await refused(`{"a":[${filler},,${filler}]}`, "request.malformed");
+  await refused(`{"a":[x,${filler},1],"a":[${filler},1]}`, "request.malformed");
+  await refused(`{"a":[${filler},"\\u0000"]}`, "request.invalid");
+  await refused(`{"a":[${filler},{"__proto__":1}]}`, "request.invalid");
+  await refused(`{"a":[${filler},${"[".repeat(63)}${"]".repeat(63)}]}`, "request.invalid");
+  await parseLongJson(`{"a":[${filler},${"[".repeat(62)}${"]".repeat(62)}]}`, MANY);
+  await refused(`{"a":[${filler},${"1,".repeat(40_000)}1]}`, "request.invalid");
+  const parts = Array(30).fill(`{"b":[${"1,".repeat(20_000)}1]}`);
+  await refused(`{"a":[${parts.join()}]}`, "request.invalid"); // 600 000 in all
+  await refused(`{"a":[${filler},"${"x".repeat(1_200_000)}",1]}`, "request.too_large");
+  await refused(`{"a":"${"x".repeat(1_200_000)}"}`, "request.too_large");
+});
