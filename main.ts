@@ -189,7 +189,8 @@ async function work(base: Base, ending: Promise<string>): Promise<void> {
   await assertRecord(base.config);
   const { port, host } = base.config;
   const server = Deno.serve({ port, hostname: host, onListen: () => {} }, (request) => {
-    const live = new URL(request.url).pathname === "/health/live";
+    // Not by URL, which throws at hosts that are none.
+    const live = /^[a-z]+:\/\/[^/]*\/health\/live(\?|$)/i.test(request.url);
     return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });
   });
   const runner = await workersOf(base);

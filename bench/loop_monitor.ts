@@ -1,9 +1,10 @@
 /**
- * Loaded before the service: measures for how long its event loop gave nobody a turn. At each SIGUSR2
+ * The service, and beside it a measure of how long its event loop gave nobody a turn. At each SIGUSR2
  * it writes down what was longest since the last one, into the file that `PAUSES_FILE` names.
  *
  * @module
  */
+import { main } from "../main.ts";
 
 const EVERY_MS = 2;
 
@@ -22,3 +23,5 @@ Deno.addSignalListener("SIGUSR2", () => {
   Deno.renameSync(`${file}.new`, file);
   longest = over = 0;
 });
+
+await main(Deno.args);

@@ -43,7 +43,7 @@ export async function benchPauses(rounds: number): Promise<void> {
   const file = join(work, "pauses.json");
   const stand = await startStand(folder);
   const service = await startService(stand, {
-    flags: ["--preload", MONITOR],
+    entry: MONITOR,
     env: { PAUSES_FILE: file },
   });
   try {

@@ -86,11 +86,17 @@ export function settingsOf(stand: Stand): Record<string, string> {
 /** Starts a serving process and waits until it answers. */
 export async function startService(
   stand: Stand,
-  options: { workers?: boolean; flags?: string[]; env?: Record<string, string> } = {},
+  options: {
+    workers?: boolean;
+    flags?: string[];
+    /** The module that is run in the place of main.ts. */
+    entry?: string;
+    env?: Record<string, string>;
+  } = {},
 ): Promise<Service> {
   const port = freePort();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...PERMISSIONS, ...options.flags ?? [], MAIN, "start"],
+    args: ["run", ...PERMISSIONS, ...options.flags ?? [], options.entry ?? MAIN, "start"],
     env: {
       ...settingsOf(stand),
       PORT: String(port),

@@ -109,11 +109,10 @@ export function createApp(services: Services, platformKey: string): App {
       const refused = new DomainError("request.malformed", "Host is not a host, or another one");
       return unrouted(request, address, refused);
     }
-    const path = pathOf(request.url);
-    const serve = fixed.get(`${request.method} ${path}`);
-    return serve === undefined
-      ? hono.fetch(request, { address })
-      : serve(request, address, NO_PARAMS);
+    // The server sends what a GET is answered, with its length and without its body.
+    const asked = request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
+    const serve = fixed.get(`${asked.method} ${pathOf(asked.url)}`);
+    return serve === undefined ? hono.fetch(asked, { address }) : serve(asked, address, NO_PARAMS);
   };
 }
 
@@ -127,11 +126,13 @@ function spellingsOf(path: string): string[] {
 /** The host where administrators' routes answer; null where they answer everywhere. */
 function adminHost({ config }: Services): string | null {
   const { hostname } = new URL(config.adminUrl);
-  return hostname === new URL(config.baseUrl).hostname ? null : hostname;
+  return hostname === new URL(config.baseUrl).hostname ? null : hostname.replace(/\.$/, "");
 }
 
+/** The host of a request, in lower case; a name may end with the dot of the root. */
 function hostOf(url: string): string {
-  return new URL(url).hostname;
+  // Not by URL, which throws at hosts such as 999.1.1.1.
+  return withoutPort(authorityOf(url)).replace(/\.$/, "");
 }
 
 function noRoute(): DomainError {
@@ -143,13 +144,14 @@ function authorityOf(url: string): string {
   return url.slice(url.indexOf("://") + 3, pathStart(url));
 }
 
-/** A host as URLs write it: the port of the scheme is left out there. */
+/** A host in lower case: the port of the scheme may stand in one of the two places, or be empty. */
 function withoutPort(host: string): string {
   return host.toLowerCase().replace(/:\d*$/, "");
 }
 
 function pathStart(url: string): number {
-  return url.indexOf("/", url.indexOf("://") + 3);
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  return start < 0 ? url.length : start; // CONNECT has no path
 }
 
 function pathOf(url: string): string {
@@ -178,7 +180,9 @@ function createServer(
     const leaving = watchLeaving(request, services.ending);
     try {
       const { headers } = request;
-      if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) throw noRoute();
+      if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
+        throw noRoute();
+      }
       const accept = headers.get("accept");
       if (!acceptsJson(accept) && !accepts(accept, types)) {
         throw new DomainError(
@@ -192,7 +196,7 @@ function createServer(
       who = caller.actor.user || caller.actor.kind;
       const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, cost);
       limits = left instanceof Promise ? await left : left;
-      const bare = route.body === undefined && ["GET", "HEAD"].includes(request.method);
+      const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
       const text = bare ? "" : await readBody(uncoverBody(request), max, services.ending);
       const long = route.long === undefined ? undefined : await readLong(text, route.long);

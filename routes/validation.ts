@@ -227,9 +227,12 @@ export function queryOf(url: string): Record<string, string | string[]> {
   return found;
 }
 
-/** Whether a Host header names a host, and nothing that a URL would read as a path or more. */
+/**
+ * Whether a Host header names a host, and nothing that a URL would read as a path or more. Its port may
+ * be empty (RFC 3986, 3.2.3); zones of addresses are their machine's own (RFC 9844).
+ */
 export function isHost(host: string): boolean {
-  return /^([\w.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i.test(host);
+  return /^([\w.-]{1,254}|\[[0-9a-f:.]{2,45}\])(:\d{0,5})?$/i.test(host);
 }
 
 /** Whether the caller takes one of these media types. */

@@ -182,8 +182,6 @@ Deno.test("what looks odd and is right is taken", async () => {
   ) {
     equal((await raw(realm, get(headers))).status, 200, JSON.stringify(headers));
   }
-  const head = await raw(realm, ["HEAD", "/v1/auth/me"]);
-  deepEqual([head.status, head.text], [200, ""]);
   const body = new TextEncoder().encode('\ufeff{"data":{"ok":"\ufffd ✓ \\ud83d\\ude00","n":1.10}}');
   const made = await raw(realm, ["POST", "/v1/identities", body, {
     "content-type": 'application/json; charset="UTF-8"',
@@ -254,5 +252,55 @@ Deno.test("over a real socket bodies without a length, without a type, or none, 
     match(fine, /^HTTP\/1\.1 200 /);
   } finally {
     await server.shutdown();
+  }
+});
+
+Deno.test("over a real socket a HEAD has the length of the GET and no body, and hosts are read as they may be written", async () => {
+  await using realm = await testRealm();
+  const app = createApp(realm.services, PLATFORM_KEY);
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request) => app(request, "127.0.0.1"),
+  );
+  const { port } = server.addr;
+  const ask = async (line: string, ...hosts: string[]) => {
+    const connection = await Deno.connect({ port, hostname: "127.0.0.1" });
+    const head = [line, `x-api-key: ${realm.admin.key}`, "accept-encoding: identity"];
+    const sent = [...head, ...hosts.map((host) => `host: ${host}`), "connection: close", "", ""];
+    await connection.write(new TextEncoder().encode(sent.join("\r\n")));
+    const text = await new Response(connection.readable).text();
+    const [headers, body] = text.split("\r\n\r\n");
+    const length = /content-length: (\d+)/i.exec(headers)?.[1];
+    return { status: Number(headers.split(" ")[1]), length: Number(length), body };
+  };
+  for (const path of ["/v1/auth/me", "/v1/nowhere", "/v1/accounts/none", "/v1/auth/login"]) {
+    const [get, head] = [
+      await ask(`GET ${path} HTTP/1.1`, "a"),
+      await ask(`HEAD ${path} HTTP/1.1`, "a"),
+    ];
+    deepEqual([head.status, head.body], [get.status, ""], path);
+    equal(head.length, new TextEncoder().encode(get.body).length, path);
+  }
+  const me = "GET /v1/auth/me HTTP/1.1";
+  for (
+    const host of ["a.b:", "A.B", "a.b.", "a_b", "[::FFFF:1.2.3.4]:8080", "999.1.1.1", "[::1]:"]
+  ) {
+    equal((await ask(me, host)).status, 200, host);
+  }
+  for (
+    const host of ["[fe80::1%25eth0]", "[fe80::1%eth0]:80", "a.b:c", "a.b::", "[::1", "a,b", ""]
+  ) {
+    equal((await ask(me, host)).status, 400, host);
+  }
+  equal((await ask(me, "a", "b")).status, 400, "two hosts");
+  equal((await ask("GET /v1/auth/me HTTP/1.0")).status, 200, "HTTP/1.0 knows no hosts");
+  for (
+    const target of ["http://a.b/v1/auth/me", "HTTP://A.B:/v1/auth/me", "http://a.b:80/v1/auth/me"]
+  ) {
+    equal((await ask(`GET ${target} HTTP/1.1`, "a.b")).status, 200, target);
+  }
+  equal((await ask("GET http://c/v1/auth/me HTTP/1.1", "a")).status, 400, "another host");
+  for (const line of ["OPTIONS *", "CONNECT a:80", "GET //b/v1/auth/me"]) {
+    equal((await ask(`${line} HTTP/1.1`, "a")).status, 404, line);
   }
 });

@@ -280,7 +280,9 @@ Deno.test("administrators' routes answer only at their own host, where there is 
   equal((await at("admin.purser.test")).status, 200);
   const list = (host: string) => realm.operator("GET", `http://${host}/v1/realms`);
   deepEqual(codeOf(await list("purser.test")), [404, "route.not_found"]);
-  equal((await list("admin.purser.test:8443")).status, 200);
+  for (const host of ["admin.purser.test:8443", "admin.purser.test.", "Admin.Purser.Test:"]) {
+    equal((await list(host)).status, 200, host);
+  }
   const credits = `/v1/realms/${realm.id}/credits/available`;
   equal((await realm.admin.send("GET", `http://purser.test${credits}`)).status, 200);
 });

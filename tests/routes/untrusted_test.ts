@@ -134,7 +134,7 @@ Deno.test("a Host that is no host chooses no route", async () => {
     deepEqual([host, answer.status], [host, 400]);
     equal((await answer.json()).code, "request.malformed");
   }
-  for (const host of ["a", "a.example:8080", "127.0.0.1", "[::1]:80"]) {
+  for (const host of ["a", "a.example:8080", "a:", "127.0.0.1", "[::1]:80"]) {
     const answer = await ask(host, `http://${host}/health/live`);
     deepEqual([host, answer.status], [host, 200]);
     await answer.body?.cancel();
