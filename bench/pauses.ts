@@ -32,7 +32,7 @@ interface Pauses {
 const DATA: Readonly<Record<string, (i: number) => unknown>> = {
   text: () => ({ text: "x".repeat(500) }),
   "many members": (i) =>
-    Object.fromEntries(Array.from({ length: 34 }, (_, k) => [`k${k}`, `${i}`])),
+    Object.fromEntries(Array.from({ length: 30 }, (_, k) => [`k${k}`, `${i}`])),
   escapes: () => ({ text: '"\n'.repeat(125) }),
 };
 

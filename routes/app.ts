@@ -26,7 +26,9 @@ import {
   acceptsJson,
   BODY_MAX,
   check,
+  encodeLong,
   isHost,
+  isLong,
   parseBody,
   pointer,
   preferWait,
@@ -211,7 +213,7 @@ function createServer(
       assertFresh(call);
       const reply = await route.handle(call);
       status = reply.status;
-      return send(reply, requestId, limits);
+      return send(isLong(reply.body) ? await encoded(reply) : reply, requestId, limits);
     } catch (error) {
       const known = translate(services, error, requestId);
       code = known.code;
@@ -335,6 +337,11 @@ function translate(services: Services, error: unknown, requestId: string): Domai
     stack: error instanceof Error ? error.stack : undefined,
   });
   return new DomainError("internal", "something went wrong; the request id helps to find it");
+}
+
+/** A long answer in its bytes. */
+async function encoded(reply: Reply): Promise<Reply> {
+  return { ...reply, bytes: reply.bytes ?? await encodeLong(reply.body) };
 }
 
 function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {

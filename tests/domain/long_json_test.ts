@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import fc from "fast-check";
 import { MANY, parseJson } from "../../domain/json.ts";
@@ -6,7 +7,7 @@ import { breathe, inSlices } from "../../domain/slices.ts";
 import { moveParameters, outcomesOf, readOutcomes, writeMoves } from "../../db/moves.ts";
 import { BatchOutline, NewBatch } from "../../domain/batches.ts";
 import { NewTransaction } from "../../domain/transactions.ts";
-import { readLong } from "../../routes/validation.ts";
+import { encodeLong, readBody, readLong } from "../../routes/validation.ts";
 
 const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());
 
@@ -79,6 +80,35 @@ Deno.test("a batch of ten thousand is read, checked, written and told in slices:
   const told = await answeredDuring(() => readOutcomes(written.result, row));
   ok(told.answered > 0, "while its outcomes were read");
   deepEqual(told.result, outcomesOf(moves, positions, row));
+});
+
+/** Turns of the event loop that others had before `work` had ended. */
+async function turnsDuring<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
+  let turns = 0, isDone = false;
+  const taking = (async () => {
+    while (!isDone) {
+      await new Promise((resolve) => setTimeout(resolve));
+      turns++;
+    }
+  })();
+  const result = await work();
+  isDone = true;
+  await taking;
+  return { result, turns };
+}
+
+Deno.test("megabytes are decoded and encoded in slices, between letters and never within one", async () => {
+  const text = "a" + "€𝄞".repeat(400_000); // each stretch ends within a letter
+  const encoded = await turnsDuring(() => encodeLong(text));
+  ok(encoded.turns > 2, "while it was encoded");
+  const bytes = new TextEncoder().encode(text);
+  equal(Buffer.compare(encoded.result, bytes), 0);
+  const headers = { "content-type": "application/json", "content-length": `${bytes.length}` };
+  const ask = (body: Uint8Array<ArrayBuffer>) =>
+    readBody(new Request("http://a", { method: "POST", body, headers }), bytes.length);
+  const decoded = await turnsDuring(() => ask(bytes));
+  ok(decoded.result === text && decoded.turns > 5, "while it was decoded");
+  await rejects(ask(bytes.slice(0, -1)), { code: "request.malformed" });
 });
 
 Deno.test("however many do long work, one slice of it runs at a time", async () => {
