@@ -162,14 +162,22 @@ export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
     });
   }
 
-  /** What is long in it is written before others wait for it, and read when they do no more. */
-  async function postBulk(bulk: Bulk): Promise<BulkOutcome> {
-    const written = await writeMoves(bulk.moves);
-    const row = await enterBulk(bulk, written);
-    return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(written, row) };
-  }
+  return {
+    post,
+    postBulk: (bulk) => written(bulk, enterBulk),
+    stats: () => ({ ...stats }),
+    depth: () => depth,
+  };
+}
 
-  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
+/** What is long in a batch is written before others wait for it, and read when they do no more. */
+async function written(
+  bulk: Bulk,
+  enter: (bulk: Bulk, moves: WrittenMoves) => Promise<BulkRow>,
+): Promise<BulkOutcome> {
+  const moves = await writeMoves(bulk.moves);
+  const row = await enter(bulk, moves);
+  return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
 }
 
 /** The same key twice at once: the second waits for the first, then finds its answer kept. */

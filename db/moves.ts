@@ -11,7 +11,7 @@ import {
   type RawReplay,
   type Replay,
 } from "./replays.ts";
-import { inSlices } from "./slices.ts";
+import { inSlices, joinInSlices } from "./slices.ts";
 
 /**
  * One move, ready to be posted; the ledger gives it its id and time. Amounts are decimals in whole
@@ -204,23 +204,19 @@ export async function writeMoves(moves: readonly Move[]): Promise<WrittenMoves> 
   const positions = positionsOf(moves);
   const columns = placesOf(positions);
   for (const of of USUAL) {
-    columns.push(literal(await inSlices(moves, (move) => of(move) ?? "NULL")));
+    columns.push(`{${await joinInSlices(moves, (move) => of(move) ?? "NULL")}}`);
   }
   for (const of of RARE) {
     const isUsed = has(moves, of);
-    const items = isUsed ? await inSlices(moves, (move) => quoted(of(move)) ?? "NULL") : [];
-    columns.push(literal(items));
+    const write = (move: Move) => quoted(of(move)) ?? "NULL";
+    columns.push(isUsed ? `{${await joinInSlices(moves, write)}}` : "{}");
   }
   return { moves, positions, columns };
 }
 
 /** Writes accounts and positions as PostgreSQL array literals. */
 function placesOf({ ids, sources, destinations }: Positions): string[] {
-  return [ids, sources, destinations].map(literal);
-}
-
-function literal(items: readonly unknown[]): string {
-  return `{${items.join(",")}}`;
+  return [ids, sources, destinations].map((items) => `{${items.join(",")}}`);
 }
 
 function has(moves: readonly Move[], of: ColumnOf): boolean {
@@ -385,7 +381,7 @@ function readerOf(
 /** Quotes an array element. */
 function quoted(text: string | null): string | null {
   if (text === null) return null;
-  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
 /** Splits an array of numbers, codes or nulls, which never hold a comma or a quote. */

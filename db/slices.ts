@@ -5,7 +5,7 @@
  */
 
 /** Items of one slice: a few milliseconds of work. */
-export const SLICE_ITEMS = 200;
+const SLICE_ITEMS = 200;
 /** A slice of costly items ends when it has taken so long. */
 const SLICE_MS = 8;
 
@@ -42,4 +42,20 @@ export async function inSlices<T, R>(
     done.push(work(items[i], i));
   }
   return done;
+}
+
+/** Writes items with commas between them, in slices: texts made of pieces are put together in each. */
+export async function joinInSlices<T>(
+  items: readonly T[],
+  work: (item: T, index: number) => string,
+): Promise<string> {
+  const slices: string[] = [];
+  let slice: string[] = [];
+  await inSlices(items, (item, index) => {
+    slice.push(work(item, index));
+    if (slice.length < SLICE_ITEMS && index < items.length - 1) return;
+    slices.push(slice.join(","));
+    slice = [];
+  });
+  return slices.join(",");
 }

@@ -15,7 +15,7 @@ import { DomainError, type ErrorCode, type ErrorExtra } from "./errors.ts";
 import { refusal, TransactionView } from "./ledger.ts";
 import { rightsOf } from "./permissions.ts";
 import { findParties, knownParties, type Parties } from "./sides.ts";
-import { inSlices } from "./slices.ts";
+import { inSlices, joinInSlices } from "./slices.ts";
 import {
   moveOf,
   NewTransaction,
@@ -148,7 +148,7 @@ async function print(
   request: BatchRequest,
 ): Promise<string> {
   let next = 0;
-  const results = await inSlices(found, (parties, i) => {
+  const results = await joinInSlices(found, (parties, i) => {
     if (parties instanceof DomainError) return request.problem(parties, request.id);
     const outcome = outcomes[next++];
     if ("posted" in outcome) {
@@ -158,7 +158,7 @@ async function print(
     const { refused } = outcome as Extract<Outcome, { refused: string }>;
     return request.problem(refusal(refused, reachesRealm(actor)), request.id);
   });
-  return `{"results":[${results.join(",")}]}`;
+  return `{"results":[${results}]}`;
 }
 
 /**
@@ -201,7 +201,7 @@ async function replay(
     (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
   );
   let next = 0;
-  const results = await inSlices(transactions, (input, i) => {
+  const results = await joinInSlices(transactions, (input, i) => {
     const lost = unresolved.get(i);
     if (lost !== undefined) {
       return request.problem(new DomainError(lost.code, lost.message, lost.extra), kept.request!);
@@ -211,7 +211,7 @@ async function replay(
     if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!);
     return printAsThen(actor, input, byId.get(id)!);
   });
-  return { text: `{"results":[${results.join(",")}]}`, replayed };
+  return { text: `{"results":[${results}]}`, replayed };
 }
 
 function at(refused: DomainError, index: number): DomainError {

@@ -9,6 +9,7 @@ import { assertFreshLogin } from "../domain/api_keys.ts";
 import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
 import { newId } from "../domain/ids.ts";
+import { encodeLong, isLong } from "../domain/slices.ts";
 import { type Arrival, type Authenticator, type Caller, openAuthenticator } from "./auth.ts";
 import { callerAddress, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./door.ts";
@@ -26,9 +27,7 @@ import {
   acceptsJson,
   BODY_MAX,
   check,
-  encodeLong,
   isHost,
-  isLong,
   parseBody,
   pointer,
   preferWait,
@@ -185,13 +184,7 @@ function createServer(
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
       }
-      const accept = headers.get("accept");
-      if (!acceptsJson(accept) && !accepts(accept, types)) {
-        throw new DomainError(
-          "request.not_acceptable",
-          `answers are ${types.join(", ") || "application/json"}`,
-        );
-      }
+      assertAcceptable(headers.get("accept"), types);
       const arrival = { at: services.now(), requestId, address };
       const given = authenticator.authenticate(headers, route.access, arrival);
       const caller = given instanceof Promise ? await given : given;
@@ -232,6 +225,14 @@ function createServer(
       });
     }
   };
+}
+
+function assertAcceptable(accept: string | null, types: readonly string[]): void {
+  if (acceptsJson(accept) || accepts(accept, types)) return;
+  throw new DomainError(
+    "request.not_acceptable",
+    `answers are ${types.join(", ") || "application/json"}`,
+  );
 }
 
 /** The operator has no login, and its key is not one that a user's machine has. */

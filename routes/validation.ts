@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
 import { MANY, parseJson } from "../domain/json.ts";
 import { parseLongJson } from "../domain/long_json.ts";
-import { breathe, inSlices } from "../domain/slices.ts";
+import { decodeLong, inSlices, joined, STRETCH } from "../domain/slices.ts";
 import type { Ending } from "./ending.ts";
 
 /** A body that holds very many items: how it is checked, without them and each of them. */
@@ -25,9 +25,6 @@ const BODY_MS = 15_000;
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-const ENCODER = new TextEncoder();
-/** Bytes or letters that are decoded or encoded in one go: a millisecond or two. */
-const STRETCH = 512 * 1024;
 
 /**
  * Checks a value against a schema.
@@ -134,37 +131,6 @@ export async function readBody(request: Request, max: number, ending?: Ending): 
   }
 }
 
-/** Decodes megabytes in slices. */
-async function decodeLong(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const pieces: string[] = [];
-  for (let at = 0; at < bytes.length; at += STRETCH) {
-    pieces.push(decoder.decode(bytes.subarray(at, at + STRETCH), { stream: true }));
-    await breathe();
-  }
-  pieces.push(decoder.decode());
-  return pieces.join("");
-}
-
-/** Whether a text is so long that others should have their turn while it is encoded. */
-export function isLong(text: string): boolean {
-  return text.length > STRETCH;
-}
-
-/** Encodes a text as UTF-8, in slices. */
-export async function encodeLong(text: string): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array[] = [];
-  for (let at = 0; at < text.length;) {
-    const end = at + STRETCH;
-    const high = text.charCodeAt(end - 1); // a pair of surrogates stays together
-    const to = high >= 0xd800 && high < 0xdc00 ? end + 1 : end;
-    pieces.push(ENCODER.encode(text.slice(at, to)));
-    at = to;
-    await breathe();
-  }
-  return joined(pieces);
-}
-
 /** A body that trickles in holds a connection and memory: it is given so long, and no longer. */
 async function inTime<T>(reading: Promise<T>, ending?: Ending): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -213,16 +179,6 @@ async function readStream(
     chunks.push(chunk);
   }
   return joined(chunks);
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
 }
 
 function tooLarge(max: number): DomainError {

@@ -3,11 +3,11 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import fc from "fast-check";
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
-import { breathe, inSlices } from "../../domain/slices.ts";
+import { breathe, encodeLong, inSlices } from "../../domain/slices.ts";
 import { moveParameters, outcomesOf, readOutcomes, writeMoves } from "../../db/moves.ts";
 import { BatchOutline, NewBatch } from "../../domain/batches.ts";
 import { NewTransaction } from "../../domain/transactions.ts";
-import { encodeLong, readBody, readLong } from "../../routes/validation.ts";
+import { readBody, readLong } from "../../routes/validation.ts";
 
 const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());
 
