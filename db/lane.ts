@@ -157,17 +157,11 @@ export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
   function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
     const { key, moves } = bulk;
     if (ahead.has(key)) return afterFirst(ahead, key, () => enterBulk(bulk, written));
-    return enter<BulkRow>(key, moves.length, ({ resolve, reject }) => {
-      bulks.push({ bulk, written, resolve, reject });
-    });
+    return enter<BulkRow>(key, moves.length, (wait) => bulks.push({ bulk, written, ...wait }));
   }
 
-  return {
-    post,
-    postBulk: (bulk) => written(bulk, enterBulk),
-    stats: () => ({ ...stats }),
-    depth: () => depth,
-  };
+  const postBulk = (bulk: Bulk) => written(bulk, enterBulk);
+  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
 }
 
 /** What is long in a batch is written before others wait for it, and read when they do no more. */
