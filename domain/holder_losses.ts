@@ -1,8 +1,9 @@
 /**
  * What the house bears for one customer. A withdrawal may cost some times what its user was charged, and
  * the destination's own code decides how much of that it takes; so a customer could take as much from the
- * house as stops the withdrawals of all. It bears that up to a quarter of what the house may lose: beyond
- * it, a withdrawal of the customer is signed only where it costs no more than was charged.
+ * house as stops the withdrawals of all. It bears that up to a quarter of what the house may lose, and for all
+ * customers together up to a half: beyond it, a withdrawal of the customer is signed only where it costs no
+ * more than was charged. Users who were made by a customer are that customer.
  * @module
  */
 import type { Db } from "../db/database.ts";
@@ -20,11 +21,13 @@ const DAYS = 30;
 const PAYMENTS = 25n;
 /** or that part of what the realm has set. */
 const PART = 4n;
+/** For all customers together it bears so many times as much. */
+const TOGETHER = 2n;
 
 /** Why a withdrawal waits that would cost more than was charged. */
 export const BORNE: string =
-  "the network has cost the house too much for this customer: it goes on once it costs no more than" +
-  " was charged, or is canceled";
+  "the network has cost the house too much for this customer, or for all of them together: it goes on" +
+  " once it costs no more than was charged, or is canceled";
 
 /**
  * Says what some withdrawals may cost at most whose customers have cost the house too much: by the ids of
@@ -46,7 +49,8 @@ export async function cappedBudgets(
     const key = `${row.chain} ${row.network} ${row.contract} ${row.asset}`;
     const { most, slack } = bounds.get(key) ?? await boundOf(db, realm, row);
     bounds.set(key, { most, slack });
-    if (BigInt(row.lost) > most) caps.set(row.id, BigInt(row.charged) + slack);
+    const over = BigInt(row.lost) > most || BigInt(row.all_lost) > most * TOGETHER;
+    if (over) caps.set(row.id, BigInt(row.charged) + slack);
   }
   return caps;
 }

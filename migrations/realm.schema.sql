@@ -2140,6 +2140,14 @@ AS $function$
       and (x.number, x.network = 'main') = (y.number, y.network = 'main'))
 $function$;
 
+CREATE OR REPLACE FUNCTION is_house(u users)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
+$function$;
+
 CREATE OR REPLACE FUNCTION is_paid_by_ramp(o orders)
  RETURNS boolean
  LANGUAGE sql
@@ -2907,8 +2915,11 @@ CREATE OR REPLACE FUNCTION note_loss()
 AS $function$
 begin
   insert into holder_losses (holder, asset, testnet, day, lost)
-    select a.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
-    from accounts a cross join lateral (select case
+    select h.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
+    from accounts a cross join lateral (select a.holder union all
+      select '00000000-0000-0000-0000-000000000000' where not exists (
+        select from users u where u.identity = a.holder and is_house(u) and u.deleted_at is null)) h
+      cross join lateral (select case
       when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
       when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
@@ -3267,6 +3278,7 @@ realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_attested()
 realm may execute on is_derived(text,integer,uuid)
+realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(orders)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])

@@ -69,13 +69,22 @@ create table holder_losses (
   lost numeric not null,
   primary key (holder, asset, testnet, day)
 ) with (fillfactor = 50);
+comment on column holder_losses.holder is 'An identity; zeros stand for all that are no house''s, so that their sum is read at once.';
 comment on table holder_losses is 'Noted by a trigger when a withdrawal ends. One canceled after it was signed costs the house the filler of its nonce: as much as was charged for it, about.';
+
+-- Whether somebody may write the whole realm: whoever may is the house, and not its customer.
+create function is_house(u users) returns boolean language sql immutable as $$
+  select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
+$$;
 
 create function note_loss() returns trigger language plpgsql as $$
 begin
   insert into holder_losses (holder, asset, testnet, day, lost)
-    select a.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
-    from accounts a cross join lateral (select case
+    select h.holder, new.asset, a.testnet, (now() at time zone 'utc')::date, x.lost
+    from accounts a cross join lateral (select a.holder union all
+      select '00000000-0000-0000-0000-000000000000' where not exists (
+        select from users u where u.identity = a.holder and is_house(u) and u.deleted_at is null)) h
+      cross join lateral (select case
       when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
       when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x

@@ -1,11 +1,17 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { selectOrder } from "../../db/orders.ts";
+import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/checks.ts";
-import { BORNE } from "../../domain/holder_losses.ts";
+import { BORNE, cappedBudgets } from "../../domain/holder_losses.ts";
 import { compare, fromUnits, toUnits } from "../../domain/money.ts";
+import type { OrderRow } from "../../domain/orders.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
+import { LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { benchOf, credit, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { hasLitecoind } from "../support/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
+import { newParty } from "./chains/bitcoin/stage.ts";
 
 const COIN = 10n ** 18n;
 const BURNER = "0x00000000000000000000000000000000000b0b01";
@@ -30,6 +36,14 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
   for (const { history } of waiting) equal(history.at(-1).reason, BORNE);
   const lost = toUnits((await desk.books()).fees, 18);
   ok(lost < 0n && lost > -4n * fee, `${lost} of ${fee}`);
+  const noted = await rowsOf<{ one: string; all: string }>(
+    realm,
+    `select o.lost::text as one, a.lost::text as all from holder_losses o join holder_losses a
+      on (a.asset, a.day) = (o.asset, o.day) and a.holder = '00000000-0000-0000-0000-000000000000'
+      where o.holder = $1`,
+    [customer.user.identity],
+  );
+  deepEqual(noted.map(({ one, all }) => [Number(one) > 0, one === all]), [[true, true]]);
   await compared(desk);
   const [{ stopped }] = await rowsOf<{ stopped: boolean }>(realm, "select stopped from solvency");
   equal(stopped, false);
@@ -76,6 +90,103 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
 });
 
+Deno.test("customers that one made, or all of them together, bring the house no closer to where withdrawals stop than one may", async () => {
+  await using desk = await openDesk({ coins: 15n * COIN });
+  const { realm } = desk;
+  const chief = await realm.user({ role: "admin", scope: "own" });
+  const made = [
+    await realm.user({ role: "user", scope: "own" }),
+    await realm.user({ role: "admin", scope: "own" }),
+    await realm.user({ role: "user", scope: "own" }),
+  ];
+  // The chief makes the first two, and the second of them the third.
+  await rowsOf(realm, "update users set owner = $1 where id in ($2, $3)", [
+    chief.id,
+    made[0].id,
+    made[1].id,
+  ]);
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [made[1].id, made[2].id]);
+  const others = [await realm.user(), await realm.user(), await realm.user()];
+  const customers: Customer[] = [];
+  for (const user of [chief, ...made, ...others]) {
+    customers.push({ user, account: await accountOf(desk, user) });
+  }
+  const lost = async (user: TestUser, amount: string) =>
+    await rowsOf(
+      realm,
+      `insert into holder_losses (holder, asset, testnet, day, lost)
+        select unnest(array[$1::uuid, '00000000-0000-0000-0000-000000000000'::uuid]), 'ETH', false,
+          (now() at time zone 'utc')::date, $2::numeric
+        on conflict (holder, asset, testnet, day) do update
+          set lost = holder_losses.lost + excluded.lost`,
+      [user.identity, amount],
+    );
+  const ids: string[] = [];
+  for (const customer of customers) ids.push(await asked(desk, customer, OUTSIDE));
+  const settings = { withdrawals: { ETH: { loss_max: "4", testnet_loss_max: "0" } } };
+  const realmOf = { ...desk.bench.actor.realm, ...settings };
+  const capped = async () => {
+    const found: boolean[] = [];
+    for (const id of ids) {
+      const [order] = await orderOf(desk, id);
+      const caps = await reading(realm.pool, (db) => cappedBudgets(db, realmOf, [order]));
+      found.push(caps.has(order.id));
+    }
+    return found;
+  };
+  const none = ids.map(() => false);
+  deepEqual(await capped(), none);
+  await lost(made[0], "0.4");
+  await lost(made[2], "0.6");
+  deepEqual(await capped(), none, "each is within a quarter, and so are all of them");
+  await lost(chief, "0.1");
+  deepEqual(await capped(), [true, true, true, true, false, false, false]);
+  await lost(others[0], "0.5");
+  deepEqual(await capped(), [true, true, true, true, false, false, false]);
+  await lost(others[1], "0.5");
+  deepEqual(await capped(), ids.map(() => true), "together they have lost more than a half");
+});
+
+Deno.test({
+  name: "what the house bears for a customer of a test network is a part of that network's limit",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using desk = await openCoinDesk(LITECOIN);
+    const { realm } = desk;
+    await desk.fund(500_000_000n);
+    const user = await realm.user();
+    const account = await accountOf({ realm, ramp: desk.ramp }, user, "LTC", true);
+    await desk.quote();
+    const { address } = await newParty("LITECOIN");
+    const made = await user.send("POST", "/v1/withdrawals", {
+      ...{ source: { account }, destination: { address }, value: "0.1" },
+    });
+    equal(made.status, 201, made.text);
+    await rowsOf(
+      realm,
+      `insert into holder_losses (holder, asset, testnet, day, lost)
+        values ($1, 'LTC', true, (now() at time zone 'utc')::date, 1)`,
+      [user.identity],
+    );
+    const [order] = await orderOf(desk, made.body.id);
+    const capsWith = async (LTC: Record<string, string>) => {
+      const settings = { ...desk.bench.actor.realm, withdrawals: { LTC } };
+      return (await reading(realm.pool, (db) => cappedBudgets(db, settings, [order]))).size;
+    };
+    equal(await capsWith({ loss_max: "1000", testnet_loss_max: "3" }), 1);
+    equal(await capsWith({ loss_max: "3", testnet_loss_max: "1000" }), 0);
+  },
+});
+
+async function orderOf({ realm }: Pick<Desk, "realm">, id: string): Promise<OrderRow[]> {
+  const [{ order }] = await rowsOf<{ order: string }>(
+    realm,
+    "select order_id as order from withdrawals where id = $1",
+    [id],
+  );
+  return [(await reading(realm.pool, (db) => selectOrder(db, order)))!];
+}
+
 /** What a withdrawal was charged, and what it cost. */
 async function costOf({ realm }: Desk, id: string): Promise<{ cost: string; fee: string }> {
   const text = "select cost::text, fee::text from withdrawals where id = $1";
@@ -85,16 +196,25 @@ async function costOf({ realm }: Desk, id: string): Promise<{ cost: string; fee:
 type Customer = { user: TestUser; account: string };
 
 /** Somebody with an account on the house's ramp. */
-async function customerOf({ realm, ramp }: Desk): Promise<Customer> {
-  const user = await realm.user();
+async function customerOf(desk: Desk): Promise<Customer> {
+  const user = await desk.realm.user();
+  return { user, account: await accountOf(desk, user) };
+}
+
+async function accountOf(
+  { realm, ramp }: Pick<Desk, "realm" | "ramp">,
+  user: TestUser,
+  asset = "ETH",
+  testnet = false,
+): Promise<string> {
   const made = await realm.admin.send("POST", "/v1/accounts", {
-    ...{ type: "virtual", asset: "ETH", ramp },
+    ...{ type: "virtual", asset, testnet, ramp },
     ...{ owner: user.id, holder: user.identity },
   });
   equal(made.status, 201, made.text);
   await realm.drain();
-  await credit(realm, made.body.id, "5");
-  return { user, account: made.body.id };
+  await credit(realm, made.body.id, "1");
+  return made.body.id;
 }
 
 /** Withdraws a little, and follows it until it has ended or waits. */
