@@ -107,6 +107,8 @@ const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
 const REALM_MAX = 4;
+/** A session keeps what it has learnt of every table that it made: beyond this it is slow, and large. */
+const BUILDER_USES_MAX = 10;
 
 /** Prepares the pools; nothing is connected before it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -126,7 +128,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const always = (url: string, as: Session, max: number) =>
     unbounded(saidBy(options, as), () => plain(url, as, max), alive);
   const { platform, watch, serveAs } = servingOf(options, alive);
-  const builder = always(options.url, { ...PLATFORM, name: "owner" }, BUILDER_MAX);
+  const builder = builderOf(options, alive);
   function bounded(place: Place, max: number, name: string): Pool {
     const as = sessionOf(place, name);
     const open = (size: number) => plain(urlOf(options, place), as, size);
@@ -206,6 +208,33 @@ function servingOf(
       logins = others;
       for (const one of [platform, watch]) one.renew(one.sql);
     },
+  };
+}
+
+/** The connections that build and migrate; others take their place after some uses, when nobody uses them. */
+function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
+  const as = { ...PLATFORM, name: "owner" };
+  const pool = unbounded(saidBy(options, as), () => {
+    const sql = connect(options, options.url, as, BUILDER_MAX, null);
+    alive.add(sql);
+    return sql;
+  }, alive);
+  let [users, uses] = [0, 0];
+  function leave(): void {
+    if (--users > 0 || ++uses < BUILDER_USES_MAX) return;
+    uses = 0;
+    pool.renew(pool.sql);
+  }
+  return {
+    get sql() {
+      return pool.sql;
+    },
+    settings: pool.settings,
+    enter() {
+      users++;
+      return Promise.resolve(leave);
+    },
+    renew: pool.renew,
   };
 }
 

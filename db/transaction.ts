@@ -23,8 +23,8 @@ const ATTEMPTS_MAX = 12;
  * waits for an answer that was lost with its connection.
  */
 const DEADLINE_MS = 60_000;
-/** A check of a whole realm reads for as long as that takes. */
-const SNAPSHOT_DEADLINE_MS = 24 * 3_600_000;
+/** A check of a whole realm reads for as long as that takes; a migration changes it for as long. */
+const LONG_DEADLINE_MS = 24 * 3_600_000;
 const BEGIN = "begin isolation level serializable";
 const GATE = "lock table ledger_gate in exclusive mode";
 
@@ -173,8 +173,13 @@ export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Pro
         if (pool.settings !== "") await tx.unsafe(pool.settings);
         return await work(tx);
       }),
-    SNAPSHOT_DEADLINE_MS,
+    LONG_DEADLINE_MS,
   ) as T;
+}
+
+/** Runs what builds or migrates, which takes as long as it takes. */
+export async function building<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
+  return await using(pool, work, LONG_DEADLINE_MS);
 }
 
 /**

@@ -25,7 +25,7 @@ import {
   selectRealmsWithoutRights,
   updateRealm,
 } from "../db/realms.ts";
-import { locking, reading } from "../db/transaction.ts";
+import { building, locking, reading } from "../db/transaction.ts";
 import { placeOf } from "./realms.ts";
 
 /** Tells of progress. */
@@ -48,7 +48,10 @@ export async function migrateAll(
   ladders: Ladders,
   tell: Tell,
 ): Promise<string[]> {
-  const applied = await migratePlatform(database.builder.sql, ladders.platform);
+  const applied = await building(
+    database.builder,
+    (sql) => migratePlatform(sql, ladders.platform),
+  );
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await assertUnchanged(database, ladders);
   if (await reading(database.builder, isSuperuser)) {
@@ -170,17 +173,18 @@ async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): 
   const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
   const place = placeOf(row);
   if (row.placement === null) {
-    return await database.builder.sql.begin(async (tx) => {
-      const done = await migrateRealm(tx, ladders, place);
-      await markRung(tx, row.id, stand);
-      return done;
-    });
+    return await building(database.builder, (sql) =>
+      sql.begin(async (tx) => {
+        const done = await migrateRealm(tx, ladders, place);
+        await markRung(tx, row.id, stand);
+        return done;
+      }));
   }
   // Two databases, two transactions: the second is repeated if the process ends between them.
   const owner = database.owner(place);
   try {
     const done = await owner.sql.begin((tx) => migrateRealm(tx, ladders, place));
-    await database.builder.sql.begin((tx) => markRung(tx, row.id, stand));
+    await building(database.builder, (sql) => sql.begin((tx) => markRung(tx, row.id, stand)));
     return done;
   } finally {
     await owner.sql.end();

@@ -169,6 +169,7 @@ async function makeRealm(
   ladders: Ladders,
   config: Config,
   tier: "free" | "basic" | "pro" | "unlimited",
+  pool: Pool = database.platform,
 ): Promise<MadeRealm> {
   const at = Date.now();
   const operator: Actor = {
@@ -192,7 +193,7 @@ async function makeRealm(
   const { logins } = database;
   const workshop = { ladders, roles: config.realmRoles, logins, verifier: VERIFIER };
   return await serializable(
-    database.platform,
+    pool,
     (tx) => createRealm(tx, operator, input, workshop),
   );
 }
@@ -268,7 +269,7 @@ async function furnish(
 /** Makes another realm in the process; what they share ends with the first. */
 async function makeNeighbour(services: Services, database: Database): Promise<TestRealm> {
   const { site, config } = services;
-  const made = await makeRealm(database, site.ladders, config, "unlimited");
+  const made = await makeRealm(database, site.ladders, config, "unlimited", database.builder);
   const realm = await furnish(services, database, made);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
