@@ -19,13 +19,15 @@ import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
 import { migrateAll, restateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
+import { claimPlatformKey } from "./domain/platform_key.ts";
 import { resealAll } from "./domain/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
-import { serveWithLess } from "./domain/platform_login.ts";
+import { assertMakesRoles, serveWithLess } from "./domain/platform_login.ts";
 import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { endServer, endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
+import { realmAsked } from "./process/realm_arguments.ts";
 import { createApp } from "./routes/app.ts";
 import { openEnding } from "./routes/ending.ts";
 import { openLimits } from "./routes/limits.ts";
@@ -56,6 +58,10 @@ class StartError extends Error {
   override readonly name = "StartError";
 }
 
+function failed(cause: Error): never {
+  throw new StartError(cause.message, { cause });
+}
+
 type Command = (base: Base, ending: Promise<string>, args: readonly string[]) => Promise<void>;
 
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -78,27 +84,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   audit,
 };
 
-const REALM_FLAGS = {
-  name: { type: "string" },
-  country: { type: "string" },
-  currency: { type: "string" },
-  zone: { type: "string" },
-  tier: { type: "string" },
-  email: { type: "string" },
-  username: { type: "string" },
-  password: { type: "string" },
-  "database-url": { type: "string" },
-} as const;
 /** What the launcher tells a service that it starts; nobody else does. */
 const START_FLAGS = {
   supervised: { type: "boolean" },
   sandbox: { type: "string" },
   "platform-key-file": { type: "string" },
 } as const;
-const REALM_USAGE = "usage: realm create --name … --email … --password …" +
-  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
-  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
-
 if (import.meta.main) await main(Deno.args);
 
 /** Runs the command that the arguments name. */
@@ -113,10 +104,11 @@ export async function main(args: readonly string[]): Promise<void> {
     outliveRejections((message, error) => console.error(`${message}: ${error}`));
     if (supervised) endWithLauncher();
     const ending = listenForEnd();
-    const failed = (cause: Error) => Promise.reject(new StartError(cause.message, { cause }));
     const base = await begin().catch(failed);
     try {
       const left = await migrateAll(base.database, base.ladders, base.log);
+      const anew = name === "migrate" && rest.includes("--new-logins");
+      await claimPlatformKey(base.database.builder, base.site.secrets, anew).catch(failed);
       if (left.length > 0 && name === "migrate") throw new StartError(`not migrated: ${left}`);
       if (name === "start" || name === "worker") await lessen(base);
       await command(base, ending.signalled, rest);
@@ -134,12 +126,12 @@ export async function main(args: readonly string[]): Promise<void> {
   if (supervised || name === "start" || name === "worker") Deno.exit();
 }
 
-/** Gives up the rights of DATABASE_URL where the platform's role can log in. */
+/** Gives up the rights of DATABASE_URL where the platform's role can log in; they must suffice where it cannot. */
 async function lessen({ database, config, log }: Base, anew = false): Promise<void> {
   // Behind a pooler, and where there are no roles or none log in, the login of the address is the only one.
   const { realmRoles, realmLogins, databasePrepare } = config;
-  if (!realmRoles || !realmLogins || !databasePrepare) return;
-  const failed = (cause: Error) => Promise.reject(new StartError(cause.message, { cause }));
+  if (!realmRoles) return;
+  if (!realmLogins || !databasePrepare) return await assertMakesRoles(database).catch(failed);
   if (await serveWithLess(database, anew).catch(failed)) return;
   log("warn", "the platform is served with all rights: its login was sealed under another key");
 }
@@ -202,31 +194,8 @@ async function work(base: Base, ending: Promise<string>): Promise<void> {
 
 /** Creates a realm from the command line, given as JSON or as flags. */
 async function realm(base: Base, args: readonly string[]): Promise<void> {
-  if (args[0] !== "create" || args.length < 2) throw new ConfigError([REALM_USAGE]);
-  const json = args[1].startsWith("{");
-  const asked = json ? parseStoredJson(args.slice(1).join(" ")) : realmOf(args.slice(1));
-  const made = await makeRealm(base, check(NewRealm, asked, "request.invalid"));
+  const made = await makeRealm(base, check(NewRealm, realmAsked(args), "request.invalid"));
   console.log(JSON.stringify(made, null, 2));
-}
-
-/** Reads the flags of `realm create` as the body of POST /v1/realms. */
-function realmOf(args: readonly string[]): unknown {
-  try {
-    const { values } = parseArgs({ args: [...args], options: REALM_FLAGS });
-    const { name, country, zone, tier, email, username, password } = values;
-    const given = {
-      name,
-      country,
-      accounting_currency: values.currency,
-      zone,
-      tier,
-      database_url: values["database-url"],
-      admin: { email, username, password },
-    };
-    return JSON.parse(JSON.stringify(given)); // without what was not given
-  } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error), REALM_USAGE]);
-  }
 }
 
 /** Works out anew what ledgers store twice; fails where something does not agree. */

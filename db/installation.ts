@@ -72,6 +72,30 @@ export async function claimMaster(db: Db, master: string): Promise<string> {
   return row.master;
 }
 
+/** What tells whether a platform key is the one that the installation's secrets are sealed with. */
+export interface PlatformKeyRow {
+  id: string;
+  /** The id, sealed; null where no process has started yet. */
+  platform_key: Uint8Array | null;
+}
+
+/** Reads what the platform key is checked by. */
+export async function selectPlatformKey(db: Db): Promise<PlatformKeyRow> {
+  const [row] = await db<PlatformKeyRow[]>`select id, platform_key from platform.installation`;
+  return row;
+}
+
+/** Reads it, and keeps others from changing it until the transaction ends. */
+export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
+  const [row] = await tx<PlatformKeyRow[]>`select id, platform_key from installation for update`;
+  return row;
+}
+
+/** Changes what the platform key is checked by. */
+export async function updatePlatformKey(tx: Tx, sealed: Uint8Array): Promise<void> {
+  await tx`update installation set platform_key = ${sealed}`;
+}
+
 /** Reads a witness. */
 export async function selectWitness(db: Db, id: string): Promise<WitnessRow | null> {
   const [row] = await db<WitnessRow[]>`

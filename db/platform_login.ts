@@ -5,7 +5,7 @@
  * @module
  */
 import { codeOf } from "./errors.ts";
-import { type Tx, workerRole } from "./database.ts";
+import { type Db, type Tx, workerRole } from "./database.ts";
 import { openLogin, resetSettings } from "./realm_logins.ts";
 
 /** The installation's login as stored. */
@@ -107,4 +107,11 @@ export async function admitWatch(tx: Tx, realmRole: string): Promise<void> {
   const [{ there }] = await tx<{ there: boolean }[]>`
     select to_regrole(${role}) is not null as there`;
   if (there) await tx`grant ${tx(workerRole(realmRole))} to ${tx(role)}`;
+}
+
+/** Tells whether the login of a connection can make roles. */
+export async function makesRoles(db: Db): Promise<boolean> {
+  const [row] = await db<{ can: boolean }[]>`
+    select rolsuper or rolcreaterole as can from pg_roles where rolname = session_user`;
+  return row.can;
 }

@@ -8,7 +8,7 @@ import type { Database, Place } from "../db/database.ts";
 import { codeOf, isOutOfReach } from "../db/errors.ts";
 import { assertReachable, dropPlace } from "../db/migrate.ts";
 import { deleteDraft, insertDraft, lockOldDrafts } from "../db/realms.ts";
-import { locking, serializable } from "../db/transaction.ts";
+import { locking, reading, serializable } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, newId } from "./ids.ts";
@@ -19,6 +19,7 @@ import {
   type RealmDraft,
   type RealmWorkshop,
 } from "./realms.ts";
+import { assertPlatformKey } from "./platform_key.ts";
 import { newPlace } from "./realm_places.ts";
 import type { Secrets } from "./serving_secrets.ts";
 
@@ -39,7 +40,8 @@ const HOPELESS_MS = 7 * 24 * ABANDONED_MS;
 /**
  * Gathers what making a realm needs; one that is to live in a database of its own is built there.
  *
- * @throws {DomainError} request.invalid when that database cannot be used
+ * @throws {DomainError} request.invalid when that database cannot be used; service.overloaded where the process has
+ *   another platform key than the installation
  */
 export async function prepareRealm(
   site: RealmSite,
@@ -48,6 +50,7 @@ export async function prepareRealm(
   verifier: string,
 ): Promise<RealmWorkshop> {
   const { ladders, roles, database: { logins } } = site;
+  await reading(site.database.platform, (db) => assertPlatformKey(db, site.secrets));
   const workshop = { ladders, roles, logins, verifier };
   if (input.database_url === undefined) return workshop;
   await clearDrafts(site, actor.at).catch(() => {}); // what is in the way now is tried next time

@@ -4,7 +4,9 @@ import { type DatabaseFacts, probeDatabase } from "../db/health.ts";
 import { selectFaultCounts, selectInstallation } from "../db/installation.ts";
 import { type Rungs, selectRungs } from "../db/migrate.ts";
 import { reading, writing } from "../db/transaction.ts";
+import { holdsPlatformKey } from "./platform_key.ts";
 import type { Ladders } from "./realms.ts";
+import type { Secrets } from "./serving_secrets.ts";
 
 /** What is known of the database. */
 export interface DatabaseHealth extends DatabaseFacts {
@@ -38,6 +40,11 @@ export interface SigningHealth {
   seedless: number;
   /** Realms with ramps in quarantine, by chain and network. */
   chains: Record<string, Record<string, { quarantined: number }>>;
+}
+
+/** Tells whether the process has the platform key that the installation's secrets are sealed with. */
+export async function checkPlatformKey(pool: Pool, secrets: Secrets): Promise<boolean> {
+  return await reading(pool, (db) => holdsPlatformKey(db, secrets));
 }
 
 /** Tells what keeps workers from signing. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Database, Pool, Tx } from "../db/database.ts";
+import { lockPlatformKey, updatePlatformKey } from "../db/installation.ts";
 import { lockPlatformLogin, updatePlatformLogin } from "../db/platform_login.ts";
 import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../db/realms.ts";
 import { lockSecondFactors, updateSealedFactor } from "../db/second_factors.ts";
@@ -33,7 +34,16 @@ export async function resealAll(database: Database, secrets: Secrets): Promise<n
       count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
     }
   }
-  return count + await locking(database.platform, (tx) => resealLogin(tx, secrets));
+  count += await locking(database.platform, (tx) => resealLogin(tx, secrets));
+  // The last: until then no process starts that has the present key alone.
+  return count + await locking(database.platform, (tx) => resealCheck(tx, secrets));
+}
+
+async function resealCheck(tx: Tx, secrets: Secrets): Promise<number> {
+  const { id, platform_key: sealed } = await lockPlatformKey(tx);
+  if (sealed === null) return 0;
+  await updatePlatformKey(tx, reseal(secrets, "installation", id, sealed));
+  return 1;
 }
 
 async function resealLogin(tx: Tx, secrets: Secrets): Promise<number> {

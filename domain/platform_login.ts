@@ -3,13 +3,14 @@ import type { Database, ServingLogins } from "../db/database.ts";
 import { codeOf } from "../db/errors.ts";
 import {
   lockPlatformLogin,
+  makesRoles,
   statePlatformRole,
   stateWatchRole,
   updatePlatformLogin,
   watchRole,
 } from "../db/platform_login.ts";
 import { passwordsOf } from "../db/realm_logins.ts";
-import { locking } from "../db/transaction.ts";
+import { locking, reading } from "../db/transaction.ts";
 
 /** The server's refusal of what a login has no right to. */
 const DENIED = "42501";
@@ -44,13 +45,24 @@ export async function serveWithLess(database: Database, anew = false): Promise<b
   return serving !== null;
 }
 
+/**
+ * Checks that the login of the address can make roles, where it makes those of realms itself.
+ *
+ * @throws {Error} where it can make none
+ */
+export async function assertMakesRoles({ builder }: Database): Promise<void> {
+  if (await reading(builder, makesRoles)) return;
+  throw new Error(`no realm could be made: ${NEEDS}`);
+}
+
+const NEEDS = "the login of DATABASE_URL needs CREATEROLE, or REALM_ROLES=off where the database " +
+  "lets nobody create roles";
+
 /** Says what a login lacks that may make no role. */
 function explain(error: unknown): never {
   if (codeOf(error) !== DENIED) throw error;
   const { message } = error as Error;
-  throw new Error(
-    `the role that serves the platform was refused (${message}): the login of DATABASE_URL needs` +
-      " CREATEROLE, or REALM_ROLES=off where the database lets nobody create roles",
-    { cause: error },
-  );
+  throw new Error(`the role that serves the platform was refused (${message}): ${NEEDS}`, {
+    cause: error,
+  });
 }

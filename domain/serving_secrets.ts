@@ -8,7 +8,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import type { Logins } from "../db/realm_logins.ts";
 
 /** What a sealed text is: it opens for its own purpose and subject alone. */
-export type SecretPurpose = "database_url" | "answer" | "totp" | "login";
+export type SecretPurpose = "database_url" | "answer" | "totp" | "login" | "installation";
 
 /** Seals and opens texts. */
 export interface Secrets {

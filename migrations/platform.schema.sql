@@ -59,6 +59,7 @@ table installation (
   master text
   address_key uuid not null default gen_random_uuid()
   login bytea
+  realm_key bytea
   halted jsonb
   updated_at timestamp with time zone not null default now()
 )

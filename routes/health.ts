@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   checkDatabase,
+  checkPlatformKey,
   checkSigning,
   type DatabaseHealth,
   type SigningHealth,
@@ -46,8 +47,10 @@ export const healthRoutes: readonly AnyRoute[] = [
     errors: [],
     handle: async ({ services, at }) => {
       const found = await soon(look(services, at));
-      const { chains = {}, ...installation } = found?.signing ?? {};
-      const ok = found !== null && found.migrated && Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
+      const { chains = {}, ...signing } = found?.signing ?? {};
+      const installation = found === null ? {} : { ...signing, platform_key: found.platformKey };
+      const ok = found !== null && found.migrated && found.platformKey &&
+        Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
       const { realmRoles, realmLogins } = services.config;
       const role = realmLogins && services.config.databasePrepare
         ? "schema and login"
@@ -76,6 +79,8 @@ export const healthRoutes: readonly AnyRoute[] = [
 
 interface Finding extends DatabaseHealth {
   signing: SigningHealth;
+  /** Whether the process has the platform key that the installation's secrets are sealed with. */
+  platformKey: boolean;
   /** How far the clock of this process is ahead of the database's, less what the answer took. */
   clockAheadMs: number;
 }
@@ -99,7 +104,8 @@ async function measure(services: Services): Promise<Finding> {
   const signing = await checkSigning(services.platform);
   // The database's clock was read between the two.
   const ahead = Math.max(0, before - health.at) - Math.max(0, health.at - after);
-  return { ...health, signing, clockAheadMs: Math.round(ahead) };
+  const platformKey = await checkPlatformKey(services.platform, services.secrets);
+  return { ...health, signing, platformKey, clockAheadMs: Math.round(ahead) };
 }
 
 /** Gives a result if it comes soon; null where it fails or keeps one waiting. */

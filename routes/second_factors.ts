@@ -1,5 +1,7 @@
 /** HTTP face of second factors. @module */
 import { z } from "zod";
+import { runQuery } from "../domain/command.ts";
+import { assertPlatformKey } from "../domain/platform_key.ts";
 import {
   beginTotp,
   confirmTotp,
@@ -33,12 +35,12 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     status: 201,
     answer: NewTotpView,
     errors: ["user.not_found", "permission.owner", "version.conflict"],
-    handle: (call) => {
-      const { secrets } = call.services;
-      const begin = command(call, (tx) => beginTotp(tx, call.actor, call.params.id, secrets), {
+    handle: async (call) => {
+      const { platform, secrets } = call.services;
+      await runQuery(platform, (db) => assertPlatformKey(db, secrets));
+      return await command(call, (tx) => beginTotp(tx, call.actor, call.params.id, secrets), {
         secret: true,
       });
-      return begin;
     },
   }),
   route({

@@ -1,13 +1,14 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { asSuperuser, testDatabase, testDatabaseUrl } from "./support/database.ts";
 import { freePort } from "./support/ports.ts";
+import { PLATFORM_KEY } from "./support/realm.ts";
 import { taskArgs } from "./support/tasks.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url);
 const ALL = ["--allow-net", "--allow-read", "--allow-write", "--allow-env"];
 
 const KEYS = {
-  PLATFORM_KEY: "an-operator-of-this-test",
+  PLATFORM_KEY, // databases that tests share take one
   MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
 };
 
@@ -115,7 +116,6 @@ Deno.test("start with nothing configured serves a sandbox, keeps its keys to the
 Deno.test("a platform key that was set is in no file, and none is named", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
   try {
-    const PLATFORM_KEY = "an-operator-of-this-test";
     const service = await startService(
       { DATA_DIR: dataDir, PLATFORM_KEY },
       await taskArgs("start"),
@@ -249,7 +249,6 @@ Deno.test("every command ends at once, before anything is opened, where ASSETS d
 Deno.test("a realm's own database is refused where its server is out of reach, or in plain text", async () => {
   await using own = await testDatabase(); // what was begun stays in it
   const { url } = own;
-  const { PLATFORM_KEY } = KEYS;
   await using service = await startService({ DATABASE_URL: url, PLATFORM_KEY, WORKERS: "off" }, [
     ...["run", "--cached-only", "--no-prompt", "--allow-read", "--allow-env"],
     ...[`--allow-net=${new URL(url).host},127.0.0.1`, MAIN.href, "start"],
@@ -331,7 +330,7 @@ Deno.test("the task for production says what its workers lack, and serves withou
 
 Deno.test("the serving half runs without keys and reaches its listener and PostgreSQL alone", async () => {
   const url = testDatabaseUrl();
-  const platformKey = "an-operator-of-this-test";
+  const platformKey = PLATFORM_KEY;
   const database = new URL(url).host;
   await using service = await startService({
     DATABASE_URL: url,
@@ -364,14 +363,16 @@ Deno.test("a login that may make no role is told so, and serves where realms hav
   const env = { DATABASE_URL: url.href, WORKERS: "off", ...KEYS };
   const args = ["run", "--cached-only", ...ALL, MAIN.href, "start"];
   try {
-    const refused = await new Deno.Command(Deno.execPath(), {
-      args,
-      env: { ...env, PORT: String(freePort()) },
-    }).output();
-    const said = new TextDecoder().decode(refused.stderr);
-    equal(refused.success, false, said);
-    match(said, /needs CREATEROLE, or REALM_ROLES=off/);
-    equal(/PostgresError|connection\.js/.test(said), false, said);
+    for (const REALM_LOGINS of ["on", "off"]) {
+      const refused = await new Deno.Command(Deno.execPath(), {
+        args,
+        env: { ...env, REALM_LOGINS, PORT: String(freePort()) },
+      }).output();
+      const said = new TextDecoder().decode(refused.stderr);
+      equal(refused.success, false, said);
+      match(said, /needs CREATEROLE, or REALM_ROLES=off/);
+      equal(/PostgresError|connection\.js/.test(said), false, said);
+    }
     const service = await startService({ ...env, REALM_ROLES: "off" }, args);
     equal((await service.stop()).code, 0);
   } finally {

@@ -16,6 +16,7 @@ create table installation (
   master text,
   address_key uuid not null default gen_random_uuid(),
   login bytea,
+  platform_key bytea,
   halted jsonb,
   updated_at timestamptz not null default now()
 );
@@ -27,6 +28,7 @@ comment on column installation.timeline is 'The server''s timeline, compared whe
 comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
 comment on column installation.address_key is 'What the digests of own_addresses are keyed with.';
 comment on column installation.login is 'Encrypted secret of the role as which processes serve; its password derives from it.';
+comment on column installation.platform_key is 'The id, encrypted under PLATFORM_KEY: a process with another key is told so at its start.';
 comment on column installation.halted is 'Why nothing is signed until the installation is reconciled.';
 
 create table installation_witnesses (

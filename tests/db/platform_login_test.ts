@@ -32,6 +32,7 @@ const hostile = (owner: string, schema: string, role: string) => [
   "update migrations set checksum = ''",
   "update installation set id = gen_random_uuid()",
   "update installation set login = null",
+  "update installation set platform_key = null",
   "update tiers set requests_per_second = null",
 ];
 

@@ -1,5 +1,6 @@
-import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { reading } from "../../db/transaction.ts";
+import { claimPlatformKey } from "../../domain/platform_key.ts";
 import { resealAll } from "../../domain/platform_key_rotation.ts";
 import { openSecrets } from "../../domain/serving_secrets.ts";
 import { totpCode } from "../../domain/totp.ts";
@@ -13,9 +14,13 @@ const NEW_KEY = "the-next-key-of-the-platform";
 function processWith(realm: TestRealm, key: string, previous: string | null) {
   const config = { ...realm.services.config, previousPlatformKey: previous };
   const secrets = openSecrets(key, previous);
-  const app = createApp({ ...realm.services, config, secrets }, key);
+  const site = { ...realm.services.site, secrets };
+  const app = createApp({ ...realm.services, config, secrets, site }, key);
   return async (method: string, path: string, sent: string, body?: unknown) => {
-    const headers = { "x-api-key": sent, "content-type": "application/json" };
+    const headers = {
+      ...(sent === "" ? {} : { "x-api-key": sent }),
+      "content-type": "application/json",
+    };
     const request = new Request(`http://purser.test${path}`, {
       method,
       headers,
@@ -104,4 +109,37 @@ Deno.test("a realm key that was lost is read by the operator, one that leaked is
   deepEqual([await enters(first), await enters(second)], [401, 200]);
   const again = await realm.operator("DELETE", `${path}/realm-key/previous`);
   deepEqual([again.status, again.body.code], [404, "key.not_found"]);
+});
+
+Deno.test("a process with another platform key does not start, makes no realm, begins no second factor, and is not ready", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { builder } = realm.database;
+  const [old, both, fresh] = [
+    openSecrets(PLATFORM_KEY),
+    openSecrets(NEW_KEY, PLATFORM_KEY),
+    openSecrets(NEW_KEY),
+  ];
+  await claimPlatformKey(builder, old);
+  await rejects(claimPlatformKey(builder, fresh), /PLATFORM_KEY is not the key/);
+  await claimPlatformKey(builder, both);
+  const stale = processWith(realm, NEW_KEY, null);
+  const asked = (name: string) => ({ name, admin: { email: "a@b.example", password: PASSWORD } });
+  const factor = `/v1/users/${realm.admin.id}/totp`;
+  equal(await stale("POST", "/v1/realms", NEW_KEY, asked("lost")), 503);
+  equal(await stale("POST", factor, realm.admin.key), 503);
+  equal(await stale("GET", "/health/ready", ""), 503);
+  equal(await stale("GET", "/v1/auth/me", realm.admin.key), 200, "what needs no seal goes on");
+
+  const between = processWith(realm, NEW_KEY, PLATFORM_KEY);
+  equal(await between("POST", "/v1/realms", NEW_KEY, asked("between")), 201);
+  equal(await between("GET", "/health/ready", ""), 200);
+  ok(await resealAll(realm.database, both) > 0);
+  await claimPlatformKey(builder, fresh);
+  await rejects(claimPlatformKey(builder, old), /PLATFORM_KEY is not the key/);
+  equal(await stale("POST", "/v1/realms", NEW_KEY, asked("after")), 201);
+  const late = processWith(realm, PLATFORM_KEY, null);
+  equal(await late("POST", "/v1/realms", PLATFORM_KEY, asked("late")), 503);
+  await claimPlatformKey(builder, old, true);
+  equal(await late("POST", "/v1/realms", PLATFORM_KEY, asked("where it was lost")), 201);
 });
