@@ -98,6 +98,8 @@ export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promis
   return await addAlias(tx, actor, input);
 }
 
+const TAKEN: readonly string[] = ["aliases_alias_key", "aliases_alias_look"];
+
 /** Writes an alias whose target has been checked. @throws {DomainError} alias.taken */
 export async function addAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<AliasRow> {
   try {
@@ -114,7 +116,7 @@ export async function addAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<A
       })
     );
   } catch (error) {
-    if (brokenConstraint(error) !== "aliases_alias_key") throw error;
+    if (!TAKEN.includes(brokenConstraint(error) ?? "")) throw error;
     throw new DomainError("alias.taken", "this alias is assigned");
   }
 }

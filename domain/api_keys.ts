@@ -18,7 +18,7 @@ import type { Pool, Tx } from "../db/database.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "./actor.ts";
 import { type Collection, ENTITY_COLUMNS, rowFor, setDeleted, textColumn } from "./collection.ts";
-import { EntityFields, text, Timestamp, viewEntity } from "./entity.ts";
+import { EntityFields, Name, Timestamp, viewEntity } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, newId } from "./ids.ts";
 import { holds, type Network, parseIp, parseNetwork } from "./ip_addresses.ts";
@@ -33,7 +33,7 @@ const NetworkText = z.string().max(50).refine(
 
 /** What is asked for when a key is made. */
 export const NewApiKey = z.strictObject({
-  name: text(100),
+  name: Name,
   roles: RoleList.optional(),
   scopes: ScopeList.optional(),
   expires_at: Timestamp.optional(),

@@ -1,6 +1,7 @@
 /** What all entities share on the wire: ids, times, free-form data, soft deletion. @module */
 import { z } from "zod";
 import { isDigits } from "./json.ts";
+import { isPlainName, UNPLAIN } from "./names.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
@@ -41,20 +42,11 @@ export const Timestamp = z.union([
     maximum: 253_402_300_799_999,
   });
 
-/** Signs that nobody sees, that turn the direction of others, or that control a terminal. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029\u2800\ufff9-\ufffb]/u;
-/** Blanks that are told from others, or from none, by nobody. */
-const ODD_BLANKS = /^\s|\s$|\s\s|[^\S ]/;
-const UNPLAIN =
-  "signs that cannot be seen are not allowed, and accents belong to their letters (NFC)";
-
-/** Whether no other name looks the same by what cannot be seen. */
-function isPlainName(name: string): boolean {
-  return !UNSEEN.test(name) && !ODD_BLANKS.test(name) && name.normalize("NFC") === name;
-}
-
 /** The name that a user gets. Names of before stay as they are. */
 export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN);
+
+/** What realms and keys for machines are called. */
+export const Name: z.ZodString = text(100).refine(isPlainName, UNPLAIN);
 
 /** A code by which an account or an identity is found. */
 export const AliasCode: z.ZodString = text(200)

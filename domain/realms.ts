@@ -23,7 +23,7 @@ import {
 import { reading } from "../db/transaction.ts";
 import type { UserRow } from "../db/users.ts";
 import type { Actor } from "./actor.ts";
-import { Failure, FreeForm, NewUsername, text } from "./entity.ts";
+import { Failure, FreeForm, Name, NewUsername } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 import { AccountingCurrency, Country } from "./identities.ts";
 import { idTime, isId, newId } from "./ids.ts";
@@ -53,7 +53,7 @@ const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((tex
 
 /** What is asked for when a realm is made. */
 export const NewRealm = z.strictObject({
-  name: text(100),
+  name: Name,
   country: Country.default("US"),
   accounting_currency: AccountingCurrency.default("USD"),
   zone: z.enum(["US", "EU"]).default("US"),
@@ -70,7 +70,7 @@ export type NewRealm = z.infer<typeof NewRealm>;
 
 /** What can be changed of a realm. */
 export const RealmChange = z.strictObject({
-  name: text(100).optional(),
+  name: Name.optional(),
   country: Country.optional(),
   accounting_currency: AccountingCurrency.optional(),
   tier: Tier.optional(),

@@ -18,7 +18,7 @@ import { DomainError } from "./errors.ts";
 import { Password } from "./passwords.ts";
 import { assertMayGrant } from "./permissions.ts";
 import { revokeUser } from "./sessions.ts";
-import { Channel, loginEmail, RoleList, ScopeList, strongest, viewUser } from "./users.ts";
+import { Channel, loginEmail, RoleList, ScopeList, strongest, TAKEN, viewUser } from "./users.ts";
 
 /** What can be changed of a user. */
 export const UserChange = z.strictObject({
@@ -93,7 +93,7 @@ export async function changeUser(
     return await tx.savepoint((sp) => updateUser(sp, row.id, next, actor.at));
   } catch (error) {
     const broken = brokenConstraint(error);
-    if (broken !== "users_username_key" && broken !== "users_admin_email") throw error;
+    if (!TAKEN.includes(broken ?? "")) throw error;
     throw new DomainError("username.taken", "this username or e-mail address is taken");
   }
 }

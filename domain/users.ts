@@ -59,6 +59,13 @@ export const Channel = z.strictObject({
   email: z.email().max(254).optional(),
 }).meta({ id: "Channel" });
 
+/** Constraints that a name or an address breaks which another user has. */
+export const TAKEN: readonly string[] = [
+  "users_username_key",
+  "users_username_look",
+  "users_admin_email",
+];
+
 /** What is asked for when a user is made. */
 export const NewUser = z.strictObject({
   username: NewUsername,
@@ -129,7 +136,7 @@ export async function createUser(tx: Tx, actor: Actor, input: PreparedUser): Pro
     );
   } catch (error) {
     const broken = brokenConstraint(error);
-    if (broken !== "users_username_key" && broken !== "users_admin_email") throw error;
+    if (!TAKEN.includes(broken ?? "")) throw error;
     throw new DomainError("username.taken", "this username or e-mail address is taken");
   }
 }

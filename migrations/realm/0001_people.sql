@@ -36,12 +36,16 @@ create table users (
   error jsonb,
   deleted_at timestamptz,
   updated_at timestamptz,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  constraint users_username_plain check (username is nfc normalized and username !~
+    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]')
 );
+create unique index users_username_look on users (translate(username, e'\u200c\u200d', ''));
 create index users_owner on users (owner, id);
 create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
+comment on index users_username_look is 'Joiners and non-joiners are told apart by how letters join, or not at all: two names never differ by them alone.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
 
 create table revocations (

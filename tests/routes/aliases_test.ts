@@ -1,6 +1,6 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
-import { deepEqual, equal } from "node:assert/strict";
-import { PASSWORD, testRealm } from "../support/realm.ts";
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 
 Deno.test("POST /v1/aliases names an account or an identity, each code once", async () => {
   await using realm = await testRealm();
@@ -168,4 +168,86 @@ Deno.test("a fill character, a tag or a blank that is not told from others is no
     "\u5c71\u7530 \u592a\u90ce",
   ];
   for (const name of scripts) equal(await user(name), "taken", name);
+});
+
+Deno.test("Persian and Indic names have the joiners that they are written with, and no two names differ by them alone", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  const taken = async (path: string, body: Record<string, unknown>) => {
+    const { status, body: { code } } = await realm.admin.send("POST", path, body);
+    return status === 201 ? "taken" : code;
+  };
+  const alias = (name: string) => taken("/v1/aliases", { alias: name, type: "account", account });
+  const user = (username: string) => taken("/v1/users", { username, password: PASSWORD });
+  const persian = "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc"; // after a letter that joins, before one that does
+  const indic = "\u0915\u094d\u200d\u0937"; // after a virama
+  const apart = "\u0915\u094d\u200c\u0937";
+  deepEqual([await user(`Ali ${persian}`), await alias(persian)], ["taken", "taken"]);
+  deepEqual([await user(indic), await alias(indic)], ["taken", "taken"]);
+  const plain = (name: string) => name.replaceAll(/[\u200c\u200d]/g, "");
+  for (const name of [persian, plain(persian), apart, plain(indic), indic]) {
+    equal(await alias(name), "alias.taken", JSON.stringify(name));
+  }
+  for (const name of [`Ali ${plain(persian)}`, apart, plain(indic)]) {
+    equal(await user(name), "username.taken", JSON.stringify(name));
+    const renamed = await realm.admin.send("PATCH", `/v1/users/${realm.admin.id}`, {
+      username: name,
+    });
+    deepEqual([renamed.status, renamed.body.code], [409, "username.taken"]);
+  }
+  for (
+    const name of [
+      ...["al\u200cice", "al\u200dice", "\u200cAli", "Ali\u200c", "\u0915\u200d\u0937"],
+      ...["\u062f\u200c\u0627", "\u0646\u0627\u0645\u0647\u200c", "a\u200c\u0627"],
+    ]
+  ) {
+    deepEqual([await alias(name), await user(name)], ["request.invalid", "request.invalid"], name);
+  }
+});
+
+Deno.test("the database takes no name with what cannot be seen, in no table of names", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1");
+  await realm.admin.send("POST", "/v1/aliases", { alias: "alice", type: "account", account });
+  equal((await realm.admin.send("POST", "/v1/keys", { name: "machine" })).status, 201);
+  const tables: [table: string, column: string][] = [
+    ["users", "username"],
+    ["aliases", "alias"],
+    ["api_keys", "name"],
+    ["platform.realms", "name"],
+  ];
+  const names = [
+    ...["al\u200bice", "\u202ealice", "ale\u0301", "al\u3164ice", "al\ufe0fice", "al\u{e0061}ice"],
+    ...[
+      "al\u200cice",
+      "\u200dalice",
+      "al\u2800ice",
+      "al\tice",
+      "al\u00a0ice",
+      " al",
+      "al ",
+      "a  l",
+    ],
+    ...["al\u{1d173}ice", "al\u00adice", "al\u180eice", "al\ufffbice", "al\u0085ice"],
+  ];
+  for (const [table, column] of tables) {
+    const write = (name: string) =>
+      rowsOf(
+        realm,
+        `update ${table} set ${column} = $1 where ${
+          table === "platform.realms" ? `id = '${realm.id}'` : "true"
+        }`,
+        [name],
+      );
+    for (const name of names) {
+      await rejects(write(name), new RegExp(`${column}_plain`), `${table} ${JSON.stringify(name)}`);
+    }
+  }
+  for (const [path, body] of [["/v1/keys", { name: "al\u200bice" }]] as const) {
+    equal((await realm.admin.send("POST", path, body)).status, 400, path);
+  }
+  equal(
+    (await realm.operator("PATCH", `/v1/realms/${realm.id}`, { name: "al\u200bice" })).status,
+    400,
+  );
 });
