@@ -81,9 +81,14 @@ const REALMS = 10;
 const IN_USE = "55006";
 /** Statements, waits for a connection and lost answers end before that. */
 const ANSWER_MS = 180_000;
-/** Ends the connections of before: what they have open would hide a part of the outage. */
-const DISCONNECT = `select pg_terminate_backend(pid) from pg_stat_activity
-  where application_name like 'purser%' and pid <> pg_backend_pid()`;
+/**
+ * Ends the connections of a realm, or all where none is named: what they have open would hide a part of the outage.
+ * Those of other realms are left: to make them anew is most of the work of this test.
+ */
+const disconnect = (at: string | null) =>
+  `select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name like 'purser%' and pid <> pg_backend_pid()` +
+  (at === null ? "" : ` and (usename like '${at}%' or datname = '${at}')`);
 
 Deno.test("a realm whose database is broken answers 503; two processes live, and all other realms go on", async (t) => {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-outage-" });
@@ -105,7 +110,7 @@ Deno.test("a realm whose database is broken answers 503; two processes live, and
         await Promise.all(services.map((service) => goesOn(service, broken)));
         await using _mended = await broke(sql, outage, at);
         const refused = until(async () => { // at once, but for connections made that moment
-          await sql.unsafe(DISCONNECT);
+          await sql.unsafe(disconnect(at));
           return await isRefused(services, broken);
         });
         const others = realms.filter((realm) => realm !== broken);
@@ -130,7 +135,7 @@ Deno.test("a realm whose database is broken answers 503; two processes live, and
       try {
         await setPassword("another");
         await until(async () => {
-          await sql.unsafe(DISCONNECT);
+          await sql.unsafe(disconnect(null));
           return await isRefused(services, realms[0]);
         });
       } finally {
@@ -163,7 +168,7 @@ async function makeTenant(
 async function broke(sql: postgres.Sql, outage: Outage, at: string): Promise<AsyncDisposable> {
   // A database in use cannot be renamed; nor can one with a connection that is just being made.
   await until(async () => {
-    if (outage.apart) await sql.unsafe(DISCONNECT);
+    if (outage.apart) await sql.unsafe(disconnect(at));
     return await sql.unsafe(outage.breakIt(at)).then(() => true, (error) => {
       if (error.code !== IN_USE) throw error;
       return false;
