@@ -21,7 +21,7 @@ import { refreshFees } from "./fees.ts";
 import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
 
-/** An address takes about a millisecond to derive; nothing else of the process runs meanwhile. */
+/** Addresses that are derived in one go, while nothing else of the process runs: some milliseconds. */
 const AT_ONCE = 20;
 /** Addresses that were handed out before they were reserved, of which so many are derived at a time. */
 const UNRESERVED_MAX = 1_000;

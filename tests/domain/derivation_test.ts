@@ -1,7 +1,13 @@
-import { equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseAddress } from "../../domain/addresses.ts";
 import { CHAINS } from "../../domain/assets.ts";
-import { accountPath, deriveAddress } from "../../domain/derivation.ts";
+import {
+  accountPath,
+  addressOfKey,
+  deriveAddress,
+  deriveAddresses,
+  hdVersion,
+} from "../../domain/derivation.ts";
 
 // The account m/84'/0'/0' of BIP-84's test vector, with xpub version bytes instead of zpub.
 const XPUB =
@@ -44,6 +50,21 @@ Deno.test("deriveAddress() refuses other networks' xpubs, other depths and bad i
   const root =
     "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8";
   await rejects(deriveAddress("ETHEREUM", "main", root, 0), TypeError);
+});
+
+Deno.test("deriveAddresses() derives many at once as the library for BIP-32 does one by one", async () => {
+  const { BIP32Factory } = await import("bip32");
+  const ecc = await import("@bitcoinerlab/secp256k1");
+  const branch = BIP32Factory(ecc).fromBase58(XPUB, hdVersion("main")).derive(0);
+  for (const chain of ["BITCOIN", "BITCOIN_CASH", "DOGECOIN", "ETHEREUM", "TRON"] as const) {
+    for (const from of [0, 199, 2 ** 31 - 12]) {
+      const expected = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => branch.derive(from + i).publicKey)
+          .map((key) => addressOfKey(chain, "main", key)),
+      );
+      deepEqual(await deriveAddresses(chain, "main", XPUB, { from, count: 12 }), expected);
+    }
+  }
 });
 
 Deno.test("accountPath() follows BIP-44 and BIP-84, with coin type 1 on test networks", () => {

@@ -53,26 +53,34 @@ Deno.test("a worker that ends before or after any step of a deposit's way sweeps
   await sameAsBefore(stage, ramp, expected);
 });
 
-for (const step of STEPS) {
-  Deno.test(`a token's gas and sweep that end at "${step}" are each sent once`, async () => {
-    await using stage = await rampStage({ testnet: false });
-    const token = await installToken(stage.anvil, "USDC");
-    const ramp = await stage.ramp("USDC");
-    const deposit = await stage.address(ramp.id);
-    await stage.anvil.pool({ to: ramp.address, value: ETHER });
-    await token.pay(deposit.address, 7_000_000n);
-    await live(stage, { account: deposit.id, at: 0, when: "after", step });
-    await stage.realm.drain();
-    await stage.mine(2);
-    const orders = await rowsOf<{ purpose: string; state: string }>(
-      stage.realm,
-      "select purpose, state from orders order by id",
-    );
-    deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["gas done", "sweep done"]);
-    const { balance } = await stage.account(ramp.id);
-    deepEqual([balance.total, balance.assets], ["7", "7"]);
-  });
-}
+Deno.test("a token's gas and sweep that end at any place are each sent once", async (t) => {
+  await using stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  for (const [n, step] of STEPS.entries()) {
+    await t.step(step, async () => {
+      const deposit = await stage.address(ramp.id);
+      await token.pay(deposit.address, 7_000_000n);
+      await live(stage, { account: deposit.id, at: 0, when: "after", step });
+      await stage.realm.drain();
+      await stage.mine(2);
+      const orders = await rowsOf<{ purpose: string; state: string }>(
+        stage.realm,
+        "select purpose, state from orders order by id desc limit 2",
+      );
+      deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["sweep done", "gas done"]);
+      const [{ made }] = await rowsOf<{ made: number }>(
+        stage.realm,
+        "select count(*)::integer as made from orders",
+      );
+      equal(made, 2 * (n + 1));
+      const { balance } = await stage.account(ramp.id);
+      const swept = `${7 * (n + 1)}`;
+      deepEqual([balance.total, balance.assets], [swept, swept]);
+    });
+  }
+});
 
 Deno.test("a token's sweep is booked once, by two at once, by one that ends, and by one that repeats", async () => {
   await using stage = await rampStage({ testnet: false });
