@@ -3,7 +3,8 @@
  * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
  * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
  * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
- * requests, `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies,
+ * requests, `--only=lies --rounds=1` tells all lies of a node (`--rounds=9` every ninth),
+ * `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies,
  * `--only=pauses` for how long one request keeps others from the event loop.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
@@ -16,6 +17,7 @@ import { benchAttacks } from "./attacks.ts";
 import { benchCoins } from "./coins.ts";
 import { benchFuzz } from "./fuzz.ts";
 import { benchKills } from "./kills.ts";
+import { benchLies } from "./lies.ts";
 import { chooseGenerator, type Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import { benchParse } from "./parse.ts";
@@ -206,6 +208,7 @@ async function main(): Promise<void> {
     return await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
   }
   if (asked.only === "kills") return await benchKills(Number(asked.minutes ?? 10));
+  if (asked.only === "lies") return await benchLies(asked.rounds);
   const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
   const stand = await startStand(folder);

@@ -16,17 +16,35 @@ export async function selectNextAddresses(
     order by id limit ${limit}`;
 }
 
-/** Notes the address at which a search has arrived; null: the next begins anew. */
+/** What came of the search before. */
+export interface LastSearch {
+  /** Coins, one of each block that was to be read again. */
+  asked: string[];
+  /** How often in a row most of what was asked for was not found. */
+  fruitless: number;
+}
+
+/** Reads what came of the search before; null if there was none. */
+export async function selectLastSearch(db: Db, place: PlaceKey): Promise<LastSearch | null> {
+  const [row] = await db<LastSearch[]>`
+    select asked, fruitless from coin_searches
+    where chain = ${place.chain} and network = ${place.network}`;
+  return row ?? null;
+}
+
+/** Notes what a search has asked for, and the address at which it has arrived; null: the next begins anew. */
 export async function upsertSearched(
   tx: Tx,
   place: PlaceKey,
   address: string | null,
+  { asked, fruitless }: LastSearch,
 ): Promise<void> {
   await tx`
-    insert into coin_searches (chain, network, address, searched_at)
-    values (${place.chain}, ${place.network}, ${address}, now())
+    insert into coin_searches (chain, network, address, asked, fruitless, searched_at)
+    values (${place.chain}, ${place.network}, ${address}, ${asked}::text[], ${fruitless}, now())
     on conflict (chain, network) do update
-      set address = excluded.address, searched_at = excluded.searched_at`;
+      set address = excluded.address, asked = excluded.asked, fruitless = excluded.fruitless,
+        searched_at = excluded.searched_at`;
 }
 
 /** Of some coins, named as claims, those that the database does not have in a block. */

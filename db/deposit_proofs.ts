@@ -1,6 +1,7 @@
 /** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
+import type { SeenDeposit } from "./deposits.ts";
 
 /**
  * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
@@ -15,6 +16,23 @@ export async function deferDeposits(
       retry_at = now() + interval '5 seconds' * (2 ^ least(tries, 7) - 1)
     from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb)
     where d.id = g.id and d.status = 'PENDING'`;
+}
+
+/** Takes away what was seen in no block, where its block has it otherwise. */
+export async function deleteUnlike(
+  tx: Tx,
+  place: PlaceKey,
+  seen:
+    readonly (Pick<SeenDeposit, "hash" | "index" | "address" | "asset" | "contract" | "amount">)[],
+): Promise<void> {
+  await tx`
+    delete from deposits d using jsonb_to_recordset(${tx.json(seen as never)})
+      g(hash text, index integer, address text, asset text, contract text, amount numeric)
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.hash = g.hash
+      and d.index = g.index and (d.index <> -2 or d.address = g.address)
+      and d.status <> 'CONFIRMED' and d.block is null
+      and (d.address, d.asset, d.amount, coalesce(d.contract, ''))
+        is distinct from (g.address, g.asset, g.amount, coalesce(g.contract, ''))`;
 }
 
 /** Counts the deposits that nodes do not bear out so far. */

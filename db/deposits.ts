@@ -27,6 +27,8 @@ export interface DepositRow extends PlaceKey {
   address_data: Record<string, unknown> | null;
   /** Why it is not booked before a reconciliation. */
   held: string | null;
+  /** How often it could not be proven. */
+  tries: number;
   owner: string | null;
   error: unknown;
   updated_at: number | null;
@@ -70,6 +72,7 @@ const COLUMNS = [
   "app",
   "address_data",
   "held",
+  "tries",
   "owner",
   "error",
   "updated_at",

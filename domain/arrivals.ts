@@ -47,6 +47,9 @@ interface Claim {
   data: Record<string, unknown>;
 }
 
+/** The place in a transaction of what calls inside it brought, which is told for each address. */
+const INSIDE = -2;
+
 /** Purposes of our own transactions whose arrivals are no deposits. */
 const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
 
@@ -82,7 +85,18 @@ export async function sortArrivals(
       strays.push(strayOf(ids[number], place, transfer, { target, token }));
     }
   }
-  return { deposits, strays, at };
+  // What nodes do not agree on may come in several versions: the first counts, and a deposit before a stray.
+  const places = new Set<string>();
+  const isFirst = (one: SeenDeposit | SeenStray) => {
+    const place = placeOf(one);
+    return !places.has(place) && places.add(place);
+  };
+  return { deposits: deposits.filter(isFirst), strays: strays.filter(isFirst), at };
+}
+
+/** What tells arrivals apart in the database. */
+function placeOf({ hash, index, address }: SeenDeposit | SeenStray): string {
+  return `${hash} ${index} ${index === INSIDE ? address : ""}`;
 }
 
 /** Whose each address is. One of our own is ours, whoever watches it too. */

@@ -12,6 +12,7 @@ import {
   updateHalted,
 } from "../db/chains.ts";
 import type { Tx } from "../db/database.ts";
+import { deleteUnlike } from "../db/deposit_proofs.ts";
 import { type DepositRow, detachAbove, markDepositError, upsertDeposits } from "../db/deposits.ts";
 import { deleteGainsAbove } from "../db/holdings.ts";
 import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sightings.ts";
@@ -84,6 +85,8 @@ async function recordArrivals(
   const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
   if (strays.length > 0) await upsertStrays(tx, place, strays, at);
   if (deposits.length === 0) return;
+  const mined = deposits.filter(({ block }) => block !== null);
+  if (mined.length > 0) await deleteUnlike(tx, place, mined);
   await deleteFoundStrays(
     tx,
     place,
@@ -155,13 +158,13 @@ async function recordCoins(
 ): Promise<void> {
   const mined = transfers.filter((one) => one.block !== null && one.contract === null);
   if (mined.length === 0) return;
-  const coins = mined.map((one) => ({
+  const coins = new Map(mined.map((one) => [`${one.hash}:${one.index}`, {
     hash: one.hash,
     index: one.index,
     address: one.to,
     amount: `${one.amount}`,
     height: one.block!.height,
     matures_at: one.maturesAt,
-  }));
-  await upsertCoins(tx, place, coins, actor.at);
+  }]));
+  await upsertCoins(tx, place, [...coins.values()], actor.at);
 }

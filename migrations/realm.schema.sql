@@ -308,8 +308,11 @@ table coin_searches (
   chain text not null
   network text not null
   address uuid
+  asked text[] not null default '{}'::text[]
+  fruitless integer not null default 0
   searched_at timestamp with time zone not null
 )
+constraint coin_searches_fruitless_check CHECK ((fruitless >= 0))
 constraint coin_searches_pkey PRIMARY KEY (chain, network)
 
 table coins (

@@ -6,7 +6,13 @@
  * @module
  */
 import { selectCursor, selectScannedBlock } from "../db/chains.ts";
-import { selectNextAddresses, selectUnknownCoins, upsertSearched } from "../db/coin_searches.ts";
+import {
+  selectLastSearch,
+  selectNextAddresses,
+  selectUnknownCoins,
+  upsertSearched,
+} from "../db/coin_searches.ts";
+import type { Db } from "../db/database.ts";
 import { selectPlaces } from "../db/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { ChainId } from "../domain/assets.ts";
@@ -21,6 +27,8 @@ export const SEARCH_MS = 6 * 3_600_000;
 const ADDRESSES_AT_ONCE = 5_000;
 /** Blocks that one search has read again. */
 const BLOCKS_MAX = 100;
+/** Beyond it is a single block. */
+const FRUITLESS_MAX = 7;
 /** Blocks that are read again where no node lists its coins: more than chains make between searches. */
 const LATEST = 400;
 
@@ -58,7 +66,7 @@ export async function searchPlace(
   const listed = await chain.coins.list(addresses.map(({ address }) => address), turn);
   if (listed === null) return await readAgain(bench, place);
   const { height, hash } = listed;
-  const missing = await reading(bench.pool, async (db) => {
+  const compared = await reading(bench.pool, async (db) => {
     const cursor = await selectCursor(db, place);
     const scanned = cursor?.height === height
       ? cursor.hash
@@ -67,16 +75,21 @@ export async function searchPlace(
     const known = new Set(
       await selectUnknownCoins(db, place, listed.coins.map((one) => one.claim)),
     );
-    return listed.coins.filter(({ claim }) => known.has(claim));
+    const missing = listed.coins.filter((one) => known.has(one.claim) && one.height <= height);
+    return { missing, fruitless: await fruitlessOnes(db, place) };
   });
-  if (missing === null) {
+  if (compared === null) {
     bench.log("info", "coins were listed at a block that is not scanned", { ...place, height });
     return null;
   }
+  const { missing, fruitless } = compared;
   const last = addresses.length < ADDRESSES_AT_ONCE ? null : addresses[addresses.length - 1].id;
-  const blocks = [...new Set(missing.map((one) => one.height))].slice(0, BLOCKS_MAX);
+  const most = Math.max(1, Math.floor(BLOCKS_MAX / 2 ** fruitless));
+  const inBlocks = new Map(missing.map((one) => [one.height, one.claim]));
+  const asked = [...inBlocks].slice(0, most);
+  const blocks = asked.map(([at]) => at);
   await bench.step(async (tx) => {
-    await upsertSearched(tx, place, last);
+    await upsertSearched(tx, place, last, { asked: asked.map(([, claim]) => claim), fruitless });
     for (const at of blocks) {
       const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
       const dedupe = `${place.chain} ${place.network} ${at}`;
@@ -90,6 +103,17 @@ export async function searchPlace(
   return missing.map(({ claim }) => claim);
 }
 
+/**
+ * Counts the searches in a row that found little of what a node had listed: it lists what no block holds, and
+ * half as many blocks are read for it each time.
+ */
+async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
+  const last = await selectLastSearch(db, place);
+  if (last === null || last.asked.length === 0) return 0;
+  const unknown = await selectUnknownCoins(db, place, last.asked);
+  return 2 * unknown.length > last.asked.length ? Math.min(last.fruitless + 1, FRUITLESS_MAX) : 0;
+}
+
 /** Has the blocks read again that were scanned since the last search. */
 async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
   await bench.step(async (tx) => {
@@ -101,7 +125,7 @@ async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
       from: Math.max(0, cursor.height - LATEST + 1),
       to: cursor.height,
     };
-    await upsertSearched(tx, place, null);
+    await upsertSearched(tx, place, null, { asked: [], fruitless: 0 });
     const dedupe = `${place.chain} ${place.network} latest`;
     await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
   });

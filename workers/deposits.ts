@@ -45,6 +45,10 @@ export interface PassFacts {
 }
 
 const BATCH = 100;
+/** Deposits of a place that are in no block: while there are so many, no further ones are shown. */
+const UNMINED_MAX = 1_000;
+/** So often what the quorum denies is asked for again before it is given up: for a quarter of an hour. */
+const DENIED_MAX = 8;
 const RECHECKS_AT_ONCE = 8;
 const SUSPENDED = "asset.suspended";
 /** The code of what too few nodes confirm. */
@@ -53,7 +57,7 @@ export const UNCONFIRMED = "upstream.failed";
 /** Settles what a pass has brought. */
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
   const { place, head } = facts;
-  if (facts.caughtUp) await showWaiting(bench, chain, facts);
+  if (facts.caughtUp) await showUnmined(bench, chain, facts);
   await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
   await holdBack(bench, chain, place);
   const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
@@ -146,8 +150,9 @@ async function prove(
   bench: Bench,
   chain: Chain,
   ripe: readonly PendingRow[],
-  { place, depth }: Pick<PassFacts, "place" | "depth">,
+  facts: PassFacts,
 ): Promise<Proven> {
+  const { place, depth } = facts;
   const ids = ripe.map(({ id }) => id);
   const claimed = chain.traits.coins
     ? []
@@ -164,6 +169,9 @@ async function prove(
     for (const [at, check] of checks.entries()) {
       const { id, asset, block_hash } = some[at];
       const fault = faultOf(check);
+      if (check.status === "fulfilled" && check.value === null) {
+        if (await denied(bench, chain, facts, some[at])) continue;
+      }
       if (fault !== null) {
         bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
         found.deferred.push({ id, error: trouble(UNCONFIRMED, fault.message.slice(0, 500)) });
@@ -204,6 +212,35 @@ function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
   return check.value === null ? new ChainError("refused", "the nodes do not have it") : null;
 }
 
+/**
+ * Sees to what the nodes do not have as it was recorded: it is recorded as they have it, where one of them
+ * told of another receiver or token, and given up where as many as must agree have denied it again and again.
+ *
+ * @returns whether it need not be asked for again
+ */
+async function denied(
+  bench: Bench,
+  chain: Chain,
+  { place, watch }: PassFacts,
+  row: PendingRow,
+): Promise<boolean> {
+  try {
+    for (const one of await chain.search({ hash: row.hash }, watch)) {
+      if (one.index !== row.index) continue;
+      const checked = await chain.recheck(one);
+      if (checked === null) continue;
+      await recordAnew(bench, place, row, checked.transfer);
+      return true;
+    }
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    return false;
+  }
+  if (chain.quorum === 1 || row.tries < DENIED_MAX) return false;
+  await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
+  return true;
+}
+
 function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {
   if (claim === undefined) return { depth };
   const { in_block, ever } = claim;
@@ -214,18 +251,28 @@ function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefine
   };
 }
 
+/** Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being credited. */
+async function showUnmined(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+  try {
+    await showWaiting(bench, chain, facts);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    bench.log("warn", "what waits to be mined is not shown", { ...facts.place, error });
+  }
+}
+
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
 async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
   const { place, watch } = facts;
   const waiting = await chain.mempool(watch);
-  if (waiting.length > 0) {
+  const detached = await reading(bench.pool, (db) => selectDetached(db, place, UNMINED_MAX));
+  if (waiting.length > 0 && detached.length < UNMINED_MAX) {
     const seen = { transfers: waiting, coins: false };
     await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
   }
   const there = new Set(waiting.map(keyOf));
-  const detached = await reading(bench.pool, (db) => selectDetached(db, place, BATCH));
-  for (const row of detached) {
-    if (there.has(keyOf(row))) continue;
+  const lost = detached.filter((row) => !there.has(keyOf(row))).slice(0, BATCH);
+  for (const row of lost) {
     const checked = await chain.recheck(transferOf(row)).catch((error) => {
       // Nodes that do not agree neither give it up nor keep the others waiting.
       if (error instanceof ChainError) return error;

@@ -10,7 +10,7 @@ import { type CandidateRow, fillNonce, type OrderRow } from "../domain/orders.ts
 import { ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, writePlan } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
-import { BLOCKS_MS, type Survey, surveyFor } from "./order_plans.ts";
+import { BLOCKS_MS, cappedReplacement, type Survey, surveyFor } from "./order_plans.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
@@ -62,7 +62,7 @@ export async function unblock(work: OrderWork, order: OrderRow, untaken = false)
 /**
  * What an order needs that all others of its sender wait for: more haste, if it pays less than is asked
  * for now, or an end, if it cannot be made anew at that price. The house bears what a replacement costs
- * beyond what was charged, as far as the order's budget goes, and what it costs to cancel what is merely
+ * beyond what was charged, as far as the order's budget goes and it bears more for the customer, and what it costs to cancel what is merely
  * overtaken by the price; where the destination refuses by now, its sender bears that.
  */
 async function needOf(
@@ -82,7 +82,8 @@ async function needOf(
       const dearer = isDearer(await surveyNothing(work, order), last);
       return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
     }
-    return isDearer(await surveyFor(work, { ...order, speed: "fast" }), last) ? "haste" : null;
+    const hastened = { ...await cappedReplacement(bench, order), speed: "fast" as const };
+    return isDearer(await surveyFor(work, hastened), last) ? "haste" : null;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "insufficient") return null;

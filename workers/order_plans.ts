@@ -5,7 +5,7 @@
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
-import { selectBlocking, takeNonce } from "../db/nonces.ts";
+import { takeNonce } from "../db/nonces.ts";
 import {
   insertCandidate,
   insertClaims,
@@ -139,17 +139,13 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
 }
 
 /**
- * A speed-up has the destination's code run anew, which may take more by now: the house bears that no
- * more than the first time. It bears a replacement that others have waited for.
+ * A replacement has the destination's code run anew, which may take more by now: for a customer who has cost
+ * the house too much it bears that no more than the first time, whoever waits behind it.
  */
-async function cappedReplacement(bench: Bench, order: OrderRow): Promise<OrderRow> {
-  if (order.hastened_at === null) return order;
-  const since = bench.actor.at - BLOCKS_MS;
-  return await reading(bench.pool, async (db) => {
-    if (order.created_at <= since && await selectBlocking(db, order, since)) return order;
-    const cap = (await cappedBudgets(db, bench.actor.realm, [order])).get(order.id);
-    return cap === undefined ? order : { ...order, budget: `${cap}` };
-  });
+export async function cappedReplacement(bench: Bench, order: OrderRow): Promise<OrderRow> {
+  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+  const cap = caps.get(order.id);
+  return cap === undefined ? order : { ...order, budget: `${cap}` };
 }
 
 /**

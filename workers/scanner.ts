@@ -50,13 +50,14 @@ const ANY_TOKEN_ADDRESSES = 400;
  * @returns how it ended
  */
 export async function scanPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
+  const seen: Seen = { head: null };
   try {
-    return await followPlace(bench, place);
+    return await followPlace(bench, place, seen);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     bench.log("warn", "a chain cannot be followed", { ...place, error });
     const sight = {
-      head: null,
+      head: seen.head,
       finalized: null,
       error: error.message.slice(0, 500),
       at: bench.actor.at,
@@ -66,7 +67,12 @@ export async function scanPlace(bench: Bench, place: ChainPlace): Promise<Pass> 
   }
 }
 
-async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
+/** The newest block that a pass has come to know of: what is told of it, whatever becomes of the pass. */
+interface Seen {
+  head: number | null;
+}
+
+async function followPlace(bench: Bench, place: ChainPlace, seen: Seen): Promise<Pass> {
   const at = { chain: place.chain, testnet: place.network !== "main" };
   const chain = await bench.chains.open(at);
   await beginCursor(bench, place);
@@ -77,6 +83,7 @@ async function followPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
   if (head.height < known.height) {
     throw new ChainError("unavailable", "the node is behind what it showed before");
   }
+  seen.head = head.height;
   const start = await findFooting(bench, chain, known);
   if (start === null) return "stuck";
   // Whoever was given an address before a block was made is watched for in it: the head is older.

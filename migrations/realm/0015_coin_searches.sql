@@ -8,7 +8,11 @@ create table coin_searches (
   chain text not null,
   network text not null,
   address uuid,
+  asked text[] not null default '{}',
+  fruitless integer not null default 0 check (fruitless >= 0),
   searched_at timestamptz not null,
   primary key (chain, network)
 ) with (fillfactor = 50);
 comment on column coin_searches.address is 'The last address that was asked for; null: the next search begins anew.';
+comment on column coin_searches.asked is 'Coins that the last search missed, one of each block that was read again for it.';
+comment on column coin_searches.fruitless is 'How often in a row most of what was asked for was not found: each time half as many blocks are read.';

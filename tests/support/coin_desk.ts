@@ -40,8 +40,8 @@ export interface CoinDesk extends AsyncDisposable {
   readonly address: string;
   readonly virtual: string;
   account(id: string): Promise<Answer["body"]>;
-  /** Pays to the deposit account from outside. */
-  deposit(amount: bigint): Promise<void>;
+  /** Pays to the deposit account from outside. Gives the transaction id. */
+  deposit(amount: bigint): Promise<string>;
   /** Pays coins to the ramp's own address, until they count. */
   fund(...amounts: readonly bigint[]): Promise<void>;
   /** Withdraws from the virtual account, or from another. */
@@ -144,7 +144,7 @@ function assemble(parts: Parts): CoinDesk {
   }
   return {
     ...{ node, realm, bench, ramp, address, virtual, account, withdrawal, held, until, fund },
-    deposit: async (amount) => void await node.pay([{ script: await script(target), amount }]),
+    deposit: async (amount) => await node.pay([{ script: await script(target), amount }]),
     withdraw: async (to, value, more = {}) => {
       const order = { source: { account: virtual }, destination: { address: to }, value, ...more };
       const answer = await send("POST", "/v1/withdrawals", order);

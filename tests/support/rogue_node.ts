@@ -119,9 +119,13 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
 }
 
 /** Asks the real node. */
-export async function passOn(behind: string | null, question: Question): Promise<unknown> {
+export async function passOn(
+  behind: string | null,
+  question: Question,
+  more: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
   if (behind === null) throw new RogueError(-32601, "Method not found");
-  const headers = { "content-type": "application/json" };
+  const headers = { "content-type": "application/json", ...more };
   const body = JSON.stringify({ jsonrpc: "2.0", ...question });
   const response = await fetch(behind, { method: "POST", headers, body });
   return await response.json();

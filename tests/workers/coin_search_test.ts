@@ -71,6 +71,54 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "coins that a node makes up have ever fewer blocks read again, and what is missed is found after them",
+  ignore,
+  fn: async () => {
+    const rogues: Rogue[] = [];
+    let made = 0;
+    const start = async () => {
+      const node = await LITECOIN.start();
+      rogues.push(throughNode(node, async ({ method, params }) => {
+        if (method !== "scantxoutset" || made === 0) return undefined;
+        const told = await node.rpc<{ unspents: unknown[] }>(method, ...params);
+        const script = String((params[1] as string[])[0]).slice("raw(".length, -1);
+        const unspents = Array.from({ length: made }, (_, at) => ({
+          ...{ txid: `${at}`.padStart(64, "a"), vout: 0, height: at + 1, amount: 1 },
+          scriptPubKey: script,
+        }));
+        return { ...told, unspents: [...unspents, ...told.unspents] };
+      }));
+      return { ...node, url: rogues[0].url };
+    };
+    try {
+      await using desk = await openCoinDesk({ ...LITECOIN, start });
+      await desk.node.mine();
+      await desk.follow();
+      const bench = { ...desk.bench, log: () => {} };
+      made = 100;
+      const read: number[] = [];
+      for (let search = 0; search < 4; search++) {
+        equal((await searchPlace(bench, await chainOf(desk), PLACE))?.length, made);
+        read.push((await queued(desk)).length);
+        await rowsOf(desk.realm, "delete from jobs where name = 'deposit.rescan'");
+      }
+      deepEqual(read, [100, 50, 25, 12]);
+      made = 0;
+      await desk.deposit(5n * COIN);
+      await passOver(desk);
+      await desk.node.mine(3);
+      await desk.follow();
+      equal((await searchPlace(bench, await chainOf(desk), PLACE))?.length, 1);
+      await desk.until(async () => Number(await totalOf(desk)) > 4.9);
+      await desk.agree();
+    } finally {
+      for (const one of rogues) await one.abort();
+    }
+  },
+});
+
+Deno.test({
   name: "coins are searched by the timetable, in a loop of its own, once every few hours",
   ignore,
   fn: async () => {

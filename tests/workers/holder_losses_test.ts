@@ -277,3 +277,48 @@ async function compared(desk: Desk): Promise<void> {
   await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
   await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
 }
+
+Deno.test("a customer whose payments cost no more than was charged makes none dearer by having others wait behind it", async () => {
+  await using desk = await openDesk({ coins: 15n * COIN });
+  const { realm, anvil } = desk;
+  const customer = await customerOf(desk);
+  await rowsOf(
+    realm,
+    `insert into holder_losses (holder, asset, testnet, day, lost)
+      select holder, asset, testnet, (now() at time zone 'utc')::date, 1 from accounts where id = $1`,
+    [customer.account],
+  );
+  const first = await asked(desk, customer, BURNER);
+  await desk.look();
+  await anvil.rpc("anvil_setCode", BURNER, BURNS);
+  const second = (await desk.withdraw("1")).body.id;
+  const base = BigInt(
+    (await anvil.rpc<{ baseFeePerGas: string }>(
+      "eth_getBlockByNumber",
+      "latest",
+      false,
+    )).baseFeePerGas,
+  );
+  const dear = async () => {
+    await anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
+    await anvil.mine();
+  };
+  await dear();
+  await desk.look();
+  const paying = `select count(*)::integer as payments from order_candidates c
+    join withdrawals w using (order_id) where w.id = $1 and not c.cancels`;
+  for (const minutes of [4, 11]) {
+    const ago = `now() - interval '${minutes} minutes'`;
+    await rowsOf(realm, `update orders set created_at = ${ago}`);
+    await rowsOf(realm, `update order_candidates set created_at = ${ago}`);
+    for (let round = 0; round < 3; round++) {
+      await desk.look();
+      await dear();
+    }
+    deepEqual([...await rowsOf(realm, paying, [first])], [{ payments: 1 }]);
+  }
+  // Nobody waits for it longer than for others: what would cost too much is canceled.
+  equal(await follow(desk, second, dear), "DONE");
+  equal(await follow(desk, first, dear), "FAILED");
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});

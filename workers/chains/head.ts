@@ -39,7 +39,7 @@ export async function agreedHead(
       const at = height - below;
       const block = await nodes.agree(
         (peer) => readBlock(peer, at),
-        ({ hash, parentHash }) => `${hash} ${parentHash}`,
+        blockKey,
         `block ${at}`,
         below < BELOW[BELOW.length - 1],
       );
@@ -50,6 +50,11 @@ export async function agreedHead(
     }
   }
   throw fault;
+}
+
+/** What nodes must agree on: the time too, for a block that is said to be of the future is not followed. */
+function blockKey({ hash, parentHash, time }: Block): string {
+  return `${hash} ${parentHash} ${time}`;
 }
 
 /** Tells whether as many nodes as the quorum stand at about the same height. */
@@ -101,7 +106,7 @@ export async function followedBlock(
   try {
     return await nodes.agree(
       (peer) => present(peer, height),
-      ({ hash, parentHash }) => `${hash} ${parentHash}`,
+      blockKey,
       `block ${height}`,
     );
   } catch (error) {

@@ -174,9 +174,12 @@ export function campOf<T>(
   return second !== undefined && second.length === first.length ? null : first;
 }
 
-/** Gives the height, or count, that as many nodes as the quorum have reached. */
-export function reachedBy(figures: readonly number[], quorum: number): number {
-  const sorted = figures.toSorted((one, other) => other - one);
+/** Gives the height, count or price that as many nodes as the quorum have reached. */
+export function reachedBy<Figure extends number | bigint>(
+  figures: readonly Figure[],
+  quorum: number,
+): Figure {
+  const sorted = figures.toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0);
   return sorted[Math.min(quorum, sorted.length) - 1];
 }
 

@@ -90,7 +90,7 @@ export async function readBlock(
   { hash, height }: BlockPlace,
 ): Promise<CoinBlock> {
   const { hash256 } = bitcoin.crypto;
-  const reader = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), at: 0 };
+  const reader = openReader(bytes);
   const header = take(reader, HEADER_BYTES);
   if (idOf(hash256(header)) !== hash) throw fault("its header is of another block");
   const version = reader.view.getUint32(0, true);
@@ -120,6 +120,30 @@ export async function readBlock(
     time: reader.view.getUint32(68, true),
     transactions,
   };
+}
+
+/**
+ * Reads a transaction from its bytes; null where they are not those of that id. So nobody can tell
+ * something else of a transaction than it says itself.
+ */
+export function readRaw(
+  { bitcoin }: Pick<BlockRules, "bitcoin">,
+  told: unknown,
+  id: string,
+): MinedTransaction | null {
+  try {
+    if (typeof told !== "string") return null;
+    const bytes = Uint8Array.fromHex(told);
+    const reader = openReader(bytes);
+    const { transaction } = readMined(reader, bitcoin.crypto.hash256, false);
+    return transaction.hash === id && reader.at === bytes.length ? transaction : null;
+  } catch {
+    return null; // no hexadecimal text, or a kind of transaction that pays none of ours
+  }
+}
+
+function openReader(bytes: Uint8Array): Reader {
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), at: 0 };
 }
 
 /** Where reading stands. */

@@ -8,7 +8,7 @@ import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import type { Budget, Draft, Order, Payment, Speed } from "../order.ts";
 import type { CoinChain } from "./context.ts";
-import { ceilingOf, feeAt, readRates } from "./fees.ts";
+import { agreedRates, ceilingOf, feeAt } from "./fees.ts";
 import { dustOf, isOurKind } from "./scripts.ts";
 
 /** Payments that share a transaction at most. */
@@ -48,7 +48,7 @@ export async function draftOrder(
     if (amount !== "all" && amount < dust) throw refused(`${to} takes no less than ${dust}`);
   }
   if (budget !== null && budget.contract !== null) throw refused("fees are paid in coins");
-  const rates = await chain.nodes.ask((peer) => readRates(table, peer));
+  const rates = await agreedRates(chain);
   const rate = rates.bySpeed[speed];
   const body: Priced = {
     rate: `${rate}`,

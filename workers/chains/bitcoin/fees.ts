@@ -6,6 +6,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
 import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../sight.ts";
 import type { CoinChain } from "./context.ts";
@@ -33,8 +34,11 @@ export async function quote(
   contract: Contract,
 ): Promise<Record<Speed, Fee>> {
   if (contract !== null) throw new ChainError("unsupported", "coin chains have no tokens");
-  const { bySpeed } = await chain.nodes.ask((peer) => readRates(chain.table, peer));
-  const fee = (speed: Speed) => feeAt(chain.table, bySpeed[speed], [TYPICAL]);
+  const { bySpeed } = await agreedRates(chain);
+  const { rateMax } = chain.table;
+  // Nobody is charged for more than is ever bid, whatever a node's mempool takes.
+  const quoted = (rate: bigint) => rate < rateMax ? rate : rateMax;
+  const fee = (speed: Speed) => feeAt(chain.table, quoted(bySpeed[speed]), [TYPICAL]);
   return { slow: fee("slow"), medium: fee("medium"), fast: fee("fast") };
 }
 
@@ -62,8 +66,21 @@ export function ceilingOf(table: CoinTable, { bySpeed }: Rates): bigint {
   return ceiling < table.rateMax ? ceiling : table.rateMax;
 }
 
+/** Asks for the rates that as many nodes as the quorum want: one that tells too much costs nobody more. */
+export async function agreedRates({ nodes, table }: CoinChain): Promise<Rates> {
+  const { heard } = await nodes.hear((peer) => readRates(table, peer));
+  const reached = (figure: (rates: Rates) => bigint) =>
+    reachedBy(heard.map(({ answer }) => figure(answer)), nodes.quorum);
+  const bySpeed = {
+    slow: reached((rates) => rates.bySpeed.slow),
+    medium: reached((rates) => rates.bySpeed.medium),
+    fast: reached((rates) => rates.bySpeed.fast),
+  };
+  return { bySpeed, step: reached((rates) => rates.step) };
+}
+
 /** Asks a node for its rates. */
-export async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
+async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
   const [pool, network, ...estimates] = await peer.batch([
     { method: "getmempoolinfo", params: [] },
     { method: "getnetworkinfo", params: [] },

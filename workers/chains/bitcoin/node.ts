@@ -168,7 +168,7 @@ export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise
     height: count(answer.height, "a height"),
     hash: hash(answer.bestblock),
     coins: coins.map(({ txid, vout, height, scriptPubKey, amount }) => ({
-      claim: `${hash(txid)}:${count(vout, "an output's number")}`,
+      claim: `${hash(txid)}:${place(vout)}`,
       height: count(height, "a height"),
       script: String(scriptPubKey),
       amount: satoshi(amount),
@@ -205,18 +205,31 @@ export function coinOf(claim: string): { readonly hash: string; readonly index: 
 export function readTransaction(answer: unknown): CoinTransaction {
   const fields = record(answer, "a transaction");
   const inputs = list(fields.vin).map((one) => record(one, "an input"));
+  const outputs = list(fields.vout).flatMap(readOutput);
+  if (new Set(outputs.map(({ index }) => index)).size < outputs.length) {
+    throw nonsense("outputs, each once", fields.vout);
+  }
   return {
     hash: hash(fields.txid),
     coinbase: inputs.some((input) => input.coinbase !== undefined),
     spends: inputs.filter((input) => input.txid !== undefined).map(({ txid, vout }) =>
-      `${hash(txid)}:${count(vout, "an output's number")}`
+      `${hash(txid)}:${place(vout)}`
     ),
-    outputs: list(fields.vout).flatMap(readOutput),
+    outputs,
   };
 }
 
+/** Base units: more than there will be of any of these coins. */
+const MONEY_MAX = 10n ** 20n;
+
 /** Reads an amount of whole coins with at most 8 places, as text or small number, into satoshi. */
 export function satoshi(answer: unknown): bigint {
+  const units = unitsOf(answer);
+  if (units > MONEY_MAX) throw nonsense("an amount", answer);
+  return units;
+}
+
+function unitsOf(answer: unknown): bigint {
   const match = /^(\d{1,12})(?:\.(\d{1,20}))?(?:e([+-]?\d{1,2}))?$/i.exec(
     typeof answer === "number" || typeof answer === "string" ? `${answer}` : "",
   );
@@ -236,6 +249,16 @@ export function count(answer: unknown, what: string): number {
     throw nonsense(what, answer);
   }
   return answer;
+}
+
+/** No transaction has as many outputs. */
+const OUTPUTS_MAX = 1_000_000;
+
+/** Reads an output's number. */
+function place(answer: unknown): number {
+  const number = count(answer, "an output's number");
+  if (number < OUTPUTS_MAX) return number;
+  throw nonsense("an output's number", answer);
 }
 
 /** Reads a block's or transaction's id. */
@@ -278,7 +301,7 @@ function readOutput(answer: unknown): Output[] {
   if (fields.ismweb === true || fields.output_id !== undefined) return [];
   if (fields.tokenData !== undefined) return [];
   return [{
-    index: count(fields.n, "an output's number"),
+    index: place(fields.n),
     amount: satoshi(fields.value),
     script: script(fields.scriptPubKey),
   }];

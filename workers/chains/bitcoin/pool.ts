@@ -6,37 +6,63 @@
 import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { Transfer, Watch } from "../sight.ts";
+import { readRaw } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { type CoinTransaction, hash, list, readTransaction } from "./node.ts";
+import { type CoinTransaction, hash, list, record } from "./node.ts";
 import { transfersOf } from "./scan.ts";
 
 /** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */
 const KEPT_MAX = 50_000;
+/** Outputs that are kept of all of them: several times as many as they have where nobody makes them up. */
+const OUTPUTS_MAX = 500_000;
 /** Transactions that one look reads; the rest is read by the next. */
 const READ_MAX = 5_000;
+/** Characters of the longest script of an address, in hexadecimal, and some. */
+const SCRIPT_MAX = 100;
+/** Payments that one look shows. */
+const SHOWN_MAX = 1_000;
+/** Transactions that are read in one exchange. */
+const READ_AT_ONCE = 50;
 
-/** Lists what the mempool holds for a watch. */
+/**
+ * Lists what the mempool holds for a watch. Each transaction is read from its own bytes, so that none
+ * is told otherwise than it will be mined; where several nodes must agree, as many must have it.
+ */
 export async function readPool(chain: CoinChain, watch: Watch): Promise<Transfer[]> {
   const index = await chain.scripts.index(watch);
-  return await chain.nodes.ask(async (peer) => {
-    const waiting = new Set(list(await peer.call("getrawmempool", [])).map(hash));
-    for (const known of chain.pool.keys()) if (!waiting.has(known)) chain.pool.delete(known);
-    const room = Math.min(READ_MAX, KEPT_MAX - chain.pool.size);
-    const fresh = [...waiting].filter((one) => !chain.pool.has(one)).slice(0, room);
-    for (const transaction of await readAll(peer, fresh)) {
-      // What it spends is of no use here, and the memory is for many.
-      chain.pool.set(transaction.hash, { ...transaction, spends: [] });
+  await chain.nodes.ask((peer) => refreshPool(chain, peer));
+  const found = [...chain.pool.values()]
+    .flatMap((transaction) => transfersOf(chain, transaction, null, index)).slice(0, SHOWN_MAX);
+  if (found.length === 0 || chain.nodes.quorum === 1) return found;
+  const hashes = [...new Set(found.map(({ hash }) => hash))];
+  const { heard } = await chain.nodes.hear((peer) => arePooled(peer, hashes));
+  const shared = hashes.filter((_, at) =>
+    heard.filter(({ answer }) => answer[at]).length >= chain.nodes.quorum
+  );
+  return found.filter(({ hash }) => shared.includes(hash));
+}
+
+async function refreshPool(chain: CoinChain, peer: Peer): Promise<void> {
+  const { pool } = chain;
+  const waiting = new Set(list(await peer.call("getrawmempool", [])).map(hash));
+  for (const known of pool.keys()) if (!waiting.has(known)) pool.delete(known);
+  let outputs = 0;
+  for (const known of pool.values()) outputs += known.outputs.length;
+  const room = Math.min(READ_MAX, KEPT_MAX - pool.size);
+  const fresh = [...waiting].filter((one) => !pool.has(one)).slice(0, room);
+  for (let at = 0; at < fresh.length && outputs < OUTPUTS_MAX; at += READ_AT_ONCE) {
+    for (const one of await readSome(chain, peer, fresh.slice(at, at + READ_AT_ONCE))) {
+      outputs += one.outputs.length;
+      pool.set(one.hash, one);
     }
-    return [...chain.pool.values()]
-      .flatMap((transaction) => transfersOf(chain, transaction, null, index));
-  });
+  }
 }
 
 /** Tells which of some transactions wait in a node's mempool. */
 export async function arePooled(peer: Peer, hashes: readonly string[]): Promise<boolean[]> {
   const calls = hashes.map((one) => ({ method: "getmempoolentry", params: [one] }));
   return (await peer.batch(calls)).map((answer) => {
-    if (!(answer instanceof RpcError)) return true;
+    if (!(answer instanceof RpcError)) return record(answer, "an entry of the mempool") !== null;
     if (isAbsent(answer)) return false;
     throw answer;
   });
@@ -47,12 +73,20 @@ function isAbsent({ code, message }: RpcError): boolean {
   return code === -5 || /not (in|found)|no such|unknown/i.test(message);
 }
 
-async function readAll(peer: Peer, hashes: readonly string[]): Promise<CoinTransaction[]> {
-  const calls = hashes.map((one) => ({ method: "getrawtransaction", params: [one, true] }));
-  return (await peer.batch(calls)).flatMap((answer) => {
-    if (!(answer instanceof RpcError)) return [readTransaction(answer)];
+/** What it spends is of no use here, nor what pays no address: the memory is for many. */
+async function readSome(
+  chain: CoinChain,
+  peer: Peer,
+  hashes: readonly string[],
+): Promise<CoinTransaction[]> {
+  const calls = hashes.map((one) => ({ method: "getrawtransaction", params: [one] }));
+  const answers = await peer.batch(calls);
+  return hashes.map((hash, at): CoinTransaction => {
+    const answer = answers[at];
     // Mined or replaced since the list was made.
-    if (isAbsent(answer)) return [];
-    throw answer;
+    if (answer instanceof RpcError && !isAbsent(answer)) throw answer;
+    const read = readRaw(chain, answer, hash);
+    const outputs = read?.outputs.filter(({ script }) => script.length <= SCRIPT_MAX) ?? [];
+    return { hash, coinbase: false, spends: [], outputs };
   });
 }

@@ -4,20 +4,21 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
+import { allOf, type Nodes, type Peer } from "../node.ts";
 import type { Budget, Draft, NewToken, Order, Speed } from "../order.ts";
+import { type Heard, unconfirmed } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, saidYes, transferCall } from "./erc20.ts";
 import {
+  agreedPrices,
   ceilingOf,
   feeFor,
   feeTokenFor,
   GAS_FEE_TOKEN,
   GAS_NATIVE,
   type GasPrice,
-  gasPrices,
 } from "./fees.ts";
 import { big, bytes, toHex } from "./node.ts";
 import { balanceQuestion } from "./search.ts";
@@ -75,6 +76,16 @@ const GAS_DEPLOY_MAX = 6_000_000n;
 /** Per cent of the node's estimate, since state may change before the block. */
 const GAS_MARGIN = 110n;
 
+/** What a draft is made with, besides what its node tells. */
+interface Terms {
+  readonly order: Order;
+  readonly speed: Speed;
+  readonly budget: Budget | null;
+  readonly chainId: number;
+  readonly feeToken: Contract;
+  readonly prices: Readonly<Record<Speed, GasPrice>>;
+}
+
 /** Tries and prices an order; its gas limit times what it bids per gas is within its budget. */
 export async function draftOrder(
   evm: Evm,
@@ -85,44 +96,96 @@ export async function draftOrder(
   const order = canonical(evm, given);
   const contract = order.kind === "pay" ? order.contract : null;
   const chainId = await evm.nodes.chainId();
-  return await evm.nodes.ask(async (peer) => {
-    const feeToken = await feeTokenFor(evm, peer, contract);
-    const prices = await gasPrices(evm, peer, feeToken);
-    const price = prices[speed];
-    const held = await heldBy(peer, order.from, contract);
-    const wish = wishOf(evm, order, held);
-    const gas = await gasFor(peer, order, wish, feeToken);
-    // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
-    const exact = wish.all && contract === null;
-    const max = bidFor(gas, exact ? { ...price, max: price.likely } : price, feeToken, budget);
-    const fee = gas * max;
-    const body: Body = {
-      chainId,
-      bids: price.bids,
-      to: wish.to,
-      value: `${wish.value}`,
-      data: wish.data,
-      gas: `${gas}`,
-      max: `${max}`,
-      tip: `${exact || price.tip > max ? max : price.tip}`,
-      ceiling: `${ceilingOf(evm, prices, feeToken)}`,
-      budget: budget === null ? null : `${budget.units}`,
-      feeToken,
-      all: wish.all ? `${wish.amount}` : null,
-      nonce: null,
-    };
-    const sameAsset = contract === feeToken;
-    const needed = fee + (sameAsset && !wish.all ? wish.amount : 0n);
-    const missing = needed - (feeToken === null ? held.coin : held.token);
-    return {
-      order,
-      fee: feeFor(feeToken, fee),
-      likely: gas * (price.likely < max ? price.likely : max),
-      feePayer: order.from,
-      lacking: missing > 0n ? missing : 0n,
-      body: JSON.stringify(body),
-    };
-  });
+  const feeToken = await evm.nodes.ask((peer) => feeTokenFor(evm, peer, contract));
+  const prices = await agreedPrices(evm, feeToken);
+  const terms = { order, speed, budget, chainId, feeToken, prices };
+  return await unlessRefused(evm.nodes, (peer) => draftThrough(evm, peer, terms));
+}
+
+/**
+ * Does a piece of work through one node. That it refuses ends an order, so as many must say so as the
+ * quorum; nodes that do not agree on it keep it waiting.
+ *
+ * @throws {ChainError} what the quorum says, `unavailable` where it says nothing
+ */
+async function unlessRefused<T>(nodes: Nodes, work: (peer: Peer) => Promise<T>): Promise<T> {
+  const { quorum } = nodes;
+  try {
+    return await nodes.ask(work);
+  } catch (error) {
+    if (quorum === 1 || !isVerdict(error)) throw error;
+  }
+  const { heard, failures } = await nodes.hear(
+    (peer) => work(peer).then((done) => ({ done, refusal: null }), refusalIn),
+    (some) => [true, false].some((no) => camp(some, no).length >= quorum),
+  );
+  const [refusals, done] = [camp(heard, true), camp(heard, false)];
+  if (refusals.length >= quorum) throw refusals[0].answer.refusal;
+  if (done.length >= quorum) return done[0].answer.done!;
+  const count = { confirm: refusals.length, nodes: nodes.peers.length, quorum };
+  throw unconfirmed(
+    count,
+    "that it would fail",
+    [refusals[0]?.answer.refusal ?? [], failures].flat(),
+  );
+}
+
+/** What a node made of a piece of work. */
+interface Tried<T> {
+  readonly done: T | null;
+  readonly refusal: ChainError | null;
+}
+
+function camp<T>(heard: readonly Heard<Tried<T>>[], refused: boolean): readonly Heard<Tried<T>>[] {
+  return heard.filter(({ answer }) => (answer.refusal !== null) === refused);
+}
+
+function refusalIn(error: unknown): Tried<never> {
+  if (isVerdict(error)) return { done: null, refusal: error };
+  throw error;
+}
+
+function isVerdict(error: unknown): error is ChainError {
+  return error instanceof ChainError && (error.fault === "refused" || error.fault === "exceeded");
+}
+
+async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> {
+  const { order, speed, budget, chainId, feeToken, prices } = terms;
+  const contract = order.kind === "pay" ? order.contract : null;
+  const price = prices[speed];
+  const held = await heldBy(peer, order.from, contract);
+  const wish = wishOf(evm, order, held);
+  const gas = await gasFor(peer, order, wish, feeToken);
+  // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
+  const exact = wish.all && contract === null;
+  const max = bidFor(gas, exact ? { ...price, max: price.likely } : price, feeToken, budget);
+  const fee = gas * max;
+  const body: Body = {
+    chainId,
+    bids: price.bids,
+    to: wish.to,
+    value: `${wish.value}`,
+    data: wish.data,
+    gas: `${gas}`,
+    max: `${max}`,
+    tip: `${exact || price.tip > max ? max : price.tip}`,
+    ceiling: `${ceilingOf(evm, prices, feeToken)}`,
+    budget: budget === null ? null : `${budget.units}`,
+    feeToken,
+    all: wish.all ? `${wish.amount}` : null,
+    nonce: null,
+  };
+  const sameAsset = contract === feeToken;
+  const needed = fee + (sameAsset && !wish.all ? wish.amount : 0n);
+  const missing = needed - (feeToken === null ? held.coin : held.token);
+  return {
+    order,
+    fee: feeFor(feeToken, fee),
+    likely: gas * (price.likely < max ? price.likely : max),
+    feePayer: order.from,
+    lacking: missing > 0n ? missing : 0n,
+    body: JSON.stringify(body),
+  };
 }
 
 /** The most that is bid per gas: what the price wants, within the budget; not below what is likely. */

@@ -29,6 +29,8 @@ interface Place {
 
 /** Blocks that are looked through for the taker of a nonce when old states are gone. */
 const SEARCH_MAX = 20_000;
+/** What a transaction takes is no more than so many times what it bid. */
+const LAYERS = 2n;
 
 /**
  * Finds the fate of an order by all transactions that were ever signed for it. That one is mined for
@@ -101,6 +103,12 @@ async function minedFate(
   if (
     block.hash !== receipt.blockHash || height < receipt.height || receipt.hash !== signed.hash
   ) throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
+  const feeContract = feeTokenOf(evm, signed);
+  const most = feeContract === null ? inspectRaw(evm, signed.raw).fee : null;
+  // What was signed bounds what it took; on a second layer the first one takes its part besides.
+  if (most !== null && (receipt.gasFee > most || receipt.fee > LAYERS * most)) {
+    throw new ChainError("unavailable", `${peer.name} tells more than ${signed.hash} can cost`);
+  }
   return {
     state: "mined",
     hash: signed.hash,
@@ -109,7 +117,7 @@ async function minedFate(
     final: finalized === null || receipt.height <= finalized,
     success: receipt.success && moved(evm, signed, receipt),
     fee: receipt.fee,
-    feeContract: feeTokenOf(evm, signed),
+    feeContract,
   };
 }
 

@@ -6,6 +6,7 @@
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node.ts";
 import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../sight.ts";
 import type { Evm } from "./context.ts";
@@ -42,11 +43,31 @@ const MARKET_FACTOR = 4n;
 
 /** Prices a typical payment at each speed. */
 export async function quote(evm: Evm, contract: Contract): Promise<Record<Speed, Fee>> {
-  return await evm.nodes.ask(async (peer) => {
-    const feeToken = await feeTokenFor(evm, peer, contract);
-    const prices = await gasPrices(evm, peer, feeToken);
-    const gas = (contract === null ? GAS_NATIVE : GAS_TOKEN) + (feeToken ? GAS_FEE_TOKEN : 0n);
-    return bySpeed((speed) => feeFor(feeToken, gas * prices[speed].likely));
+  const feeToken = await evm.nodes.ask((peer) => feeTokenFor(evm, peer, contract));
+  const prices = await agreedPrices(evm, feeToken);
+  const gas = (contract === null ? GAS_NATIVE : GAS_TOKEN) + (feeToken ? GAS_FEE_TOKEN : 0n);
+  return bySpeed((speed) => feeFor(feeToken, gas * quoted(evm, prices[speed], feeToken)));
+}
+
+/** Nobody is charged for more than is ever bid. */
+function quoted(evm: Evm, { likely }: GasPrice, feeToken: Contract): bigint {
+  const { gasPriceMax } = evm.table;
+  return feeToken === null && likely > gasPriceMax ? gasPriceMax : likely;
+}
+
+/** Asks for the prices that as many nodes as the quorum want: one that tells too much costs nobody more. */
+export async function agreedPrices(
+  evm: Evm,
+  feeToken: Contract,
+): Promise<Record<Speed, GasPrice>> {
+  const { quorum } = evm.nodes;
+  const { heard } = await evm.nodes.hear((peer) => gasPrices(evm, peer, feeToken));
+  return bySpeed((speed) => {
+    const told = heard.map(({ answer }) => answer[speed]);
+    const reached = (figure: "likely" | "max" | "tip") =>
+      reachedBy(told.map((price) => price[figure]), quorum);
+    const [likely, max, tip] = [reached("likely"), reached("max"), reached("tip")];
+    return { likely, max, tip: tip < max ? tip : max, bids: told[0].bids };
   });
 }
 
@@ -74,7 +95,7 @@ export async function feeTokenFor(evm: Evm, peer: Peer, contract: Contract): Pro
 }
 
 /** Asks for the price of gas at each speed. */
-export async function gasPrices(
+async function gasPrices(
   evm: Evm,
   peer: Peer,
   feeToken: Contract,

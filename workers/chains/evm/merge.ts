@@ -207,7 +207,7 @@ function keyOf({ hash, index, from, to, contract, amount }: Transfer): string {
 function distinct(transfers: readonly Transfer[]): Transfer[] {
   const found = new Map<string, Transfer>();
   for (const one of transfers) {
-    const key = `${one.hash} ${one.index} ${one.to}`;
+    const key = `${one.hash} ${one.index} ${one.to} ${one.contract}`;
     if (!found.has(key)) found.set(key, one);
   }
   return [...found.values()];

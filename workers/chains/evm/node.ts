@@ -69,6 +69,8 @@ export interface EvmReceipt {
   readonly success: boolean;
   /** Wei, or the fee token's base units, all in all. */
   readonly fee: bigint;
+  /** What of that is for gas. */
+  readonly gasFee: bigint;
   /** In the order of the transaction. */
   readonly logs: readonly EvmLog[];
 }
@@ -208,6 +210,7 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
     from: address(fields.from),
     success: fields.status === "0x1",
     fee: gas * price + onOtherLayer + blobs,
+    gasFee: gas * price,
     logs: list(fields.logs).map(readLog),
   };
 }
@@ -269,7 +272,8 @@ export function record(answer: unknown, what: string): Record<string, unknown> {
   return { ...answer };
 }
 
-function address(answer: unknown): string {
+/** Reads an address. */
+export function address(answer: unknown): string {
   if (typeof answer !== "string" || !/^0x[0-9a-f]{40}$/i.test(answer)) {
     throw nonsense("an address", answer);
   }

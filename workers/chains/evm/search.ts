@@ -11,6 +11,7 @@ import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sigh
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
+  address,
   big,
   bytes,
   isRefusal,
@@ -181,12 +182,12 @@ export function inside(
   { hash, trace, index }: { hash: string; trace: unknown; index: WatchIndex },
 ): Transfer[] {
   const gains = new Map<string, { amount: bigint; payers: Set<string> }>();
-  function add(address: string, amount: bigint, payer: string | null): void {
-    if (!index.addresses.has(address)) return;
-    const gain = gains.get(address) ?? { amount: 0n, payers: new Set() };
+  function add(owner: string, amount: bigint, payer: string | null): void {
+    if (!index.addresses.has(owner)) return;
+    const gain = gains.get(owner) ?? { amount: 0n, payers: new Set() };
     gain.amount += amount;
     if (payer !== null) gain.payers.add(payer);
-    gains.set(address, gain);
+    gains.set(owner, gain);
   }
   // Without recursion: however deep a node nests what it tells, the stack holds.
   const left: { readonly given: unknown; readonly outermost: boolean }[] = [
@@ -198,20 +199,19 @@ export function inside(
     if (frame.error !== undefined) continue;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");
     if (!next.outermost && amount > 0n && MOVES.has(frame.type)) {
-      const [from, to] = [frame.from, frame.to].map((one) =>
-        typeof one === "string" ? one.toLowerCase() : ""
-      );
+      const from = address(frame.from);
+      const to = typeof frame.to === "string" ? frame.to.toLowerCase() : "";
       add(to, amount, from);
       add(from, -amount, null);
     }
     const calls = Array.isArray(frame.calls) ? frame.calls : [];
     for (const given of calls) left.push({ given, outermost: false });
   }
-  return [...gains].filter(([, { amount }]) => amount > 0n).map(([address, gain]) => ({
+  return [...gains].filter(([, { amount }]) => amount > 0n).map(([owner, gain]) => ({
     hash,
     index: INSIDE,
     from: gain.payers.size === 1 ? evm.ethers.getAddress([...gain.payers][0]) : null,
-    to: index.addresses.get(address)!,
+    to: index.addresses.get(owner)!,
     contract: null,
     amount: gain.amount,
     block: bare(block),

@@ -11,6 +11,9 @@ import { readTransferLog } from "./erc20.ts";
 import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node.ts";
 import { blocksOf, receiptsOf } from "./scan.ts";
 
+/** Blocks that are read for one sum; a node may say that something left in each of any number. */
+const BLOCKS_MAX = 5_000;
+
 /** Counts the transactions that addresses had sent by a height. */
 export async function countsAt(
   peer: Peer,
@@ -31,6 +34,7 @@ export async function spentBetween(
   holding: Holding,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<bigint> {
+  let read = 0;
   async function countAt(height: number): Promise<number> {
     return (await countsAt(peer, [holding.address], height))[0];
   }
@@ -42,7 +46,10 @@ export async function spentBetween(
   ): Promise<bigint> {
     if (after < before) throw new ChainError("unavailable", `${peer.name} counts backwards`);
     if (low >= high || before === after) return 0n;
-    if (high - low === 1) return await spentIn(evm, peer, holding, high);
+    if (high - low === 1) {
+      if (++read <= BLOCKS_MAX) return await spentIn(evm, peer, holding, high);
+      throw new ChainError("unavailable", `${peer.name} counts something sent in every block`);
+    }
     const middle = Math.floor((low + high) / 2);
     const half = await countAt(middle);
     const first = await between(low, before, middle, half);

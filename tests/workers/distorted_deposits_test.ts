@@ -1,0 +1,99 @@
+/** What a node told wrong of a payment is mended once it tells the truth: nothing is lost by it. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { rich } from "../support/anvil.ts";
+import { passOn, type Trick } from "../support/rogue_node.ts";
+import { among, chainOf, hasten, type Witnessed } from "../support/witnesses.ts";
+
+const ETHER = 10n ** 18n;
+/** More than may stay in dispute. */
+const INVENTED = 100;
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+/** Tells another receiver of a payment. */
+function diverts({ url }: Witnessed, hash: string, to: string): Trick {
+  const other = (one: Json): Json => one.hash === hash ? { ...one, to: to.toLowerCase() } : one;
+  return async (question) => {
+    const { method, params } = question;
+    const block = method === "eth_getBlockByNumber" && params[1] === true;
+    if (!block && (method !== "eth_getTransactionByHash" || params[0] !== hash)) return undefined;
+    const { result } = await passOn(url, question) as Json;
+    if (!result) return null;
+    return block ? { ...result, transactions: result.transactions.map(other) } : other(result);
+  };
+}
+
+for (const nodes of ["l", "lh"]) {
+  Deno.test(`a payment that one node told with another receiver is credited to its own once it tells the truth (nodes ${nodes})`, async () => {
+    const staged = await among(nodes);
+    const { stage, liar } = staged;
+    try {
+      const [ramp, other] = [await stage.ramp(), await stage.ramp()];
+      await stage.mine(2);
+      const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      liar.trick = diverts(staged, hash, other.address);
+      // Before it is deep enough a lie about it is a node's word against its own balances.
+      await stage.mine();
+      liar.trick = () => undefined;
+      for (let round = 0; round < 6; round++) {
+        await hasten(stage);
+        await stage.mine();
+      }
+      const totals = await Promise.all(
+        [ramp, other].map(async ({ id }) => (await stage.account(id)).balance.total),
+      );
+      deepEqual(totals, ["1", "0"]);
+      const rows = await stage.deposits();
+      deepEqual(rows.map((row) => [row.hash, row.status]), [[hash, "CONFIRMED"]]);
+    } finally {
+      await staged.end();
+    }
+  });
+}
+
+Deno.test("payments that one of two nodes makes up by the hundred hold up the chain visibly, and lose no other", async () => {
+  const staged = await among("lh");
+  const { stage, liar, url } = staged;
+  try {
+    const ramp = await stage.ramp();
+    await stage.mine(2);
+    const at = parseInt(await stage.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+    const height = `0x${at.toString(16)}`;
+    const fakes = Array.from({ length: INVENTED }, (_, number) => ({
+      hash: `0x${`${number}`.padStart(64, "a")}`,
+      from: rich(4).address.toLowerCase(),
+      to: ramp.address.toLowerCase(),
+      value: "0x1",
+      nonce: "0x9",
+    }));
+    liar.trick = async (question) => {
+      const { method, params } = question;
+      if (method === "eth_getBlockByNumber" && params[0] === height && params[1] === true) {
+        const { result } = await passOn(url, question) as Json;
+        return result && { ...result, transactions: [...result.transactions, ...fakes] };
+      }
+      const fake = fakes.find(({ hash }) => hash === params[0]);
+      if (fake === undefined) return undefined;
+      if (method === "eth_getTransactionByHash") return fake;
+      const block = await stage.anvil.rpc<Json>("eth_getBlockByNumber", height, false);
+      return {
+        ...{ transactionHash: fake.hash, blockHash: block.hash, blockNumber: height },
+        ...{ from: fake.from, status: "0x1", gasUsed: "0x1", effectiveGasPrice: "0x1", logs: [] },
+      };
+    };
+    await stage.anvil.pool({ to: ramp.address, value: ETHER });
+    for (let round = 0; round < 3; round++) await stage.mine();
+    const chain = await chainOf(stage);
+    equal(chain.healthy, false);
+    match(chain.error, /contradict each other on too much/);
+    ok(chain.lag > 0, `${chain.lag} blocks behind`);
+    deepEqual(await stage.deposits(), []);
+    liar.trick = () => undefined;
+    for (let round = 0; round < 4; round++) await stage.mine();
+    equal((await stage.account(ramp.id)).balance.total, "1");
+    deepEqual((await stage.deposits()).map((row) => row.status), ["CONFIRMED"]);
+    equal((await chainOf(stage)).lag, 0);
+  } finally {
+    await staged.end();
+  }
+});
