@@ -142,7 +142,7 @@ export async function createApiKey(
 }
 
 /**
- * Ends a key, for its user and for administrators of the realm.
+ * Ends a key, for its user, for itself and for administrators of the realm.
  *
  * @throws {DomainError} key.not_found, permission.role, permission.scope
  */
@@ -152,7 +152,9 @@ export async function endApiKey(
   id: string,
 ): Promise<Record<string, unknown>> {
   const row = await rowFor(tx, actor, API_KEYS, id, "read");
-  if (row.owner !== actor.user) assertRealmAdmin(actor);
+  // A key with few rights that leaked ends itself, and not those that its user has beside it.
+  const isOwn = row.owner === actor.user && (actor.apiKey?.id ?? row.id) === row.id;
+  if (!isOwn) assertRealmAdmin(actor);
   return await setDeleted(tx, actor, API_KEYS, row.id, true);
 }
 

@@ -54,7 +54,8 @@ export async function changePassword(
   assertPersonal(actor, id);
   const now = await lockVerifier(tx, id);
   if (now?.verifier !== was) throw wrongPassword();
-  return await changeUser(tx, actor, id, { verifier }, ttlS);
+  const assertFresh = () => {}; // the present password was given
+  return await changeUser(tx, actor, id, { verifier }, { ttlS, assertFresh });
 }
 
 /** Refuses whoever is not the user itself. */

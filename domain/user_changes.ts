@@ -34,6 +34,14 @@ export const UserChange = z.strictObject({
 /** A change whose slow work on the password is done, outside any transaction. */
 export type PreparedChange = Omit<z.infer<typeof UserChange>, "password"> & { verifier?: string };
 
+/** How a user is changed. */
+export interface ChangeTerms {
+  /** Lifetime of keys in seconds: how long a revocation is remembered. */
+  ttlS: number;
+  /** Refuses who has not logged in of late. */
+  assertFresh: () => void;
+}
+
 /** The collection of users. */
 export const USERS: Collection<UserRow> = {
   name: "users",
@@ -67,17 +75,17 @@ export async function assertMayChange(db: Db, actor: Actor, id: string): Promise
 }
 
 /**
- * Changes a user. A new password, role, scope or activity ends all keys it holds.
+ * Changes a user. A new password, role, scope or activity ends all keys it holds. With a stolen key nobody takes
+ * away the name or the address by which a user logs in.
  *
- * @param ttlS lifetime of keys in seconds: how long a revocation is remembered
- * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken
+ * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken, auth.*
  */
 export async function changeUser(
   tx: Tx,
   actor: Actor,
   id: string,
   input: PreparedChange,
-  ttlS: number,
+  { ttlS, assertFresh }: ChangeTerms,
 ): Promise<UserRow> {
   const row = await rowFor(tx, actor, USERS, id, "write");
   assertNotAbove(actor, row);
@@ -85,6 +93,7 @@ export async function changeUser(
   const next = { ...row, ...changes };
   assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
   assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
+  if (next.username !== row.username || (isAdmin(row) && next.email !== row.email)) assertFresh();
   if (isAdmin(row) && !isAdmin(next)) await assertNotLast(tx, row.id);
   const ends = input.verifier !== undefined || row.active !== next.active ||
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;

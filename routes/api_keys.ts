@@ -43,7 +43,7 @@ export const apiKeyRoutes: readonly AnyRoute[] = [
     path: "/v1/keys/{id}",
     tag: "Keys",
     summary: "End a key, within a second everywhere",
-    description: "For its user and for administrators of the realm.",
+    description: "For its user, for itself and for administrators of the realm.",
     access: "user",
     params: z.strictObject({ id: z.string() }),
     status: 200,

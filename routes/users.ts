@@ -1,5 +1,6 @@
 /** HTTP face of users. @module */
 import { z } from "zod";
+import { assertFreshLogin } from "../domain/api_keys.ts";
 import { runQuery } from "../domain/command.ts";
 import { changePassword, NewPassword, provePassword } from "../domain/password_changes.ts";
 import { hashPassword } from "../domain/passwords.ts";
@@ -69,7 +70,8 @@ export const userRoutes: readonly AnyRoute[] = [
     tag: "Users",
     summary: "Change a user",
     description: "A new password, role, scope or activity ends all keys that the user holds. " +
-      "Another's password, `active: true`, and a role or scope beyond `user` and `own`, take a " +
+      "Another's password, `active: true`, another username, another e-mail address of an " +
+      "administrator, and a role or scope beyond `user` and `own`, take a " +
       "login of the last 10 minutes; one's own password the present one: " +
       "`POST /v1/users/{id}/password`.",
     access: "user",
@@ -89,7 +91,9 @@ export const userRoutes: readonly AnyRoute[] = [
       const { tokenTtlS } = call.services.config;
       const reply = await command(call, async (tx) => {
         const change = { ...rest, verifier };
-        return viewUser(await changeUser(tx, call.actor, call.params.id, change, tokenTtlS));
+        const assertFresh = () => assertFreshLogin(call.claims, call.at);
+        const terms = { ttlS: tokenTtlS, assertFresh };
+        return viewUser(await changeUser(tx, call.actor, call.params.id, change, terms));
       });
       call.realm!.refresh();
       return reply;

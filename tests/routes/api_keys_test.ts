@@ -115,6 +115,21 @@ Deno.test("a key that is ended ends within a second everywhere, by its user or a
   }
 });
 
+Deno.test("a key for a machine ends itself, and another key of its user only with the rights of an administrator", async () => {
+  await using realm = await testRealm();
+  const [poor, rich, other] = [
+    await makeKey(realm.admin.send, { roles: "user", scopes: "own" }),
+    await makeKey(realm.admin.send),
+    await makeKey(realm.admin.send),
+  ];
+  const end = (by: { key: string }, one: { id: string }) =>
+    machine(realm, by.key)("DELETE", `/v1/keys/${one.id}`);
+  deepEqual(codeOf(await end(poor, rich)), [403, "permission.role"]);
+  equal((await machine(realm, rich.key)("GET", "/v1/auth/me")).status, 200);
+  equal((await end(poor, poor)).status, 200);
+  equal((await end(rich, other)).status, 200);
+});
+
 Deno.test("no key has more than its user, whoever writes it", async () => {
   await using realm = await testRealm();
   const user = await realm.user();

@@ -181,3 +181,29 @@ Deno.test("a key for machines gives nobody rights, and makes plain users only", 
   });
   equal(byOperator.status, 201, byOperator.text);
 });
+
+Deno.test("a stolen key takes away no name by which a user logs in, and no address of an administrator", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const keyOf = async (send: Send) => (await send("POST", "/v1/keys", { name: "m" })).body.key;
+  const by = (key: string): Send => (method, path, body) =>
+    realm.nobody(method, path, body, { "x-api-key": key });
+  const [own, admin] = [by(await keyOf(user.send)), by(await keyOf(realm.admin.send))];
+  const self = `/v1/users/${realm.admin.id}`;
+  const attacks: [Send, string, unknown][] = [
+    [own, `/v1/users/${user.id}`, { username: "somebody else" }],
+    [admin, `/v1/users/${user.id}`, { username: "somebody else" }],
+    [admin, self, { username: "somebody else" }],
+    [admin, self, { channel: { email: "thief@b.example" } }],
+    [admin, self, { channel: {}, data: { email: "thief@b.example" } }],
+  ];
+  for (const [send, path, body] of attacks) {
+    deepEqual(codeOf(await send("PATCH", path, body)), [401, "auth.invalid"], JSON.stringify(body));
+  }
+  const { username } = (await user.send("GET", `/v1/users/${user.id}`)).body;
+  const harmless = { username, channel: { email: "a@b.example", phone: "1" }, data: { a: 1 } };
+  const kept = await admin("PATCH", `/v1/users/${user.id}`, harmless);
+  equal(kept.status, 200, kept.text);
+  const renamed = await realm.admin.send("PATCH", `/v1/users/${user.id}`, { username: "renamed" });
+  equal(renamed.status, 200, renamed.text);
+});
