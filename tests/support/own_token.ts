@@ -16,6 +16,9 @@ export const ETHER = 10n ** 18n;
 export const FEES =
   "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'ETH'";
 
+/** Deployments and registrations wait for a worker unless they are told not to; here a test works later. */
+export const SOON = { prefer: "wait=1" };
+
 /** A customer with a ramp of its own, which has 1 ETH, and a token that it has deployed there. */
 export async function customer(stage: RampStage) {
   const { realm, anvil } = stage;
@@ -28,14 +31,12 @@ export async function customer(stage: RampStage) {
   await mineUntil(stage, async () => await total(stage, ramp) === "1");
   await quote(stage);
   const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6, account: ramp };
-  const token = await user.send("POST", "/v1/fungible/token/deploy", body);
+  const token = await user.send("POST", "/v1/fungible/token/deploy", body, SOON);
   equal(token.status, 201, token.text);
   const path = `/v1/fungible/token/${token.body.id}`;
   await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "deployed");
-  const registered = await user.send("POST", "/v1/fungible/token/register", {
-    account: ramp,
-    symbol: "GOLD",
-  });
+  const registering = { account: ramp, symbol: "GOLD" };
+  const registered = await user.send("POST", "/v1/fungible/token/register", registering, SOON);
   equal(registered.status, 201, registered.text);
   await stage.mine();
   await quote(stage);

@@ -6,6 +6,7 @@ import { COIN, LITECOIN } from "../support/coin_desk.ts";
 import { agrees, coinRamp, feesOf } from "../support/coin_ramp.ts";
 import { benchOf } from "../support/desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
+import { SOON } from "../support/own_token.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -175,5 +176,5 @@ async function quote(stage: RampStage): Promise<void> {
 
 async function deploy(user: TestUser, account: string, symbol: string) {
   const body = { name: symbol, symbol, supply: "10", decimal_places: 2, account };
-  return await user.send("POST", "/v1/fungible/token/deploy", body);
+  return await user.send("POST", "/v1/fungible/token/deploy", body, SOON);
 }

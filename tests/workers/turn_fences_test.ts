@@ -20,6 +20,7 @@ import { COIN, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { benchOf, openDesk } from "../support/desk.ts";
 import { backups } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/litecoind.ts";
+import { SOON } from "../support/own_token.ts";
 import { rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { installToken } from "../support/tokens.ts";
@@ -70,7 +71,8 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
       begin: async () => {
         const n = ++asked;
         const token = { ...TOKEN, name: `Gold ${n}`, symbol: `GOLD${n}`, account: ramp };
-        const answer = await realm.admin.send("POST", "/v1/fungible/token/deploy", token);
+        const path = "/v1/fungible/token/deploy";
+        const answer = await realm.admin.send("POST", path, token, SOON);
         equal(answer.status, 201, answer.text);
       },
       mine: () => anvil.mine(),
