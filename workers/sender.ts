@@ -193,6 +193,10 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
   const depth = bench.chains.depth(place);
   const fate = await chain.status({ candidates, since: order.since ?? 0, depth });
   await crossing("seen");
+  // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
+  if ("lacking" in fate && fate.lacking && candidates.length > 0) {
+    await chain.broadcast(candidates.at(-1)!);
+  }
   switch (fate.state) {
     case "mined":
       return await mined(work, living, fate, depth);

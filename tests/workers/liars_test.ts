@@ -78,6 +78,29 @@ Deno.test("a node that is slow delays a withdrawal, and it is paid exactly once"
   await paid(desk, 1n, 1n);
 });
 
+Deno.test("what one node says waits, and the others have dropped, is sent again, the same bytes", async () => {
+  const nodes: Rogue[] = [];
+  await using desk = await openDesk({
+    front: (url) => {
+      nodes.push(startRogue(url), startRogue(url));
+      return nodes.map((one) => one.url).join();
+    },
+  });
+  await using liar = nodes[0];
+  await using _honest = nodes[1];
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.look();
+  const [{ hash }] = await rowsOf<{ hash: string }>(desk.realm, "select hash from orders");
+  const waiting = await desk.anvil.rpc("eth_getTransactionByHash", hash);
+  liar.trick = ({ method, params }) => {
+    if (params[0] !== hash) return undefined;
+    if (method === "eth_getTransactionByHash") return waiting;
+  };
+  await desk.anvil.rpc("anvil_dropTransaction", hash);
+  equal((await desk.finish(id)).status, "DONE");
+  await paid(desk, 1n, 1n);
+});
+
 /** So many coins arrived outside, by so many transactions. */
 async function paid(desk: Desk, coins: bigint, transactions: bigint): Promise<void> {
   const read = async (method: string, of: string) =>

@@ -73,10 +73,13 @@ export function judge(
   const told = mined.find(({ answer }) =>
     unseen.filter((other) => other.answer.height >= answer.block.height).length < quorum
   );
+  const lacking = unseen.length > 0;
   // Too few to settle it: shown, and looked at again. Depth 0 would take it for settled.
-  if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0 };
-  if (told !== undefined) return { state: "pending", hash: told.answer.hash };
-  if (pending !== null && unseen.length < quorum) return { state: "pending", hash: pending };
+  if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0, lacking };
+  if (told !== undefined) return { state: "pending", hash: told.answer.hash, lacking };
+  if (pending !== null && unseen.length < quorum) {
+    return { state: "pending", hash: pending, lacking };
+  }
   return { state: "unseen" };
 }
 

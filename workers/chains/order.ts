@@ -200,13 +200,20 @@ export interface Broadcast {
 export type Fate =
   /** No node knows any of them. Sending the same bytes again is right; paying again is not. */
   | { readonly state: "unseen" }
-  | { readonly state: "pending"; readonly hash: string }
+  | {
+    readonly state: "pending";
+    readonly hash: string;
+    /** Some node knows none of them: sending the same bytes again is right. */
+    readonly lacking?: boolean;
+  }
   | {
     readonly state: "mined";
     readonly hash: string;
     readonly block: Block;
-    /** 1 in the newest block. */
+    /** 1 in the newest block; 0 while too few nodes say so. */
     readonly confirmations: number;
+    /** Some node knows none of them. */
+    readonly lacking?: boolean;
     /**
      * False while nodes that tell what is final do not call its block so. Always true where none is
      * asked: there the depth alone counts.
