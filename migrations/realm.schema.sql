@@ -170,6 +170,13 @@ CREATE TRIGGER api_keys_noted_change AFTER UPDATE OF id, name, digest, roles, sc
 CREATE TRIGGER api_keys_noted_end AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER api_keys_within_user BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_within_user()
 
+table asset_kinds (
+  asset text not null
+  kind text not null
+)
+constraint asset_kinds_kind_check CHECK ((kind = ANY (ARRAY['chain'::text, 'currency'::text])))
+constraint asset_kinds_pkey PRIMARY KEY (asset)
+
 table attestations (
   singleton boolean not null default true
   token uuid
@@ -667,6 +674,7 @@ table holdings (
 )
 constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
 constraint holdings_pkey PRIMARY KEY (chain, network, address, contract)
+CREATE TRIGGER holdings_served BEFORE INSERT ON holdings FOR EACH ROW EXECUTE FUNCTION check_served_chain()
 
 table idempotency (
   key uuid not null
@@ -968,6 +976,8 @@ CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_i
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER ramps_served BEFORE INSERT ON ramps FOR EACH ROW EXECUTE FUNCTION check_served_chain()
+CREATE TRIGGER ramps_served_index BEFORE UPDATE OF next_index ON ramps FOR EACH ROW WHEN ((new.next_index <> old.next_index)) EXECUTE FUNCTION check_served_chain()
 
 table rates (
   base text not null
@@ -1487,17 +1497,15 @@ end $function$;
 CREATE OR REPLACE FUNCTION check_asset_once()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
-  taken boolean;
+  v_asset text := case tg_table_name when 'currencies' then to_jsonb(new) ->> 'name' else to_jsonb(new) ->> 'asset' end;
+  v_kind text := case tg_table_name when 'currencies' then 'currency' else 'chain' end;
 begin
-  if tg_table_name = 'currencies' then
-    taken := exists (select from accounts a where a.type = 'ramp' and a.asset = new.name);
-  else
-    taken := exists (select from currencies c where c.name = new.asset);
-  end if;
-  if taken then
+  insert into asset_kinds (asset, kind) values (v_asset, v_kind) on conflict do nothing;
+  if not exists (select from asset_kinds k where (k.asset, k.kind) = (v_asset, v_kind)) then
     raise exception 'an asset is of a chain, or a virtual currency, and not both'
       using errcode = 'check_violation', constraint = 'currencies_asset';
   end if;
@@ -1856,6 +1864,30 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_served_chain()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  fine boolean := current_user <> tg_table_schema;
+begin
+  if fine then return new; end if;
+  if tg_table_name = 'holdings' then
+    fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
+      where (c.chain, c.network) = (new.chain, new.network));
+  elsif tg_op = 'UPDATE' then
+    fine := new.next_index = old.next_index + 1;
+  else
+    fine := new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
+      (select coalesce(max(r.number) + 1, 0) from ramps r where (r.chain, r.network) = (new.chain, new.network)));
+  end if;
+  if fine is not true then
+    raise exception 'this row of % is the worker''s to write', tg_table_name using errcode = 'insufficient_privilege';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_served_claim()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1880,6 +1912,7 @@ AS $function$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
+          and (new.purpose <> 'fill' or leaves_nonce(new))
       else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
           and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
@@ -2319,6 +2352,15 @@ begin
   end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION leaves_nonce(o orders)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce(bool_or(x.state = 'canceled') and not bool_or(x.purpose = 'fill' and x.state <> 'canceled'), false)
+  from orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
+$function$;
 
 CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
@@ -3289,6 +3331,7 @@ realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(orders)
 realm may execute on is_sponsor(uuid,uuid)
+realm may execute on leaves_nonce(orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
 realm may execute on ledger_closed(bigint)
 realm may execute on ledger_head(uuid)
@@ -3348,6 +3391,7 @@ realm may select on accounts
 realm may select on addresses
 realm may select on aliases
 realm may select on api_keys
+realm may select on asset_kinds
 realm may select on attestations
 realm may select on audit
 realm may select on batches
@@ -3487,6 +3531,7 @@ realm_worker may select on accounts
 realm_worker may select on addresses
 realm_worker may select on aliases
 realm_worker may select on api_keys
+realm_worker may select on asset_kinds
 realm_worker may select on attestations
 realm_worker may select on audit
 realm_worker may select on batches

@@ -88,17 +88,20 @@ begin
     values (p_transaction, v_currency, p_operation, p_amount, p_account, ms_time(id_ms(p_transaction)));
 end $$;
 
--- An asset is a chain's, or a virtual currency: were it both, issuing would make coins of the chain.
+-- An asset is a chain's, or a virtual currency: were it both, issuing would make coins of the chain. The first to name
+-- it decides; the key lets no two that do not see each other do so.
+create table asset_kinds (
+  asset text primary key,
+  kind text not null check (kind in ('chain', 'currency'))
+);
+comment on table asset_kinds is 'Written by triggers of accounts and currencies.';
 create function check_asset_once() returns trigger language plpgsql as $$
 declare
-  taken boolean;
+  v_asset text := case tg_table_name when 'currencies' then to_jsonb(new) ->> 'name' else to_jsonb(new) ->> 'asset' end;
+  v_kind text := case tg_table_name when 'currencies' then 'currency' else 'chain' end;
 begin
-  if tg_table_name = 'currencies' then
-    taken := exists (select from accounts a where a.type = 'ramp' and a.asset = new.name);
-  else
-    taken := exists (select from currencies c where c.name = new.asset);
-  end if;
-  if taken then
+  insert into asset_kinds (asset, kind) values (v_asset, v_kind) on conflict do nothing;
+  if not exists (select from asset_kinds k where (k.asset, k.kind) = (v_asset, v_kind)) then
     raise exception 'an asset is of a chain, or a virtual currency, and not both'
       using errcode = 'check_violation', constraint = 'currencies_asset';
   end if;
@@ -477,12 +480,19 @@ end $$;
 create constraint trigger withdrawals_sponsored after insert on withdrawals deferrable initially deferred
   for each row when (new.fee = 0) execute function check_sponsored();
 
+-- Whether an order that was canceled left the nonce that another is to fill, once: a filler costs the house its gas.
+create function leaves_nonce(o orders) returns boolean language sql stable as $$
+  select coalesce(bool_or(x.state = 'canceled') and not bool_or(x.purpose = 'fill' and x.state <> 'canceled'), false)
+  from orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
+$$;
+
 -- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
 -- more speed. How they fare on the chain is the worker's to tell. While a newer database may have sent them, none is canceled.
 create function check_served_order() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
+          and (new.purpose <> 'fill' or leaves_nonce(new))
       else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
           and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
@@ -492,6 +502,32 @@ begin
   raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
 end $$;
 create trigger orders_served before insert or update on orders for each row execute function check_served_order();
+
+-- The role that serves numbers ramps in turn, hands out addresses one by one, and says of a new address only that it
+-- held nothing by then: else it could use up the numbers of all, or keep what comes from being noticed.
+create function check_served_chain() returns trigger language plpgsql as $$
+declare
+  fine boolean := current_user <> tg_table_schema;
+begin
+  if fine then return new; end if;
+  if tg_table_name = 'holdings' then
+    fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
+      where (c.chain, c.network) = (new.chain, new.network));
+  elsif tg_op = 'UPDATE' then
+    fine := new.next_index = old.next_index + 1;
+  else
+    fine := new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
+      (select coalesce(max(r.number) + 1, 0) from ramps r where (r.chain, r.network) = (new.chain, new.network)));
+  end if;
+  if fine is not true then
+    raise exception 'this row of % is the worker''s to write', tg_table_name using errcode = 'insufficient_privilege';
+  end if;
+  return new;
+end $$;
+create trigger ramps_served before insert on ramps for each row execute function check_served_chain();
+create trigger ramps_served_index before update of next_index on ramps for each row
+  when (new.next_index <> old.next_index) execute function check_served_chain();
+create trigger holdings_served before insert on holdings for each row execute function check_served_chain();
 
 -- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
 create function check_served_claim() returns trigger language plpgsql as $$

@@ -43,10 +43,10 @@ const WORKERS = /worker's to write|nothing shows|there is no such change/;
 Deno.test("an injected order pays nobody: each is tied to what it is for", async () => {
   await using desk = await openDesk();
   const inject = injecting(desk, "serving");
-  for (const purpose of ["sweep", "gas", "payout", "child", "recovered"]) {
-    await rejects(inject(ordering(desk, { purpose })), /worker's to write/, purpose);
+  for (const purpose of ["sweep", "gas", "payout", "child", "recovered", "fill"]) {
+    await rejects(inject(ordering(desk, { purpose, nonce: 7 })), /worker's to write/, purpose);
   }
-  for (const purpose of ["withdrawal", "consolidation", "deploy", "fill"]) {
+  for (const purpose of ["withdrawal", "consolidation", "deploy"]) {
     await rejects(inject(ordering(desk, { purpose, nonce: 7 })), UNJUSTIFIED, purpose);
     const of = { purpose, nonce: 7, subject: NOBODY };
     await rejects(inject(ordering(desk, of)), UNJUSTIFIED, purpose);
@@ -72,6 +72,41 @@ Deno.test("an injected order pays nobody: each is tied to what it is for", async
   await rejects(worker(point), /stays what was asked for/);
   equal((await desk.finish(id)).status, "DONE");
   equal(BigInt(await desk.anvil.rpc<string>("eth_getBalance", THIEF, "latest")), 0n);
+});
+
+Deno.test("an injected statement burns no gas for nonces that nobody left, uses up no numbers, and hides no address", async () => {
+  await using desk = await openDesk();
+  const inject = injecting(desk, "serving");
+  const wish = JSON.stringify({ kind: "noop", from: desk.address });
+  const fill = (nonce: number) => {
+    const id = crypto.randomUUID();
+    return `${ordering(desk, { id, purpose: "fill", wish, nonce })};
+      insert into claims (chain, network, claim, order_id, created_at)
+        values ('ETHEREUM', 'main', '${desk.address}:${nonce}', '${id}', now())`;
+  };
+  const made = await desk.withdraw("0.1");
+  equal(made.status, 201, made.text);
+  await desk.look();
+  for (const nonce of [0, 1, 100_000]) await rejects(inject(fill(nonce)), WORKERS, `${nonce}`);
+  equal((await desk.finish(made.body.id)).status, "DONE");
+  await rejects(inject(fill(0)), WORKERS);
+  for (const index of ["next_index + 2", "2147483647"]) {
+    await rejects(inject(`update ramps set next_index = ${index}`), WORKERS, index);
+  }
+  await inject("update ramps set next_index = next_index + 1");
+  const ramp = (number: number) =>
+    `insert into ramps (account, chain, network, number, created_at)
+      values (gen_random_uuid(), 'ETHEREUM', 'main', ${number}, now())`;
+  for (const number of [2, 2_147_483_647]) await rejects(inject(ramp(number)), WORKERS);
+  await inject(ramp(1));
+  const holding = (of: string) =>
+    `insert into holdings (chain, network, address, contract, height, nonce, seen_at)
+      select chain, network, '${THIEF}', '', ${of}, now() from chain_cursors`;
+  for (const  of of["height + 1, 0", "9e18::bigint, 0", "height, 5"]) {
+    await rejects(inject(holding(of)), WORKERS, of);
+  }
+  await inject(holding("height, 0"));
+  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
 });
 
 Deno.test("a withdrawal that is injected whole pays exactly what lies blocked for it", async () => {

@@ -308,12 +308,11 @@ Deno.test("transfers take nothing from the world, and what is no list of moves i
 
 Deno.test("an asset of a chain is no virtual currency, whoever writes the row", async () => {
   await using realm = await testRealm();
-  const { inject, account } = await stage(realm);
-  const currency = (name: string) =>
-    inject(
-      `insert into currencies (id, name, decimals, currency, country, account, owner, created_at)
-      values (gen_random_uuid(), '${name}', 8, 'USD', 'US', '${account}', '${realm.admin.id}', now())`,
-    );
+  const { inject, account, serving } = await stage(realm);
+  const currencyOf = (name: string) =>
+    `insert into currencies (id, name, decimals, currency, country, account, owner, created_at)
+      values (gen_random_uuid(), '${name}', 8, 'USD', 'US', '${account}', '${realm.admin.id}', now())`;
+  const currency = (name: string) => inject(currencyOf(name));
   await currency("BTC");
   const ramp =
     `insert into accounts (id, type, asset, decimals, currency, currency_places, country, holder,
@@ -322,6 +321,16 @@ Deno.test("an asset of a chain is no virtual currency, whoever writes the row", 
   await rejects(inject(ramp), /not both/, "no ramp stands behind what was issued");
   await inject(ramp.replace("'BTC'", "'LTC'"));
   await rejects(currency("LTC"), /not both/);
+  // Of two that do not see each other's rows the second waits for the first, and is refused.
+  await serving.sql.begin("isolation level read committed", async (tx) => {
+    await tx.unsafe(ramp.replace("'BTC'", "'DOGE'"));
+    const second = serving.sql.begin("isolation level read committed", async (other) => {
+      await other.unsafe("set local lock_timeout = '200ms'");
+      await other.unsafe(currencyOf("DOGE"));
+    });
+    await rejects(second, /lock timeout/);
+  });
+  await rejects(currency("DOGE"), /not both/);
 });
 
 Deno.test("temporary tables never stand for the realm's own", async () => {
