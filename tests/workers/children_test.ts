@@ -86,6 +86,7 @@ Deno.test({
     const [{ claim }] = await claimsOf(desk, sweep.id);
     const party = await newParty("DOGECOIN");
     await desk.rob(party.address, claim);
+    await desk.release();
     await desk.until(async () => (await stateOf(desk, child.id)) === "dead");
     equal(await stateOf(desk, sweep.id), "dead");
     ok(await desk.node.rpc<number>("getblockcount") >= height + 2);

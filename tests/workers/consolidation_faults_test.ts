@@ -148,6 +148,7 @@ Deno.test({
     );
     await stage.node.rpc("invalidateblock", await stage.node.rpc("getbestblockhash"));
     await stage.rob((await newParty("LITECOIN")).address, claim);
+    await stage.release();
     const { status, fee, error, chain: last } = await stage.finish(id);
     deepEqual({ status, fee }, { status: "FAILED", fee: null });
     equal(error.code, "upstream.failed");

@@ -188,6 +188,7 @@ Deno.test({
     await desk.node.rpc("invalidateblock", await desk.node.rpc("getblockhash", height));
     const [{ claim }] = await rowsOf<{ claim: string }>(desk.realm, "select claim from claims");
     await desk.rob((await newParty("LITECOIN")).address, claim);
+    await desk.release();
     const rows = await desk.ended(ids);
     deepEqual(rows.map(({ status }) => status), ["FAILED", "FAILED", "FAILED"]);
     for (const address of to) deepEqual(await desk.held(address), []);
