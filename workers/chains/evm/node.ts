@@ -272,11 +272,13 @@ export function record(answer: unknown, what: string): Record<string, unknown> {
   return { ...answer };
 }
 
-/** Reads an address. */
-export function address(answer: unknown): string {
-  if (typeof answer !== "string" || !/^0x[0-9a-f]{40}$/i.test(answer)) {
-    throw nonsense("an address", answer);
-  }
+/** Tells whether something is an address. */
+export function isAddress(answer: unknown): answer is string {
+  return typeof answer === "string" && /^0x[0-9a-f]{40}$/i.test(answer);
+}
+
+function address(answer: unknown): string {
+  if (!isAddress(answer)) throw nonsense("an address", answer);
   return answer.toLowerCase();
 }
 

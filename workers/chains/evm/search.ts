@@ -11,9 +11,9 @@ import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sigh
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
-  address,
   big,
   bytes,
+  isAddress,
   isRefusal,
   number,
   readReceipt,
@@ -182,8 +182,8 @@ export function inside(
   { hash, trace, index }: { hash: string; trace: unknown; index: WatchIndex },
 ): Transfer[] {
   const gains = new Map<string, { amount: bigint; payers: Set<string> }>();
-  function add(owner: string, amount: bigint, payer: string | null): void {
-    if (!index.addresses.has(owner)) return;
+  function add(owner: string | null, amount: bigint, payer: string | null): void {
+    if (owner === null || !index.addresses.has(owner)) return;
     const gain = gains.get(owner) ?? { amount: 0n, payers: new Set() };
     gain.amount += amount;
     if (payer !== null) gain.payers.add(payer);
@@ -199,8 +199,9 @@ export function inside(
     if (frame.error !== undefined) continue;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");
     if (!next.outermost && amount > 0n && MOVES.has(frame.type)) {
-      const from = address(frame.from);
-      const to = typeof frame.to === "string" ? frame.to.toLowerCase() : "";
+      const [from, to] = [frame.from, frame.to].map((one) =>
+        isAddress(one) ? one.toLowerCase() : null
+      );
       add(to, amount, from);
       add(from, -amount, null);
     }
