@@ -290,7 +290,6 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
   );
   const first = await asked(desk, customer, BURNER);
   await desk.look();
-  await anvil.rpc("anvil_setCode", BURNER, BURNS);
   const second = (await desk.withdraw("1")).body.id;
   const base = BigInt(
     (await anvil.rpc<{ baseFeePerGas: string }>(
