@@ -6,7 +6,7 @@ import { placeOf } from "../../domain/realms.ts";
 import { scanPlace } from "../../workers/scanner.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
-import { rowsOf } from "../support/realm.ts";
+import { leaveBroken, rowsOf } from "../support/realm.ts";
 
 const THIEF = "0x00000000000000000000000000000000000BaDBd";
 const NOBODY = "00000000-0000-7000-8000-000000000000";
@@ -143,6 +143,7 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   await rejects(inject(forged({ blocked: "0.1", charged: "0.1", units: one })), UNJUSTIFIED);
   // The database does not know which contract is which asset's; who signs does.
   const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+  await leaveBroken(desk.realm);
   await inject(forged({ blocked: "1", charged: "1", units: one, contract: token }));
   await desk.look().catch(() => {});
   await desk.look().catch(() => {});

@@ -79,12 +79,24 @@ export async function run(args: readonly string[]): Promise<number> {
     const { code } = await child.status;
     Deno.removeSignalListener("SIGTERM", leave);
     Deno.removeSignalListener("SIGINT", leave);
+    // Of a server that was given, nobody knows who else has left something there.
+    const left = server === null ? 0 : await auditLeft(server, databases);
     console.log(closingLine(text));
-    return code;
+    return code || left;
   } finally {
     await server?.stop();
     await Deno.remove(dataDir, { recursive: true });
   }
+}
+
+/** Audits what the tests have left behind; gives the exit code. */
+async function auditLeft(server: EmbeddedPostgres, databases: number): Promise<number> {
+  const urls = databases === 0
+    ? [server.url]
+    : Array.from({ length: databases }, (_, n) => new URL(`/purser_${n}`, server.url).href);
+  const script = new URL("left_behind.ts", import.meta.url).href;
+  const args = ["run", ...CONFIG, "--frozen", ...PERMISSIONS, script, ...urls];
+  return (await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status).code;
 }
 
 /** Makes the databases that test files share. */

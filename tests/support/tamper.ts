@@ -5,7 +5,7 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import type { TestRealm } from "./realm.ts";
+import { leaveBroken, type TestRealm } from "./realm.ts";
 
 const GUARDED = [
   "transactions",
@@ -33,6 +33,7 @@ const GUARDED = [
 
 /** Changes rows of a realm behind the back of every rule. */
 export async function tamper(realm: TestRealm, ...statements: string[]): Promise<void> {
+  await leaveBroken(realm);
   await realm.database.platform.sql.begin((tx) => change(tx, realm, statements));
 }
 
