@@ -7,6 +7,7 @@ import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
 import { openEvmNodes } from "../../workers/chains/evm/node.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { reconcile } from "../support/installation.ts";
 import { rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Rogue, RogueError, startRogue, type Trick } from "../support/rogue_node.ts";
@@ -93,6 +94,17 @@ async function taken(desk: Desk): Promise<string> {
   return id;
 }
 
+/** Looks until a payment is given back; what our own key used its nonce for, an operator has looked at first. */
+async function givenBack(desk: Desk, id: string, own: boolean): Promise<string> {
+  if (own) {
+    for (let round = 0; round < 3; round++) await desk.look();
+    equal((await desk.read(id)).status, "PROCESSING");
+    const [report] = await reconcile(desk.realm);
+    deepEqual([report.lifted, report.open], [true, []]);
+  }
+  return (await desk.finish(id)).status;
+}
+
 const outside = async ({ anvil }: Desk) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 
@@ -132,7 +144,7 @@ for (
     const id = await lose(desk);
     equal((await desk.read(id)).status, "PROCESSING");
     at = "latest";
-    equal((await desk.finish(id)).status, "FAILED");
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
     equal(await outside(desk), 0n);
   });
 
@@ -141,7 +153,7 @@ for (
     const { desk, nodes: [node] } = witnessed;
     node.trick = lose === taken ? deaf(desk, () => null) : final(desk, () => null);
     const id = await lose(desk);
-    equal((await desk.read(id)).status, "FAILED");
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
     match(await reportsOf(desk), /knows no final block/);
   });
 
@@ -158,7 +170,7 @@ for (
     for (const [at, node] of nodes.entries()) {
       node.trick = tell(desk, () => at === 0 ? FIRST : "latest");
     }
-    equal((await desk.finish(id)).status, "FAILED");
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
   });
 }
 
