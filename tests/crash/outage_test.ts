@@ -58,12 +58,6 @@ const OUTAGES: readonly Outage[] = [
       `drop view "${at}".accounts; alter table "${at}".accounts_there rename to accounts`,
   },
   {
-    name: "the password of its database was changed",
-    apart: true,
-    breakIt: (at) => `alter role "${at}" password 'another'`,
-    mendIt: (at) => `alter role "${at}" password '${TENANT_PASSWORD}'`,
-  },
-  {
     name: "its database has no connection left",
     apart: true,
     breakIt: (at) => `alter database "${at}" connection limit 0`,
