@@ -58,6 +58,18 @@ const OUTAGES: readonly Outage[] = [
       `drop view "${at}".accounts; alter table "${at}".accounts_there rename to accounts`,
   },
   {
+    name: "the password of its role was changed",
+    apart: false,
+    breakIt: (at) =>
+      `create table kept as select rolpassword from pg_authid where rolname = '${at}';
+       alter role "${at}" password 'another'`,
+    mendIt: (at) =>
+      `do $$ begin
+         execute format('alter role %I password %L', '${at}', (select rolpassword from kept));
+       end $$;
+       drop table kept`,
+  },
+  {
     name: "its database has no connection left",
     apart: true,
     breakIt: (at) => `alter database "${at}" connection limit 0`,
