@@ -3,18 +3,25 @@ import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
 import type { SeenDeposit } from "./deposits.ts";
 
+/** A deposit that could not be proven, with the reason. */
+export interface Deferred {
+  id: string;
+  error: unknown;
+  /** Whether its tries are counted anew. */
+  anew?: boolean;
+}
+
 /**
  * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
  * rarely.
  */
-export async function deferDeposits(
-  tx: Tx,
-  deferred: readonly { id: string; error: unknown }[],
-): Promise<void> {
+export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Promise<void> {
   await tx`
-    update deposits d set error = g.error, updated_at = now(), tries = tries + 1,
-      retry_at = now() + interval '5 seconds' * (2 ^ least(tries, 7) - 1)
-    from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb)
+    update deposits d set error = g.error, updated_at = now(),
+      tries = case when g.anew then 1 else tries + 1 end,
+      retry_at = now() + interval '5 seconds'
+        * (2 ^ least(case when g.anew then 0 else tries end, 7) - 1)
+    from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb, anew boolean)
     where d.id = g.id and d.status = 'PENDING'`;
 }
 

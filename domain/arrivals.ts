@@ -95,7 +95,9 @@ export async function sortArrivals(
 }
 
 /** What tells arrivals apart in the database. */
-function placeOf({ hash, index, address }: SeenDeposit | SeenStray): string {
+export function placeOf(
+  { hash, index, address }: Pick<SeenDeposit, "hash" | "index" | "address">,
+): string {
   return `${hash} ${index} ${index === INSIDE ? address : ""}`;
 }
 

@@ -1,5 +1,10 @@
 /** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
-import { type ClaimedRow, deferDeposits, selectClaimed } from "../db/deposit_proofs.ts";
+import {
+  type ClaimedRow,
+  deferDeposits,
+  type Deferred,
+  selectClaimed,
+} from "../db/deposit_proofs.ts";
 import {
   deletePending,
   type Hold,
@@ -16,6 +21,7 @@ import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";
 import { proveAddresses } from "../domain/own_addresses.ts";
 import { deriveAddress } from "../domain/derivation.ts";
+import { placeOf } from "../domain/arrivals.ts";
 import { trouble } from "../domain/deposit_views.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
@@ -53,6 +59,8 @@ const RECHECKS_AT_ONCE = 8;
 const SUSPENDED = "asset.suspended";
 /** The code of what too few nodes confirm. */
 export const UNCONFIRMED = "upstream.failed";
+/** Why a deposit waits that the quorum denies. */
+const DENIED = "the nodes do not have it";
 
 /** Settles what a pass has brought. */
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
@@ -102,7 +110,7 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
 /** Deposits that were proven, and those that could not be, with the reason. */
 interface Proven {
   proofs: Proof[];
-  deferred: { id: string; error: unknown }[];
+  deferred: Deferred[];
 }
 
 /**
@@ -174,7 +182,10 @@ async function prove(
       }
       if (fault !== null) {
         bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
-        found.deferred.push({ id, error: trouble(UNCONFIRMED, fault.message.slice(0, 500)) });
+        const error = trouble(UNCONFIRMED, fault.message.slice(0, 500));
+        // Tries for which nodes were out of reach, or not of one mind, are no denials.
+        const anew = fault.message === DENIED && !wasDenied(some[at]);
+        found.deferred.push({ id, error, anew });
       } else if (check.status === "fulfilled") {
         const { transfer, received } = check.value!;
         const seen = transferOf(some[at]);
@@ -209,7 +220,7 @@ function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
     if (check.reason instanceof ChainError) return check.reason;
     throw check.reason;
   }
-  return check.value === null ? new ChainError("refused", "the nodes do not have it") : null;
+  return check.value === null ? new ChainError("refused", DENIED) : null;
 }
 
 /**
@@ -226,7 +237,7 @@ async function denied(
 ): Promise<boolean> {
   try {
     for (const one of await chain.search({ hash: row.hash }, watch)) {
-      if (one.index !== row.index) continue;
+      if (placeOf({ ...one, address: one.to }) !== placeOf(row)) continue;
       const checked = await chain.recheck(one);
       if (checked === null) continue;
       await recordAnew(bench, place, row, checked.transfer);
@@ -236,9 +247,14 @@ async function denied(
     if (!(error instanceof ChainError)) throw error;
     return false;
   }
-  if (chain.quorum === 1 || row.tries < DENIED_MAX) return false;
+  if (chain.quorum === 1 || !wasDenied(row) || row.tries < DENIED_MAX) return false;
   await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
   return true;
+}
+
+/** Whether the last try found that the quorum denies a deposit. */
+function wasDenied({ error }: PendingRow): boolean {
+  return (error as { detail?: unknown } | null)?.detail === DENIED;
 }
 
 function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {

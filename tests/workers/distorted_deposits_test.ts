@@ -1,6 +1,7 @@
 /** What a node told wrong of a payment is mended once it tells the truth: nothing is lost by it. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { rich } from "../support/anvil.ts";
+import { CALLS, rich } from "../support/anvil.ts";
+import { rowsOf } from "../support/realm.ts";
 import { passOn, type Trick } from "../support/rogue_node.ts";
 import { among, chainOf, hasten, type Witnessed } from "../support/witnesses.ts";
 
@@ -93,6 +94,73 @@ Deno.test("payments that one of two nodes makes up by the hundred hold up the ch
     equal((await stage.account(ramp.id)).balance.total, "1");
     deepEqual((await stage.deposits()).map((row) => row.status), ["CONFIRMED"]);
     equal((await chainOf(stage)).lag, 0);
+  } finally {
+    await staged.end();
+  }
+});
+
+/** Says of a payment that there is none: the first times, or always. */
+function denies(hash: string, times = Infinity): Trick {
+  let left = times;
+  return ({ method, params }) =>
+    method === "eth_getTransactionReceipt" && params[0] === hash && left-- > 0 ? null : undefined;
+}
+
+Deno.test("a deposit is given up once the quorum has denied it for long, however long nodes were out of reach before", async () => {
+  const staged = await among("hh");
+  const { stage, nodes } = staged;
+  const stateOf = async () => {
+    const [{ status, few }] = await rowsOf<Json>(
+      stage.realm,
+      "select status, tries < 8 as few from deposits",
+    );
+    return [status, few];
+  };
+  try {
+    const ramp = await stage.ramp();
+    await stage.mine(2);
+    const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+    await stage.mine();
+    deepEqual(await stateOf(), ["PENDING", true]);
+    const before = JSON.stringify({ code: "upstream.failed", detail: "nobody answers" });
+    await rowsOf(
+      stage.realm,
+      `update deposits set tries = 20, retry_at = now(), error = '${before}'`,
+    );
+    for (const node of nodes) node.trick = denies(hash);
+    await stage.mine();
+    deepEqual(await stateOf(), ["PENDING", true]);
+    await rowsOf(stage.realm, "update deposits set tries = 8, retry_at = now()");
+    await stage.mine();
+    deepEqual(await stateOf(), ["ORPHANED", false]);
+  } finally {
+    await staged.end();
+  }
+});
+
+Deno.test("payments out of one call that nodes deny for a moment are each recorded anew, and none in the place of another", async () => {
+  const staged = await among("hh");
+  const { stage, nodes } = staged;
+  try {
+    const ramps = [await stage.ramp(), await stage.ramp()];
+    const batcher = await stage.anvil.deploy("Batcher");
+    await stage.mine(2);
+    const data = CALLS.encodeFunctionData("payCoin", [ramps.map((one) => one.address), ETHER]);
+    const hash = await stage.anvil.pool({ to: batcher, value: 2n * ETHER, data });
+    await stage.mine();
+    deepEqual((await stage.deposits()).map((row) => [row.status, row.index]), [
+      ["PENDING", -2],
+      ["PENDING", -2],
+    ]);
+    for (const node of nodes) node.trick = denies(hash, 2);
+    for (let round = 0; round < 3; round++) {
+      await hasten(stage);
+      await stage.mine();
+    }
+    const totals = await Promise.all(
+      ramps.map(async ({ id }) => (await stage.account(id)).balance.total),
+    );
+    deepEqual(totals, ["1", "1"]);
   } finally {
     await staged.end();
   }
