@@ -54,7 +54,10 @@ export async function endInTurn<T>(
   }, { gate: true });
 }
 
-/** Whether the bytes were sent before; where a nonce is used up, they can never pay any more. */
+/**
+ * Whether the bytes were sent before, as the quorum says: one node could have them leave. Where a nonce is used
+ * up, they can never pay any more.
+ */
 async function hasLeft(
   { bench, chain, place }: OrderWork,
   order: OrderRow,
@@ -64,5 +67,6 @@ async function hasLeft(
   const since = order.since ?? 0;
   const fate = await chain.status({ candidates: [signedOf(candidate)], since, depth });
   if (fate.state === "dead") return chain.traits.nonces;
-  return fate.state !== "unseen";
+  if (fate.state === "mined") return fate.confirmations > 0;
+  return fate.state === "pending" && fate.few !== true;
 }

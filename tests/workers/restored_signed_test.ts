@@ -9,6 +9,7 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/litecoind.ts";
 import { crashAt, queue, sizeOf } from "../support/queue.ts";
 import { rowsOf } from "../support/realm.ts";
+import { type Rogue, startRogue } from "../support/rogue_node.ts";
 
 const ETHER = 10n ** 18n;
 
@@ -144,4 +145,32 @@ Deno.test("what our own key signed in an order's place, and nothing here knows o
   match(detail, /took the place of order/);
   equal((await desk.read(id)).status, "PROCESSING");
   deepEqual(await desk.books(), before);
+});
+
+Deno.test("in quarantine one node of two that says it has signed bytes does not have them leave", async () => {
+  const nodes: Rogue[] = [];
+  const front = (url: string) => {
+    nodes.push(startRogue(url), startRogue(url));
+    return nodes.map((one) => one.url).join();
+  };
+  await using desk = await openDesk({ front });
+  try {
+    const { realm, anvil } = desk;
+    await anvil.mine();
+    await desk.withdraw("1");
+    await signOnly(desk);
+    await haltRealm(realm);
+    const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from orders");
+    for (const liar of nodes) {
+      liar.trick = ({ method, params }) =>
+        method === "eth_getTransactionByHash" && params[0] === hash ? { hash } : undefined;
+      await desk.look();
+      liar.trick = () => undefined;
+      const [order] = await rowsOf<{ state: string }>(realm, "select state from orders");
+      equal(order.state, "signed");
+      equal(await anvil.rpc("eth_getTransactionByHash", hash), null);
+    }
+  } finally {
+    for (const node of nodes) await node.abort();
+  }
 });

@@ -74,11 +74,12 @@ export function judge(
     unseen.filter((other) => other.answer.height >= answer.block.height).length < quorum
   );
   const lacking = unseen.length > 0;
+  const few = heard.filter(({ answer }) => answer.mined ?? answer.pending).length < quorum;
   // Too few to settle it: shown, and looked at again. Depth 0 would take it for settled.
   if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0, lacking };
-  if (told !== undefined) return { state: "pending", hash: told.answer.hash, lacking };
+  if (told !== undefined) return { state: "pending", hash: told.answer.hash, lacking, few };
   if (pending !== null && unseen.length < quorum) {
-    return { state: "pending", hash: pending, lacking };
+    return { state: "pending", hash: pending, lacking, few };
   }
   return { state: "unseen" };
 }

@@ -205,6 +205,8 @@ export type Fate =
     readonly hash: string;
     /** Some node knows none of them: sending the same bytes again is right. */
     readonly lacking?: boolean;
+    /** Fewer nodes than the quorum say so. */
+    readonly few?: boolean;
   }
   | {
     readonly state: "mined";
