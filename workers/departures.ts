@@ -55,8 +55,8 @@ export async function endInTurn<T>(
 }
 
 /**
- * Whether the bytes were sent before, as the quorum says: one node could have them leave. Where a nonce is used
- * up, they can never pay any more.
+ * Whether the bytes were sent before, as the quorum says: one node could have them leave. Where a
+ * nonce is used up, they can never pay any more.
  */
 async function hasLeft(
   { bench, chain, place }: OrderWork,
