@@ -134,12 +134,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     const open = (size: number) => plain(urlOf(options, place), as, size);
     return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
   }
-  /** Looks at a realm in a database of its own. */
+  /** Looks at a realm in a database of its own, or without a role, which the login of the address alone may see. */
   function elsewhere(place: Place): Pool {
     const as = sessionOf(asWorker(place), "watch");
     const url = urlOf(options, place);
     if (loginOf(options, as) !== null) return always(url, as, 1);
-    const all = shared.get(url) ?? always(url, WATCH, 1);
+    const all = shared.get(url) ?? always(url, WATCH, url === options.url ? WATCH_MAX : 1);
     shared.set(url, all);
     return actingAs(all, asWorker(place));
   }
@@ -167,7 +167,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isBehind(options, place)) return UNMIGRATED;
       const known = watches.get(place.id);
       if (known !== undefined) return known;
-      const pool = place.placement === null ? actingAs(watch, asWorker(place)) : elsewhere(place);
+      const pool = isShared(place) ? actingAs(watch, asWorker(place)) : elsewhere(place);
       watches.set(place.id, pool);
       return pool;
     },
@@ -270,6 +270,11 @@ export function workerRole(role: string): string {
 
 function asWorker(place: Place): Place {
   return { ...place, role: place.role === null ? null : workerRole(place.role) };
+}
+
+/** Whether the role that looks at realms may look at this one. */
+function isShared({ placement, role }: Place): boolean {
+  return placement === null && role !== null;
 }
 
 const PLATFORM: Session = { searchPath: '"platform"', role: null, place: null, name: "api" };

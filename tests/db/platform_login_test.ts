@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
+import { reading } from "../../db/transaction.ts";
 import { serveWithLess } from "../../domain/platform_login.ts";
 import { placeOf } from "../../domain/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
@@ -80,6 +81,20 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
   const rates = await realm.admin.send("GET", "/v1/rates?base=BTC&currency=USD");
   equal(rates.body[0]?.rate, "9", rates.text);
   ok((await realm.admin.send("GET", "/v1/audit")).status === 200);
+});
+
+Deno.test("realms that were made without roles are looked at where others have roles", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url, REALM_ROLES: "off" } });
+  equal(await serveWithLess(realm.database), true);
+  const place = placeOf(realm.made.realm);
+  equal(place.role, null);
+  const name = await reading(realm.database.watch(place), async (db) => {
+    await db`select id from users`;
+    return (await db<{ name: string }[]>`select session_user::text as name`)[0].name;
+  });
+  equal(name, new URL(own.url).username);
+  equal((await realm.admin.send("GET", "/v1/auth/me")).status, 200);
 });
 
 Deno.test("the platform's login whose key was lost is drawn anew where that is asked for, and not else", async () => {
