@@ -19,6 +19,7 @@ import { watchLeaving } from "./ending.ts";
 import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
+import { turnOfLarge } from "./seats.ts";
 import type { Services } from "./services.ts";
 import { openStrays } from "./strays.ts";
 import { conditionsOf } from "./versions.ts";
@@ -175,10 +176,10 @@ function createServer(
     const requestId = requestIdOf(request.headers, services);
     const start = performance.now();
     let code: string | null = null;
-    let status = 0;
-    let who = "";
+    let [status, who] = [0, ""];
     let limits: LimitHeaders | undefined;
     const leaving = watchLeaving(request, services.ending);
+    let endTurn: (() => void) | undefined;
     try {
       const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
@@ -194,6 +195,7 @@ function createServer(
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
       const text = bare ? "" : await readBody(uncoverBody(request), max, services.ending);
+      if (text.length > BODY_MAX) endTurn = await turnOfLarge(caller.realm!.pool, leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const call = callOf({ services, route }, request, arrival, caller, {
         params,
@@ -213,6 +215,7 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
+      endTurn?.();
       leaving.forget();
       const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
       services.log(level, "request", {

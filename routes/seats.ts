@@ -14,6 +14,10 @@ const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
 /** Long lists that are read at once: each keeps the process busy, and must leave it time for others. */
 const LISTS_MAX = 2;
+/** Large bodies that are handled at once: meanwhile each takes many times its size of memory. */
+const LARGE_MAX = 2;
+/** Large bodies that wait for their turn, as they came. */
+const LARGE_WAITING_MAX = 10;
 /** Pages of long answers that are read at once, whoever gets them. */
 const PAGES_MAX = 2;
 
@@ -46,6 +50,7 @@ interface Line {
 
 const searches = new WeakMap<object, Line>();
 const lists = new WeakMap<object, Line>();
+const bodies = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
 
 /**
@@ -80,6 +85,20 @@ export async function listing<T>(
   return await inTurn(line, LISTS_MAX, work, signal);
 }
 
+/**
+ * Waits for the turn of a request that came with a large body, unless its caller leaves before; gives what ends
+ * its turn.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<() => void> {
+  const line = lineOf(bodies, pool);
+  if (line.waiting.length >= LARGE_WAITING_MAX) {
+    throw busy("too many large requests are waiting in this realm");
+  }
+  return await enter(line, LARGE_MAX, signal);
+}
+
 /** Reads one page of an answer that is sent while it is read, in its turn. */
 export async function paging<T>(pool: object, work: () => Promise<T>): Promise<T> {
   return await inTurn(lineOf(pages, pool), PAGES_MAX, work);
@@ -91,16 +110,24 @@ async function inTurn<T>(
   work: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  if (line.running < most) line.running++;
-  else await turn(line, signal);
+  const leave = await enter(line, most, signal);
   try {
     signal?.throwIfAborted();
     return await work();
   } finally {
+    leave();
+  }
+}
+
+/** Waits for a turn; gives what hands it on. */
+async function enter(line: Line, most: number, signal?: AbortSignal): Promise<() => void> {
+  if (line.running < most) line.running++;
+  else await turn(line, signal);
+  return () => {
     const next = line.waiting.shift();
     if (next === undefined) line.running--;
     else next();
-  }
+  };
 }
 
 /** Waits for a turn that is handed on; who leaves before is forgotten. */

@@ -48,7 +48,8 @@ export const transactionRoutes: readonly AnyRoute[] = [
     description: "With atomic, all or none (201, or a problem that names the index of the first " +
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
       "One idempotency key stands for the whole request. At most 8 MiB, each item at most 1 MiB, with 600 000 members of " +
-      "objects and lists, 400 000 of them named, and 100 000 numbers that are no whole numbers.",
+      "objects and lists, 400 000 of them named, and 100 000 numbers that are no whole numbers. A process handles " +
+      "two requests beyond 1 MiB of a realm at once, while ten wait.",
     access: "user",
     query: DryRun,
     body: NewBatch,

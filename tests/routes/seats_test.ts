@@ -4,7 +4,7 @@ import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { openEnding, watchLeaving } from "../../routes/ending.ts";
-import { listing, paging, searching, seated } from "../../routes/seats.ts";
+import { listing, paging, searching, seated, turnOfLarge } from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 
@@ -191,4 +191,33 @@ Deno.test("of long lists two are read at once, short ones pass beside them, and 
   over.resolve();
   await Promise.all(all);
   deepEqual(await Promise.all(lists), Array(10).fill(200));
+});
+
+Deno.test("of large requests of a realm two are handled at once, few wait, and small ones pass beside them", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("9");
+  const to = await realm.account({ asset: name });
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const pad = " ".repeat(1024 * 1024);
+  const send = (reference: string, large: boolean) => {
+    const item = { source: { account }, destination: { account: to }, value: "1", reference };
+    const batch = { atomic: false, transactions: [item] };
+    const text = JSON.stringify(batch) + (large ? pad : "");
+    return realm.admin.send("POST", "/v1/transactions/batch", text);
+  };
+  const { signal } = new AbortController();
+  const running = await Promise.all([1, 2].map(() => turnOfLarge(pool, signal)));
+  const away = new AbortController();
+  const waiting = Array.from({ length: 9 }, () => turnOfLarge(pool, signal));
+  const left = turnOfLarge(pool, away.signal);
+  const full = await send("full", true);
+  deepEqual([full.status, full.body.code], [503, "service.overloaded"], full.text);
+  equal((await send("small", false)).status, 200);
+  away.abort(new DomainError("request.malformed", "left"));
+  await rejects(left, { message: "left" });
+  for (const leave of running) leave();
+  for (const turn of waiting) (await turn)();
+  const large = await send("large", true);
+  equal(large.status, 200, large.text);
+  equal((await Promise.all([turnOfLarge(pool, signal), turnOfLarge(pool, signal)])).length, 2);
 });
