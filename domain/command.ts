@@ -84,8 +84,10 @@ export async function runCommand(
     }
     const result = await attempt(tx, actor, options, work);
     const answer = options.print(result);
-    // What failed here or behind may pass: it is undone with its claim, and a repeat tries again.
-    if ("refused" in result && answer.status >= 500) throw result.refused;
+    // What failed here or behind may pass, and who asks may log in: it is undone with its claim, and a repeat tries again.
+    if ("refused" in result && (answer.status >= 500 || answer.status === 401)) {
+      throw result.refused;
+    }
     await keepAnswer(tx, claim.key, {
       status: answer.status,
       body: options.seal?.close(answer.body) ?? answer.body,

@@ -93,7 +93,8 @@ export async function changeUser(
   const next = { ...row, ...changes };
   assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
   assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
-  if (next.username !== row.username || (isAdmin(row) && next.email !== row.email)) assertFresh();
+  const isNamed = isAdmin({ ...row, active: true }) && next.email !== row.email; // it may be made active again
+  if (next.username !== row.username || isNamed) assertFresh();
   if (isAdmin(row) && !isAdmin(next)) await assertNotLast(tx, row.id);
   const ends = input.verifier !== undefined || row.active !== next.active ||
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;

@@ -206,4 +206,28 @@ Deno.test("a stolen key takes away no name by which a user logs in, and no addre
   equal(kept.status, 200, kept.text);
   const renamed = await realm.admin.send("PATCH", `/v1/users/${user.id}`, { username: "renamed" });
   equal(renamed.status, 200, renamed.text);
+  // Nor from an administrator who was shut out before, and may come back.
+  const other = `/v1/users/${(await realm.user({ role: "admin", scope: "realm" })).id}`;
+  equal((await admin("PATCH", other, { active: false })).status, 200);
+  const moved = await admin("PATCH", other, { channel: { email: "thief@b.example" } });
+  deepEqual(codeOf(moved), [401, "auth.invalid"]);
+});
+
+Deno.test("what took a login of late is done by a repeat under the same idempotency key, after a login", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const { keyring, config } = realm.services;
+  const ago = Date.now() - 11 * 60_000;
+  const old = await keyring.sign(claimsOf(realm.made.admin, realm.id, ago, config.tokenTtlS));
+  const rename = (key: string) =>
+    realm.nobody("PATCH", `/v1/users/${user.id}`, { username: "renamed" }, {
+      "x-api-key": key,
+      "idempotency-key": "rename",
+    });
+  deepEqual(codeOf(await rename(old)), [401, "auth.expired"]);
+  deepEqual(codeOf(await rename(old)), [401, "auth.expired"]);
+  const renamed = await rename(realm.admin.key);
+  equal(renamed.status, 200, renamed.text);
+  const repeated = await rename(old);
+  deepEqual([repeated.status, repeated.headers.get("idempotency-replayed")], [200, "true"]);
 });
