@@ -51,7 +51,8 @@ export async function statePlatformRole(tx: Tx, role: string, password: string):
   await tx.unsafe(RIGHTS.replaceAll(":role", `"${role}"`));
 }
 
-const PAGE = 500;
+/** The server looks through all roles of the owner for each: in one transaction, thousands would come too late. */
+const PAGE = 100;
 /** The server's refusal of what a login has no right to. */
 const DENIED = "42501";
 
@@ -60,7 +61,7 @@ export function watchRole(installation: string): string {
   return `watch_${installation.replaceAll("-", "")}`;
 }
 
-/** Makes the role that looks at realms where it is missing, states its login, and lets it look at all of them. */
+/** Makes the role that looks at realms where it is missing, and states its login. */
 export async function stateWatchRole(tx: Tx, role: string, password: string): Promise<void> {
   const [known] = await tx`select rolname from pg_roles where rolname = ${role}`;
   if (known === undefined) {
@@ -69,12 +70,18 @@ export async function stateWatchRole(tx: Tx, role: string, password: string): Pr
     await tx`update installation set updated_at = now()`;
   } else await resetSettings(tx, role);
   await openLogin(tx, role, password);
-  for (let after: string | null = null;;) {
-    const page: { id: string; worker: string }[] = await selectUnwatched(tx, role, after);
-    for (const { worker } of page) await admit(tx, worker, role);
-    if (page.length < PAGE) return;
-    after = page[page.length - 1].id;
-  }
+}
+
+/** Lets the role look at some realms at which it may not yet, after one of them; gives the last, null where it is done. */
+export async function admitToRealms(
+  tx: Tx,
+  role: string,
+  after: string | null,
+  limit = PAGE,
+): Promise<string | null> {
+  const page = await selectUnwatched(tx, role, { after, limit });
+  for (const { worker } of page) await admit(tx, worker, role);
+  return page.length < limit ? null : page[page.length - 1].id;
 }
 
 /** Lets a role take on another; where that is refused, the looks at that realm alone fail, and say so. */
@@ -88,7 +95,7 @@ async function admit(tx: Tx, worker: string, role: string): Promise<void> {
 async function selectUnwatched(
   tx: Tx,
   role: string,
-  after: string | null,
+  { after, limit }: { after: string | null; limit: number },
 ): Promise<{ id: string; worker: string }[]> {
   return await tx`
     select r.id, p.rolname as worker from platform.realms r
@@ -96,7 +103,7 @@ async function selectUnwatched(
     where r.placement is null and not exists (select from pg_auth_members m
         where m.roleid = p.oid and m.member = (select oid from pg_roles where rolname = ${role}))
       and ${after === null ? tx`true` : tx`r.id > ${after}`}
-    order by r.id limit ${PAGE}`;
+    order by r.id limit ${limit}`;
 }
 
 /** Lets the role that looks at realms, if there is one, look at a realm that is being made or mended. */

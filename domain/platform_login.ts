@@ -2,6 +2,7 @@
 import type { Database, ServingLogins } from "../db/database.ts";
 import { codeOf } from "../db/errors.ts";
 import {
+  admitToRealms,
   lockPlatformLogin,
   makesRoles,
   statePlatformRole,
@@ -41,8 +42,14 @@ export async function serveWithLess(database: Database, anew = false): Promise<b
     await stateWatchRole(tx, watch.role, watch.password);
     return { platform, watch };
   }).catch(explain);
-  if (serving !== null) database.serveAs(serving);
-  return serving !== null;
+  if (serving === null) return false;
+  // Whoever makes a realm from now on lets the role look at it.
+  for (let after: string | null = null;;) {
+    after = await locking(database.builder, (tx) => admitToRealms(tx, serving.watch.role, after));
+    if (after === null) break;
+  }
+  database.serveAs(serving);
+  return true;
 }
 
 /**

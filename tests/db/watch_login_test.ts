@@ -3,7 +3,8 @@ import { openDatabase, workerRole } from "../../db/database.ts";
 import { reapJobs, selectDue } from "../../db/jobs.ts";
 import { type RealmRow, selectRealm } from "../../db/realms.ts";
 import { selectRevocations } from "../../db/sessions.ts";
-import { reading, writing } from "../../db/transaction.ts";
+import { admitToRealms, watchRole } from "../../db/platform_login.ts";
+import { locking, reading, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { serveWithLess } from "../../domain/platform_login.ts";
 import { placeOf } from "../../domain/realms.ts";
@@ -71,6 +72,30 @@ Deno.test("a statement injected into the looks at realms is no owner, and reads 
       /permission denied/,
     );
   }
+});
+
+Deno.test("the role that looks at realms is let in at few of them in one transaction, and goes on where it was ended", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const rows = [realm.made.realm, await make(realm)];
+  equal(await serveWithLess(realm.database), true);
+  const [{ id }] = await realm.database.builder.sql<{ id: string }[]>`select id from installation`;
+  const role = watchRole(id);
+  for (const { role_name } of rows) {
+    await realm.database.builder.sql.unsafe(`revoke "${role_name}_worker" from ${role}`);
+  }
+  const seen = async () => {
+    const looks = rows.map((row) => selectDue(realm.database.watch(placeOf(row))));
+    return (await Promise.allSettled(looks)).map(({ status }) => status);
+  };
+  deepEqual(await seen(), ["rejected", "rejected"]);
+  const admit = (after: string | null) =>
+    locking(realm.database.builder, (tx) => admitToRealms(tx, role, after, 1));
+  equal(await admit(null), rows[0].id);
+  deepEqual(await seen(), ["fulfilled", "rejected"]);
+  equal(await serveWithLess(realm.database), true); // begun again
+  deepEqual(await seen(), ["fulfilled", "fulfilled"]);
+  equal(await admit(null), null);
 });
 
 Deno.test("a process that serves keeps no connection of the owner's but to build realms", async () => {
