@@ -7,35 +7,42 @@ const QUESTIONS = {
   md5: [0x52, 0, 0, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4],
 };
 
-Deno.test("a server that asks for the password in clear text, or for its MD5 sum, is told nothing", async () => {
-  for (const [way, question] of Object.entries(QUESTIONS)) {
-    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port } = listener.addr;
-    const database = openDatabase({
-      url: `postgres://purser:a%20secret@127.0.0.1:${port}/purser`,
-      prepare: true,
-      parseJson: JSON.parse,
-    });
-    const refused = Promise.withResolvers<string>();
-    const listen = (event: PromiseRejectionEvent) => {
-      event.preventDefault();
-      refused.resolve("refused");
-    };
-    globalThis.addEventListener("unhandledrejection", listen);
-    const asked = Promise.resolve(database.platform.sql`select 1`).catch(() => "failed");
-    const connection = await listener.accept();
-    const bytes = new Uint8Array(1000);
-    await connection.read(bytes); // the start
-    await connection.write(new Uint8Array(question));
-    const answered = connection.read(bytes).then((count) =>
-      new TextDecoder().decode(bytes.subarray(0, count ?? 0))
-    );
-    equal(await Promise.race([refused.promise, answered]), "refused", way);
-    connection.close();
-    await answered.catch(() => {});
-    listener.close();
-    await database.platform.sql.end({ timeout: 0 });
-    equal(await asked, "failed");
-    globalThis.removeEventListener("unhandledrejection", listen);
-  }
-});
+// The driver leaves its timers behind where it throws in the middle of a connection.
+const untidy = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test(
+  "a server that asks for the password in clear text, or for its MD5 sum, is told nothing",
+  untidy,
+  async () => {
+    for (const [way, question] of Object.entries(QUESTIONS)) {
+      using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const { port } = listener.addr;
+      const database = openDatabase({
+        url: `postgres://purser:a%20secret@127.0.0.1:${port}/purser`,
+        prepare: true,
+        parseJson: JSON.parse,
+      });
+      const refused = Promise.withResolvers<string>();
+      const listen = (event: PromiseRejectionEvent) => {
+        event.preventDefault();
+        refused.resolve("refused");
+      };
+      globalThis.addEventListener("unhandledrejection", listen);
+      const asked = Promise.resolve(database.platform.sql`select 1`).catch(() => "failed");
+      const connection = await listener.accept();
+      const bytes = new Uint8Array(1000);
+      await connection.read(bytes); // the start
+      await connection.write(new Uint8Array(question));
+      const answered = connection.read(bytes).then((count) =>
+        new TextDecoder().decode(bytes.subarray(0, count ?? 0))
+      );
+      equal(await Promise.race([refused.promise, answered]), "refused", way);
+      connection.close();
+      await answered.catch(() => {});
+      listener.close();
+      await database.platform.sql.end({ timeout: 0 });
+      equal(await asked, "failed");
+      globalThis.removeEventListener("unhandledrejection", listen);
+    }
+  },
+);

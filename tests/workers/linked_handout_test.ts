@@ -8,7 +8,7 @@ import { postMove } from "../../domain/ledger.ts";
 import { placeOf } from "../../domain/realms.ts";
 import { OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
-import { rowsOf, type TestUser } from "../support/realm.ts";
+import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 const BEYOND = 5_000;
@@ -147,6 +147,7 @@ Deno.test("the database lets linked value fall only with the balance, and with t
 Deno.test("an injected row of an address takes no linked value from others, and no coin: no worker has derived it", async () => {
   await using stage = await rampStage();
   const { realm, anvil } = stage;
+  await leaveBroken(realm); // the forged row stays
   const ramp = await stage.ramp();
   const victim = await realm.user({ role: "user", scope: "own" });
   const account = await virtualOf(stage, victim, ramp.id);
