@@ -14,7 +14,7 @@ import { hasLitecoind } from "../support/litecoind.ts";
 import { kindOf as coinKindOf } from "./chains/bitcoin/lying_chain.ts";
 import { newParty as newCoinParty } from "./chains/bitcoin/stage.ts";
 
-const EVERY = parseInt(Deno.env.get("LIES_EVERY") ?? "150", 10);
+const EVERY = parseInt(Deno.env.get("LIES_EVERY") ?? "400", 10);
 const AT = parseInt(Deno.env.get("LIES_AT") ?? "0", 10);
 const ETHER = 10n ** 18n;
 
