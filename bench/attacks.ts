@@ -1,6 +1,7 @@
 /**
  * Whether attacks slow a realm: transfers of a realm over a few connections, quiet and under each
- * attack in turns, and the ratio of the two. `deno task bench --only=attacks [--rounds=N] [--seconds=N]`
+ * attack in turns, and the ratio of the two. `deno task bench --only=attacks [--name=text]
+ * [--rounds=N] [--seconds=N]`
  *
  * @module
  */

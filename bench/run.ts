@@ -4,7 +4,7 @@
  * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
  * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
  * requests, `--only=lies --rounds=1` tells all lies of a node (`--rounds=9` every ninth),
- * `--only=attacks` measures transfers under attack, `--only=parse` the reading of bodies,
+ * `--only=attacks [--name=text]` measures transfers under attack, `--only=parse` the reading of bodies,
  * `--only=pauses` for how long one request keeps others from the event loop.
  *
  * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
@@ -160,6 +160,7 @@ function options() {
       rounds: { type: "string" },
       seconds: { type: "string" },
       only: { type: "string" },
+      name: { type: "string" },
       keep: { type: "string" },
       minutes: { type: "string" },
       requests: { type: "string" },

@@ -127,7 +127,10 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
   const { services, at, address } = call;
   const guard = guardOf(services);
   const network = networkOf(address);
-  const realm = await realmOf(call, guard, network, login.realm_key);
+  const digest = await digestKey(call.applicationKey);
+  const keys = `${network} ${digest.toHex()} ${login.realm_key}`;
+  guard.check(keys); // a refused network asks the database nothing
+  const realm = await realmOf(call, guard, { network, digest, realmKey: login.realm_key });
   const subject = `${realm.id} ${network}`;
   guard.check(subject);
   const action = `${call.route.method} ${call.route.path}`;
@@ -149,7 +152,10 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
       rest,
     );
   }).catch((error) => {
-    if (error instanceof LoginRefusal && error.everyName) guard.refuse(subject, error.retryAfterS);
+    if (error instanceof LoginRefusal && error.everyName) {
+      guard.refuse(subject, error.retryAfterS);
+      guard.refuse(keys, error.retryAfterS);
+    }
     throw error;
   });
   const limits = await services.limits.admit(realm, "write");
@@ -169,16 +175,15 @@ async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<
 async function realmOf<P, Q, B>(
   call: Call<P, Q, B>,
   guard: LoginGuard,
-  network: string,
-  realmKey: string,
+  asked: { network: string; digest: Uint8Array; realmKey: string },
 ): Promise<RealmContext> {
   const { services } = call;
-  const bytes = await digestKey(call.applicationKey);
-  const digest = bytes.toHex();
-  const subject = guard.isKnown(digest) ? `${network} ${digest}` : network;
+  const { network, digest, realmKey } = asked;
+  const hex = digest.toHex();
+  const subject = guard.isKnown(hex) ? `${network} ${hex}` : network;
   guard.check(subject);
-  const found = await runQuery(services.platform, (db) => findRealmByKeys(db, bytes, realmKey));
-  guard.remember(digest, found.keyKnown);
+  const found = await runQuery(services.platform, (db) => findRealmByKeys(db, digest, realmKey));
+  guard.remember(hex, found.keyKnown);
   if (found.realm !== null) return (await services.realms.find(found.realm))!;
   guard.countWrong(subject);
   if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");

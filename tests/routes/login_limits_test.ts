@@ -125,6 +125,15 @@ Deno.test("made-up keys are refused without a look at the database, right ones s
   statements.length = 0;
   equal((await send(realm.made.applicationKey, "192.0.2.3", realmKeys[0])).status, 429);
   deepEqual(statements.filter((text) => text.includes("application_keys")), []);
+  let status = 401;
+  for (let i = 0; status === 401 && i < 40; i++) {
+    ({ status } = await send(realm.made.applicationKey, "192.0.2.4", { username: `nobody-${i}` }));
+  }
+  equal(status, 429);
+  statements.length = 0;
+  equal((await send(realm.made.applicationKey, "192.0.2.4")).status, 429, "whatever the name");
+  deepEqual(statements, [], "right keys of a network that has used up its tries: no look either");
+  equal((await send(realm.made.applicationKey, "192.0.2.1")).status, 200);
 });
 
 Deno.test("networks take turns at logging in, a few at a time", async () => {
