@@ -50,6 +50,17 @@ export async function selectToken(db: Db): Promise<string | null> {
   return row?.token ?? null;
 }
 
+/**
+ * Reads the token of a schema that a transaction changes, and notes it as the one that was compared: only then does the
+ * schema let the role that serves cancel orders and hand out addresses.
+ */
+export async function noteToken(tx: Tx): Promise<string | null> {
+  const [row] = await tx<{ token: string | null }[]>`
+    select a.token, set_config('purser.confirmed', coalesce(a.token::text, 'none'), true) as noted
+    from (select) one left join attestations a on true`;
+  return row.token;
+}
+
 /** Takes a step; false if another was taken meanwhile. */
 export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> {
   const rows = await tx`

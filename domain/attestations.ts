@@ -4,7 +4,15 @@
  * told apart even where the installation's own record is in order.
  * @module
  */
-import type { RealmStep, RealmSteps } from "../db/attestations.ts";
+import {
+  noteToken,
+  type RealmStep,
+  type RealmSteps,
+  selectRealmSteps,
+} from "../db/attestations.ts";
+import type { Pool, Tx } from "../db/database.ts";
+import { reading } from "../db/transaction.ts";
+import { DomainError } from "./errors.ts";
 
 /** Whether the token of a schema is one at which the platform expects it. */
 export function isExpected(steps: RealmSteps, token: string | null): boolean {
@@ -25,3 +33,40 @@ export function endStep(steps: RealmSteps, { to }: RealmStep): RealmSteps {
 }
 
 const STEPS_MAX = 16;
+
+/** So often a schema that takes a step at the same moment is compared. */
+const TRIES_MAX = 3;
+
+/** The schema stands where the platform does not expect it. */
+class Unconfirmed extends DomainError {
+  constructor() {
+    const why = "a newer database may have settled this otherwise: it waits until a worker has" +
+      " confirmed the realm";
+    super("chain.quarantined", why);
+  }
+}
+
+/**
+ * Runs what may give back value, or hand out what is given once, in a realm's schema that stands where the
+ * platform expects it at that moment: one that was restored alone stands elsewhere from its first moment on.
+ * What is expected is read before each transaction, and compared with the schema within it.
+ *
+ * @param run asks in its transaction, before anything else, what it is given
+ * @throws {DomainError} chain.quarantined
+ */
+export async function confirmed<T>(
+  { platform, realm }: { platform: Pool; realm: string },
+  run: (assertKnown: (tx: Tx) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  for (let tries = 1;; tries++) {
+    const steps = await reading(platform, (db) => selectRealmSteps(db, realm));
+    try {
+      return await run(async (tx) => {
+        if (!isExpected(steps, await noteToken(tx))) throw new Unconfirmed();
+      });
+    } catch (error) {
+      // A worker may have taken a step between the two.
+      if (tries >= TRIES_MAX || !(error instanceof Unconfirmed)) throw error;
+    }
+  }
+}

@@ -1877,9 +1877,9 @@ begin
     fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
       where (c.chain, c.network) = (new.chain, new.network));
   elsif tg_op = 'UPDATE' then
-    fine := new.next_index = old.next_index + 1;
+    fine := new.next_index = old.next_index + 1 and is_confirmed();
   else
-    fine := new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
+    fine := is_confirmed() and new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
       (select coalesce(max(r.number) + 1, 0) from ramps r where (r.chain, r.network) = (new.chain, new.network)));
   end if;
   if fine is not true then
@@ -1913,7 +1913,7 @@ begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
           and (new.purpose <> 'fill' or leaves_nonce(new))
-      else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
+      else (new.state = old.state or new.state = 'canceled' and is_attested() and is_confirmed() and not in_quarantine(new.ramp))
           and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
         or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
@@ -2169,6 +2169,14 @@ CREATE OR REPLACE FUNCTION is_attested()
 AS $function$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
     and a.place = database_place() from attestations a), true)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_confirmed()
+ RETURNS boolean
+ LANGUAGE sql
+AS $function$
+  select coalesce(current_setting('purser.confirmed', true), '')
+    = coalesce((select a.token from attestations a)::text, 'none')
 $function$;
 
 CREATE OR REPLACE FUNCTION is_derived(p_address text, p_key integer, p_ramp uuid)
@@ -3327,6 +3335,7 @@ realm may execute on has_coins(text)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_attested()
+realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(orders)

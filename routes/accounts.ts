@@ -64,6 +64,7 @@ export const accountRoutes: readonly AnyRoute[] = [
         },
         {
           gate: true,
+          confirmed: call.body.type !== "virtual",
           ready: { among: enabledAmong, view: findReady },
         },
       ),

@@ -52,6 +52,6 @@ export const addressRoutes: readonly AnyRoute[] = [
         return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
           addressFor: call.actor,
         });
-      }, { gate: true, ready: { among: enabledAmong, view: findReadyAddress } }),
+      }, { gate: true, confirmed: true, ready: { among: enabledAmong, view: findReadyAddress } }),
   }),
 ];

@@ -46,7 +46,10 @@ export const depositAppRoutes: readonly AnyRoute[] = [
       "permission.owner",
     ],
     handle: (call) =>
-      command(call, (tx) => createDepositApp(tx, call.actor, call.body), { gate: true }),
+      command(call, (tx) => createDepositApp(tx, call.actor, call.body), {
+        gate: true,
+        confirmed: true,
+      }),
   }),
   route({
     method: "GET",

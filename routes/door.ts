@@ -19,6 +19,7 @@ import {
   type Tx,
 } from "../domain/command.ts";
 import type { Actor } from "../domain/actor.ts";
+import { confirmed } from "../domain/attestations.ts";
 import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/batches.ts";
 import { DomainError } from "../domain/errors.ts";
 import {
@@ -55,6 +56,8 @@ export interface DoorOptions {
   realm?: string;
   /** Does everything and takes it back; answers what would have been. No key is claimed. */
   dryRun?: boolean;
+  /** Compares the realm first, which may have been restored: for what gives back, or is handed out once. */
+  confirmed?: boolean;
   /** With `Prefer: wait`, answers when the entity has become ready. */
   ready?: Readiness;
 }
@@ -62,8 +65,22 @@ export interface DoorOptions {
 /** Runs a change and answers with its view. */
 export async function command<P, Q, B>(
   call: Call<P, Q, B>,
-  given: (tx: Tx) => Promise<unknown>,
+  work: (tx: Tx) => Promise<unknown>,
   options: DoorOptions = {},
+): Promise<Reply> {
+  if (!options.confirmed) return await change(call, work, options);
+  const where = { platform: call.services.platform, realm: call.realm!.id };
+  return await confirmed(where, (assertKnown) =>
+    change(call, async (tx) => {
+      await assertKnown(tx);
+      return await work(tx);
+    }, options));
+}
+
+async function change<P, Q, B>(
+  call: Call<P, Q, B>,
+  given: (tx: Tx) => Promise<unknown>,
+  options: DoorOptions,
 ): Promise<Reply> {
   const pool = poolOf(call);
   const { work, tag } = conditional(call, given);

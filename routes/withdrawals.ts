@@ -199,7 +199,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewWithdrawal(await cancelWithdrawal(tx, call.actor, call.params.id)),
-        { gate: true, dryRun: call.query.dry_run },
+        { gate: true, confirmed: true, dryRun: call.query.dry_run },
       ),
   }),
 ];

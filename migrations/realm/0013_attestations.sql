@@ -28,3 +28,10 @@ create function is_attested() returns boolean language sql volatile as $$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
     and a.place = database_place() from attestations a), true)
 $$;
+
+-- Whether this transaction has compared the schema with what the platform knows of it: the token that it found
+-- expected is the one that stands here. In a realm that was restored alone another stands.
+create function is_confirmed() returns boolean language sql volatile as $$
+  select coalesce(current_setting('purser.confirmed', true), '')
+    = coalesce((select a.token from attestations a)::text, 'none')
+$$;

@@ -487,13 +487,14 @@ create function leaves_nonce(o orders) returns boolean language sql stable as $$
 $$;
 
 -- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
--- more speed. How they fare on the chain is the worker's to tell. While a newer database may have sent them, none is canceled.
+-- more speed. How they fare on the chain is the worker's to tell. While a newer database may have sent them, none is
+-- canceled: each such transaction compares the schema first.
 create function check_served_order() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
           and (new.purpose <> 'fill' or leaves_nonce(new))
-      else (new.state = old.state or new.state = 'canceled' and is_attested() and not in_quarantine(new.ramp))
+      else (new.state = old.state or new.state = 'canceled' and is_attested() and is_confirmed() and not in_quarantine(new.ramp))
           and (new.hash, new.height, new.carrier, new.confirmations)
           is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
         or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
@@ -504,7 +505,8 @@ end $$;
 create trigger orders_served before insert or update on orders for each row execute function check_served_order();
 
 -- The role that serves numbers ramps in turn, hands out addresses one by one, and says of a new address only that it
--- held nothing by then: else it could use up the numbers of all, or keep what comes from being noticed.
+-- held nothing by then: else it could use up the numbers of all, or keep what comes from being noticed. What a newer
+-- database may have given away is given only where the transaction has compared the schema.
 create function check_served_chain() returns trigger language plpgsql as $$
 declare
   fine boolean := current_user <> tg_table_schema;
@@ -514,9 +516,9 @@ begin
     fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
       where (c.chain, c.network) = (new.chain, new.network));
   elsif tg_op = 'UPDATE' then
-    fine := new.next_index = old.next_index + 1;
+    fine := new.next_index = old.next_index + 1 and is_confirmed();
   else
-    fine := new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
+    fine := is_confirmed() and new.number = greatest(coalesce((select a.numbers_from from attestations a), 0),
       (select coalesce(max(r.number) + 1, 0) from ramps r where (r.chain, r.network) = (new.chain, new.network)));
   end if;
   if fine is not true then

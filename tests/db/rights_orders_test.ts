@@ -91,14 +91,22 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   equal((await desk.finish(made.body.id)).status, "DONE");
   await rejects(inject(fill(0)), WORKERS);
   for (const index of ["next_index + 2", "2147483647"]) {
-    await rejects(inject(`update ramps set next_index = ${index}`), WORKERS, index);
+    const forged = `select set_config('purser.confirmed', 'none', true);
+      update ramps set next_index = ${index}`;
+    await rejects(inject(forged), WORKERS, index);
   }
-  await inject("update ramps set next_index = next_index + 1");
+  // A transaction notes first which schema it has compared with what the platform knows.
+  const noted = "select set_config('purser.confirmed', 'none', true)";
+  await rejects(inject("update ramps set next_index = next_index + 1"), WORKERS);
+  await inject(`${noted}; update ramps set next_index = next_index + 1`);
   const ramp = (number: number) =>
     `insert into ramps (account, chain, network, number, created_at)
       values (gen_random_uuid(), 'ETHEREUM', 'main', ${number}, now())`;
-  for (const number of [2, 2_147_483_647]) await rejects(inject(ramp(number)), WORKERS);
-  await inject(ramp(1));
+  for (const number of [2, 2_147_483_647]) {
+    await rejects(inject(`${noted}; ${ramp(number)}`), WORKERS);
+  }
+  await rejects(inject(ramp(1)), WORKERS);
+  await inject(`${noted}; ${ramp(1)}`);
   const holding = (of: string) =>
     `insert into holdings (chain, network, address, contract, height, nonce, seen_at)
       select chain, network, '${THIEF}', '', ${of}, now() from chain_cursors`;

@@ -1,6 +1,10 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
-import type { Tx } from "../../db/database.ts";
+import type { Pool, Tx } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { confirmed } from "../../domain/attestations.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import { placeOf } from "../../domain/realms.ts";
+import { cancelWithdrawal } from "../../domain/withdrawals.ts";
 import { compareRealm } from "../../workers/attestation.ts";
 import { benchOf, openDesk, OUTSIDE } from "../support/desk.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
@@ -110,6 +114,65 @@ Deno.test("a realm that is restored alone is in quarantine before the first job 
   );
   equal(row.state, "signed");
   match(row.detail, /restored alone/);
+});
+
+Deno.test("in a realm that is restored alone nothing is canceled or handed out before a worker has looked there", async () => {
+  await using desk = await openDesk();
+  const { realm, account, anvil } = desk;
+  const refused = [503, "chain.quarantined"];
+  const { body: { id } } = await desk.withdraw("1");
+  const { body: other } = await desk.withdraw("1");
+  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await rejects(
+    serializable(serving, (tx) => cancelWithdrawal(tx, actor, id), { gate: true }),
+    /is the worker's to write/,
+    "the schema itself asks whether it was compared",
+  );
+  await attest(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  equal((await realm.admin.send("POST", `/v1/withdrawals/${other.id}/cancel`)).status, 200);
+  equal((await desk.finish(id)).status, "DONE");
+  await restoreRealm(realm);
+  const cancel = `/v1/withdrawals/${id}/cancel`;
+  const asks: [string, unknown][] = [
+    [cancel, undefined],
+    [`${cancel}?dry_run=true`, undefined],
+    [`/v1/accounts/${account}/address`, {}],
+    ["/v1/accounts", { type: "ramp", asset: "ETH" }],
+    ["/v1/accounts", { type: "deposit", asset: "ETH", ramp: desk.ramp }],
+    ["/v1/apps/deposit", { asset: "ETH", destination: { account } }],
+  ];
+  for (const [path, body] of asks) deepEqual(await codeOf(realm, path, body), refused, path);
+  deepEqual([(await desk.read(id)).status, await desk.books().then(({ fees }) => fees)], [
+    "PROCESSING",
+    "0",
+  ]);
+  await attest(realm);
+  for (const [path, body] of asks.slice(0, 3)) {
+    deepEqual(await codeOf(realm, path, body), refused, path);
+  }
+  equal(BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest")), ETHER);
+});
+
+Deno.test("a worker that takes a step at the same moment keeps nobody from canceling", async () => {
+  const token = () => Promise.resolve([{ token: "b", noted: "b" }]);
+  let reads = 0;
+  const platform = {
+    settings: "",
+    sql: () => Promise.resolve([{ now: ++reads < 2 ? "a" : "b", next: [] }]),
+    enter: () => Promise.resolve(() => {}),
+    renew() {},
+  };
+  const where = { platform: platform as unknown as Pool, realm: "" };
+  equal(
+    await confirmed(where, async (assertKnown) => {
+      await assertKnown(token as unknown as Tx);
+      return "canceled";
+    }),
+    "canceled",
+  );
 });
 
 Deno.test("workers that attest at once, or end between two steps, keep knowing their realm", async () => {
