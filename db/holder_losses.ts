@@ -19,7 +19,8 @@ export interface HolderLossRow {
 /**
  * Reads what the house has lost in so many days by those whom some withdrawals are for, with what
  * others of theirs may cost it at most that are on their way. Customers alone: not who writes the realm.
- * Who was made by a customer, or by the same one, is that customer.
+ * Who was made by a customer, or by the same one, is that customer: the users of one root, whose sum is
+ * kept. What of it is on its way is looked for among what is on its way in the realm.
  *
  * @param orders the orders of withdrawals that pay for themselves; they do not count
  */
@@ -30,39 +31,38 @@ export async function selectHolderLosses(
 ): Promise<HolderLossRow[]> {
   const ids = `{${orders.join(",")}}`;
   return await db<HolderLossRow[]>`
-    with recursive asked as (
+    with asked as (
       select o.id, o.chain, o.network, o.charged, w.asset, w.contract, a.holder, a.testnet, a.decimals
       from orders o join withdrawals w on w.order_id = o.id join accounts a on a.id = w.account
       where o.id = any (${ids}::text::uuid[]) and w.gas_asset is null
         and not exists (select from users u where u.identity = a.holder and is_house(u)
           and u.deleted_at is null)
-    ), makers as (
-      select h.holder, u.id, u.owner from (select distinct holder from asked) h
-        join users u on u.identity = h.holder and not is_house(u)
-      union
-      select m.holder, u.id, u.owner from makers m join users u on u.id = m.owner and not is_house(u)
-    ), made as (
-      select holder, id from makers
-      union
-      select m.holder, u.id from made m join users u on u.owner = m.id and not is_house(u)
-    ), kin as (
-      select holder, holder as one from asked
-      union
-      select m.holder, u.identity from made m join users u on u.id = m.id
     ), known as (
       select h.holder, h.asset, h.testnet,
-        (select coalesce(sum(l.lost), 0) from kin k join holder_losses l on l.holder = k.one
-          where k.holder = h.holder and (l.asset, l.testnet) = (h.asset, h.testnet)
+        (select coalesce(sum(l.lost), 0) from kin_losses l
+          where l.root = any (h.roots) and (l.asset, l.testnet) = (h.asset, h.testnet)
             and l.day > (now() at time zone 'utc')::date - ${days}::integer)
-          * ('1e' || h.decimals)::numeric as settled,
+          * ('1e' || h.decimals)::numeric as kins,
+        -- Who has no user counts alone. Only the house makes users of several roots for one identity: each counts once.
+        (select coalesce(sum(l.lost * x.times), 0) from (
+            select h.holder, 1 as times where cardinality(h.roots) = 0
+            union all
+            select u.identity, 1 - count(distinct u.root) from users u
+            where cardinality(h.roots) > 1 and u.root = any (h.roots)
+            group by u.identity having count(distinct u.root) > 1) x
+          join holder_losses l on (l.holder, l.asset, l.testnet) = (x.holder, h.asset, h.testnet)
+            and l.day > (now() at time zone 'utc')::date - ${days}::integer)
+          * ('1e' || h.decimals)::numeric as own,
         (select coalesce(sum(greatest(coalesce(c.fee * o.charged / nullif(c.charged, 0), o.fee)
             - o.charged, 0)), 0)
-          from kin k join accounts a on a.holder = k.one
-            join withdrawals w on w.account = a.id and w.status = 'PROCESSING'
+          from withdrawals w join accounts a on a.id = w.account
             join orders o on o.id = w.order_id left join orders c on c.id = o.carrier
-          where k.holder = h.holder and (a.asset, a.testnet) = (h.asset, h.testnet)
+          where w.status = 'PROCESSING' and w.asset = h.asset and a.testnet = h.testnet
+            and (a.holder = h.holder or exists (
+              select from users u where u.identity = a.holder and u.root = any (h.roots)))
             and w.gas_asset is null and o.id <> all (${ids}::text::uuid[])) as flying
-      from (select distinct holder, asset, testnet, decimals from asked) h
+      from (select distinct holder, asset, testnet, decimals,
+          array(select roots_of(holder)) as roots from asked) h
     ), whole as (
       select h.asset, h.testnet,
         (select coalesce(sum(l.lost), 0) from holder_losses l
@@ -78,7 +78,7 @@ export async function selectHolderLosses(
             and o.id <> all (${ids}::text::uuid[])) as flying
       from (select distinct asset, testnet, decimals, chain, network, contract from asked) h)
     select s.id, s.asset, s.decimals, s.chain, s.network, s.contract, s.charged::text as charged,
-      trunc(k.settled + k.flying)::text as lost, trunc(e.settled + e.flying)::text as all_lost
+      trunc(k.kins + k.own + k.flying)::text as lost, trunc(e.settled + e.flying)::text as all_lost
     from asked s join known k using (holder, asset, testnet) join whole e using (asset, testnet)
     order by s.id`;
 }

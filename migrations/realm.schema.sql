@@ -661,6 +661,7 @@ table holder_losses (
   lost numeric not null
 )
 constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
+CREATE TRIGGER holder_losses_kin AFTER INSERT OR UPDATE ON holder_losses FOR EACH ROW EXECUTE FUNCTION note_kin_loss()
 
 table holdings (
   chain text not null
@@ -738,6 +739,15 @@ CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::t
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
 CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running'::text)
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
+
+table kin_losses (
+  root uuid not null
+  asset text not null
+  testnet boolean not null
+  day date not null
+  lost numeric not null
+)
+constraint kin_losses_pkey PRIMARY KEY (root, asset, testnet, day)
 
 table leases (
   name text not null
@@ -1313,6 +1323,7 @@ table users (
   data jsonb not null default '{}'::jsonb
   active boolean not null default true
   owner uuid not null
+  root uuid
   error jsonb
   deleted_at timestamp with time zone
   updated_at timestamp with time zone
@@ -1333,10 +1344,15 @@ CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admi
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX users_house ON users USING btree (identity) WHERE ('realm'::text = ANY (scopes))
 CREATE INDEX users_owner ON users USING btree (owner, id)
+CREATE INDEX users_root ON users USING btree (identity, root) WHERE (root IS NOT NULL)
+CREATE INDEX users_rooted ON users USING btree (root, identity) WHERE (root IS NOT NULL)
 CREATE UNIQUE INDEX users_username_look ON users USING btree (translate(username, '‌‍'::text, ''::text))
+CREATE TRIGGER users_kin AFTER INSERT ON users FOR EACH ROW WHEN ((new.root IS NOT NULL)) EXECUTE FUNCTION note_new_kin()
+CREATE TRIGGER users_kin_moved AFTER UPDATE ON users FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND (new.root IS DISTINCT FROM old.root))) EXECUTE FUNCTION move_kin()
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER users_root BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION keep_root()
 CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
 CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
@@ -1406,6 +1422,7 @@ constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
+CREATE INDEX withdrawals_processing_asset ON withdrawals USING btree (asset) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
@@ -2329,6 +2346,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_root()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if pg_trigger_depth() = 1 then
+    new.root := case when not is_house(new)
+      then coalesce((select o.root from users o where o.id = new.owner and o.id <> new.id), new.id) end;
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_seed()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2895,6 +2925,35 @@ AS $function$
   select own < 5 and whole < 50 from count_discarded(p_ramp, p_subject)
 $function$;
 
+CREATE OR REPLACE FUNCTION move_kin()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  roots uuid[];
+begin
+  with recursive below as (
+    select c.id, coalesce(new.root, c.id) as root from users c
+    where c.owner = new.id and c.id <> new.id and not is_house(c)
+    union
+    select c.id, b.root from below b join users c on c.owner = b.id and c.id <> b.id and not is_house(c)
+  ), moved as (
+    update users u set root = b.root from below b
+    where u.id = b.id and u.id <> new.id and u.root is distinct from b.root returning u.root
+  )
+  select array_agg(distinct root) into roots from (
+    select root from moved union all select unnest(array[old.root, new.root])) r where root is not null;
+  delete from kin_losses where root = any (roots);
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select x.root, l.asset, l.testnet, l.day, sum(l.lost)
+    from (select distinct root, identity from users where root = any (roots)) x
+      join holder_losses l on l.holder = x.identity
+    group by x.root, l.asset, l.testnet, l.day;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION ms_time(p_ms bigint)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -2965,6 +3024,20 @@ begin
     values (p_transaction, v_currency, p_operation, p_amount, p_account, ms_time(id_ms(p_transaction)));
 end $function$;
 
+CREATE OR REPLACE FUNCTION note_kin_loss()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select r, new.asset, new.testnet, new.day, new.lost - case tg_op when 'UPDATE' then old.lost else 0 end
+    from roots_of(new.holder) r
+    on conflict (root, asset, testnet, day) do update set lost = kin_losses.lost + excluded.lost;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION note_loss()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2983,6 +3056,21 @@ begin
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
     where a.id = new.account and x.lost <> 0
     on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_new_kin()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select new.root, l.asset, l.testnet, l.day, l.lost from holder_losses l
+    where l.holder = new.identity and not exists (
+      select from users u where (u.identity, u.root) = (new.identity, new.root) and u.id <> new.id)
+    on conflict (root, asset, testnet, day) do update set lost = kin_losses.lost + excluded.lost;
   return null;
 end $function$;
 
@@ -3127,6 +3215,19 @@ begin
     raise exception 'token % was not deployed', p_token using errcode = 'insufficient_privilege';
   end if;
 end $function$;
+
+CREATE OR REPLACE FUNCTION roots_of(p_identity uuid)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with recursive r as (
+    (select u.root from users u where u.identity = p_identity and u.root is not null order by u.root limit 1)
+    union all
+    select (select u.root from users u where u.identity = p_identity and u.root > r.root order by u.root limit 1)
+    from r where r.root is not null)
+  select root from r where root is not null
+$function$;
 
 CREATE OR REPLACE FUNCTION round_half_even(x numeric, places integer)
  RETURNS numeric
@@ -3360,6 +3461,7 @@ realm may execute on ms_time(bigint)
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
+realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)
 realm may execute on shows_demand(orders,text,uuid)
 realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
@@ -3427,6 +3529,7 @@ realm may select on holdings
 realm may select on idempotency
 realm may select on identities
 realm may select on jobs
+realm may select on kin_losses
 realm may select on leases
 realm may select on ledger_commits
 realm may select on ledger_events
@@ -3567,6 +3670,7 @@ realm_worker may select on holdings
 realm_worker may select on idempotency
 realm_worker may select on identities
 realm_worker may select on jobs
+realm_worker may select on kin_losses
 realm_worker may select on leases
 realm_worker may select on ledger_commits
 realm_worker may select on ledger_events

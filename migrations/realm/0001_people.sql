@@ -33,6 +33,7 @@ create table users (
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   active boolean not null default true,
   owner uuid not null,
+  root uuid,
   error jsonb,
   deleted_at timestamptz,
   updated_at timestamptz,
@@ -42,11 +43,30 @@ create table users (
 );
 create unique index users_username_look on users (translate(username, e'\u200c\u200d', ''));
 create index users_owner on users (owner, id);
+create index users_root on users (identity, root) where root is not null;
+create index users_rooted on users (root, identity) where root is not null;
 create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
 comment on index users_username_look is 'Joiners and non-joiners are told apart by how letters join, or not at all: two names never differ by them alone.';
+comment on column users.root is 'The topmost of those who made it, one by the other, up to the house, or itself: users of one root are one customer. Null for the house. Kept by triggers.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
+
+-- Whether somebody may write the whole realm: whoever may is the house, and not its customer.
+create function is_house(u users) returns boolean language sql immutable as $$
+  select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
+$$;
+
+-- A user's root is that of its maker, at the cost of one look however long the line of makers is.
+create function keep_root() returns trigger language plpgsql as $$
+begin
+  if pg_trigger_depth() = 1 then
+    new.root := case when not is_house(new)
+      then coalesce((select o.root from users o where o.id = new.owner and o.id <> new.id), new.id) end;
+  end if;
+  return new;
+end $$;
+create trigger users_root before insert or update on users for each row execute function keep_root();
 
 create table revocations (
   id uuid primary key,

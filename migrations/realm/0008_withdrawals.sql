@@ -50,6 +50,7 @@ create table withdrawals (
 create index withdrawals_owner on withdrawals (owner, id);
 create index withdrawals_account on withdrawals (account, id);
 create index withdrawals_processing on withdrawals (account) where status = 'PROCESSING';
+create index withdrawals_processing_asset on withdrawals (asset) where status = 'PROCESSING';
 create index withdrawals_sponsored on withdrawals (sender, created_at) where sponsored;
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
@@ -72,9 +73,25 @@ create table holder_losses (
 comment on column holder_losses.holder is 'An identity; zeros stand for all that are no house''s, so that their sum is read at once.';
 comment on table holder_losses is 'Noted by a trigger when a withdrawal ends. One canceled after it was signed costs the house the filler of its nonce: as much as was charged for it, about.';
 
--- Whether somebody may write the whole realm: whoever may is the house, and not its customer.
-create function is_house(u users) returns boolean language sql immutable as $$
-  select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
+-- The same for all users of one root together, whose number is their own affair: each identity of theirs counts once.
+create table kin_losses (
+  root uuid not null,
+  asset text not null,
+  testnet boolean not null,
+  day date not null,
+  lost numeric not null,
+  primary key (root, asset, testnet, day)
+) with (fillfactor = 50);
+comment on table kin_losses is 'Sums of holder_losses, kept by triggers, so that nobody''s users are counted when a withdrawal is looked at.';
+
+-- The roots of an identity's users, nearly always one: so many looks, however many users there are.
+create function roots_of(p_identity uuid) returns setof uuid language sql stable as $$
+  with recursive r as (
+    (select u.root from users u where u.identity = p_identity and u.root is not null order by u.root limit 1)
+    union all
+    select (select u.root from users u where u.identity = p_identity and u.root > r.root order by u.root limit 1)
+    from r where r.root is not null)
+  select root from r where root is not null
 $$;
 
 create function note_loss() returns trigger language plpgsql as $$
@@ -92,6 +109,57 @@ begin
     on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;
   return null;
 end $$;
+
+-- What an identity has lost, its roots have.
+create function note_kin_loss() returns trigger language plpgsql as $$
+begin
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select r, new.asset, new.testnet, new.day, new.lost - case tg_op when 'UPDATE' then old.lost else 0 end
+    from roots_of(new.holder) r
+    on conflict (root, asset, testnet, day) do update set lost = kin_losses.lost + excluded.lost;
+  return null;
+end $$;
+create trigger holder_losses_kin after insert or update on holder_losses for each row execute function note_kin_loss();
+
+-- A new user brings what its identity has lost before.
+create function note_new_kin() returns trigger language plpgsql as $$
+begin
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select new.root, l.asset, l.testnet, l.day, l.lost from holder_losses l
+    where l.holder = new.identity and not exists (
+      select from users u where (u.identity, u.root) = (new.identity, new.root) and u.id <> new.id)
+    on conflict (root, asset, testnet, day) do update set lost = kin_losses.lost + excluded.lost;
+  return null;
+end $$;
+create trigger users_kin after insert on users for each row when (new.root is not null) execute function note_new_kin();
+
+-- Who becomes the house, or ceases to be it, or is another's from now on, parts those below it from those above, or joins
+-- them. The house alone does that, and rarely: it costs a look at each user below.
+create function move_kin() returns trigger language plpgsql as $$
+declare
+  roots uuid[];
+begin
+  with recursive below as (
+    select c.id, coalesce(new.root, c.id) as root from users c
+    where c.owner = new.id and c.id <> new.id and not is_house(c)
+    union
+    select c.id, b.root from below b join users c on c.owner = b.id and c.id <> b.id and not is_house(c)
+  ), moved as (
+    update users u set root = b.root from below b
+    where u.id = b.id and u.id <> new.id and u.root is distinct from b.root returning u.root
+  )
+  select array_agg(distinct root) into roots from (
+    select root from moved union all select unnest(array[old.root, new.root])) r where root is not null;
+  delete from kin_losses where root = any (roots);
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select x.root, l.asset, l.testnet, l.day, sum(l.lost)
+    from (select distinct root, identity from users where root = any (roots)) x
+      join holder_losses l on l.holder = x.identity
+    group by x.root, l.asset, l.testnet, l.day;
+  return null;
+end $$;
+create trigger users_kin_moved after update on users for each row
+  when (pg_trigger_depth() = 0 and new.root is distinct from old.root) execute function move_kin();
 create trigger withdrawals_loss after update of status on withdrawals for each row
   when (old.status = 'PROCESSING' and new.status <> 'PROCESSING' and new.gas_asset is null) execute function note_loss();
 
