@@ -19,9 +19,10 @@ import { watchLeaving } from "./ending.ts";
 import { headersOf, type LimitHeaders } from "./limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./routes.ts";
-import { turnOfLarge } from "./seats.ts";
+import { type Place, placeOfLarge } from "./seats.ts";
 import type { Services } from "./services.ts";
 import { openStrays } from "./strays.ts";
+import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./targets.ts";
 import { conditionsOf } from "./versions.ts";
 import {
   accepts,
@@ -131,35 +132,8 @@ function adminHost({ config }: Services): string | null {
   return hostname === new URL(config.baseUrl).hostname ? null : hostname.replace(/\.$/, "");
 }
 
-/** The host of a request, in lower case; a name may end with the dot of the root. */
-function hostOf(url: string): string {
-  // Not by URL, which throws at hosts such as 999.1.1.1.
-  return withoutPort(authorityOf(url)).replace(/\.$/, "");
-}
-
 function noRoute(): DomainError {
   return new DomainError("route.not_found", "no route has this path");
-}
-
-/** What stands in a URL before its path. */
-function authorityOf(url: string): string {
-  return url.slice(url.indexOf("://") + 3, pathStart(url));
-}
-
-/** A host in lower case: the port of the scheme may stand in one of the two places, or be empty. */
-function withoutPort(host: string): string {
-  return host.toLowerCase().replace(/:\d*$/, "");
-}
-
-function pathStart(url: string): number {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  return start < 0 ? url.length : start; // CONNECT has no path
-}
-
-function pathOf(url: string): string {
-  const start = pathStart(url);
-  const end = url.indexOf("?", start);
-  return end < 0 ? url.slice(start) : url.slice(start, end);
 }
 
 function createServer(
@@ -179,7 +153,7 @@ function createServer(
     let [status, who] = [0, ""];
     let limits: LimitHeaders | undefined;
     const leaving = watchLeaving(request, services.ending);
-    let endTurn: (() => void) | undefined;
+    let place: Place | undefined;
     try {
       const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
@@ -194,8 +168,10 @@ function createServer(
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
-      const text = bare ? "" : await readBody(uncoverBody(request), max, services.ending);
-      if (text.length > BODY_MAX) endTurn = await turnOfLarge(caller.realm!.pool, leaving.signal());
+      const onLarge = () => place = placeOfLarge(caller.realm!.pool, caller.actor.user);
+      const reading = { ending: services.ending, onLarge };
+      const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
+      await place?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const call = callOf({ services, route }, request, arrival, caller, {
         params,
@@ -215,7 +191,7 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
-      endTurn?.();
+      place?.leave();
       leaving.forget();
       const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
       services.log(level, "request", {

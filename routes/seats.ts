@@ -14,10 +14,15 @@ const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
 /** Long lists that are read at once: each keeps the process busy, and must leave it time for others. */
 const LISTS_MAX = 2;
-/** Large bodies that are handled at once: meanwhile each takes many times its size of memory. */
+/** Large bodies that are handled at once, in a realm and in all: meanwhile each takes many times its size of memory. */
 const LARGE_MAX = 2;
+const LARGE_EVERYWHERE_MAX = 4;
 /** Large bodies that wait for their turn, as they came. */
 const LARGE_WAITING_MAX = 10;
+/** Large bodies in memory, those too that are still coming in: in a realm, of one user, and in all realms. */
+const PLACES_MAX = LARGE_MAX + LARGE_WAITING_MAX;
+const PLACES_PER_USER = 8;
+const PLACES_EVERYWHERE_MAX = 32;
 /** Pages of long answers that are read at once, whoever gets them. */
 const PAGES_MAX = 2;
 
@@ -52,6 +57,10 @@ const searches = new WeakMap<object, Line>();
 const lists = new WeakMap<object, Line>();
 const bodies = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
+const largeEverywhere: Line = { running: 0, waiting: [] };
+/** Places of large bodies that are taken, by user. */
+const places = new WeakMap<object, Map<string, number>>();
+let placesEverywhere = 0;
 
 /**
  * Does a search, in its turn, unless its caller leaves before.
@@ -85,6 +94,50 @@ export async function listing<T>(
   return await inTurn(line, LISTS_MAX, work, signal);
 }
 
+/** The place of a request with a large body, from before the body is read until the request has ended. */
+export interface Place {
+  /**
+   * Waits for its turn to be handled, unless its caller leaves before.
+   *
+   * @throws {DomainError} service.overloaded
+   */
+  turn(signal: AbortSignal): Promise<void>;
+  /** Ends its turn and gives the place to others. */
+  leave(): void;
+}
+
+/**
+ * Takes a place for a large body of a user, before it is read: bodies that come in slowly, or that nobody
+ * has looked at yet, fill the memory as those do that are handled.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export function placeOfLarge(pool: object, user: string): Place {
+  const taken = places.get(pool) ?? new Map<string, number>();
+  places.set(pool, taken);
+  const mine = taken.get(user) ?? 0;
+  if (mine >= PLACES_PER_USER) throw busy("this user has too many large requests at once");
+  const all = taken.values().reduce((sum, count) => sum + count, 0);
+  if (all >= PLACES_MAX || placesEverywhere >= PLACES_EVERYWHERE_MAX) {
+    throw busy("there are too many large requests at once");
+  }
+  taken.set(user, mine + 1);
+  placesEverywhere++;
+  let endTurn = () => {};
+  return {
+    async turn(signal) {
+      endTurn = await turnOfLarge(pool, signal);
+    },
+    leave() {
+      endTurn();
+      placesEverywhere--;
+      const left = taken.get(user)! - 1;
+      if (left > 0) taken.set(user, left);
+      else taken.delete(user);
+    },
+  };
+}
+
 /**
  * Waits for the turn of a request that came with a large body, unless its caller leaves before; gives what ends
  * its turn.
@@ -96,7 +149,17 @@ export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<()
   if (line.waiting.length >= LARGE_WAITING_MAX) {
     throw busy("too many large requests are waiting in this realm");
   }
-  return await enter(line, LARGE_MAX, signal);
+  const leave = await enter(line, LARGE_MAX, signal);
+  try {
+    const leaveAll = await enter(largeEverywhere, LARGE_EVERYWHERE_MAX, signal);
+    return () => {
+      leaveAll();
+      leave();
+    };
+  } catch (error) {
+    leave();
+    throw error;
+  }
 }
 
 /** Reads one page of an answer that is sent while it is read, in its turn. */

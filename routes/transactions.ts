@@ -49,7 +49,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
       "refused item). Without, each by itself (200, with a transaction or a problem for each). " +
       "One idempotency key stands for the whole request. At most 8 MiB, each item at most 1 MiB, with 600 000 members of " +
       "objects and lists, 400 000 of them named, and 100 000 numbers that are no whole numbers. A process handles " +
-      "two requests beyond 1 MiB of a realm at once, while ten wait.",
+      "two requests beyond 1 MiB of a realm at once, while ten wait; of one user it takes eight.",
     access: "user",
     query: DryRun,
     body: NewBatch,

@@ -100,12 +100,24 @@ export function pointer(path: readonly PropertyKey[]): string {
   ).join("");
 }
 
+/** How a body is read. */
+export interface Reading {
+  /** Told that the process ends. */
+  ending?: Ending;
+  /** Called before more than {@link BODY_MAX} bytes are read; it may refuse them. */
+  onLarge?: () => void;
+}
+
 /**
  * Reads a body as text, refusing what is too large before it is read.
  *
  * @throws {DomainError} request.too_large, request.media_type
  */
-export async function readBody(request: Request, max: number, ending?: Ending): Promise<string> {
+export async function readBody(
+  request: Request,
+  max: number,
+  { ending, onLarge = () => {} }: Reading = {},
+): Promise<string> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
   // Looking at the body's stream costs more than reading a body whose length is known.
@@ -121,9 +133,9 @@ export async function readBody(request: Request, max: number, ending?: Ending): 
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
-  const bytes = await arrived(
-    inTime(declared !== null ? request.bytes() : readStream(request.body!, max), ending),
-  );
+  if (Number(declared) > BODY_MAX) onLarge();
+  const read = () => declared !== null ? request.bytes() : readStream(request.body!, max, onLarge);
+  const bytes = await arrived(inTime(read(), ending));
   try {
     return bytes.length <= STRETCH ? UTF8.decode(bytes) : await decodeLong(bytes);
   } catch {
@@ -164,12 +176,15 @@ async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
 async function readStream(
   body: ReadableStream<Uint8Array>,
   max: number,
+  onLarge: () => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) { // leaving the loop cancels the rest
+    const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
+    if (before <= BODY_MAX && size > BODY_MAX) onLarge();
     if ((chunks.length - CHUNKS_FREE) * CHUNK_MIN > size) {
       throw new DomainError(
         "request.malformed",

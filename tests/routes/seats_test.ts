@@ -1,10 +1,17 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { openEnding, watchLeaving } from "../../routes/ending.ts";
-import { listing, paging, searching, seated, turnOfLarge } from "../../routes/seats.ts";
+import {
+  listing,
+  paging,
+  placeOfLarge,
+  searching,
+  seated,
+  turnOfLarge,
+} from "../../routes/seats.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 
@@ -219,5 +226,83 @@ Deno.test("of large requests of a realm two are handled at once, few wait, and s
   for (const turn of waiting) (await turn)();
   const large = await send("large", true);
   equal(large.status, 200, large.text);
-  equal((await Promise.all([turnOfLarge(pool, signal), turnOfLarge(pool, signal)])).length, 2);
+  const again = await Promise.all([turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
+  for (const leave of again) leave();
+});
+
+Deno.test("large bodies that are still coming in have their places: of one user eight, and the next is not read", async () => {
+  await using realm = await testRealm();
+  const other = await realm.user({ role: "admin", scope: "realm" });
+  await using process = realm.another();
+  const gone: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const opened: Promise<void>[] = [];
+  /** Sends more than a megabyte, and then nothing. */
+  const send = (key: string, length: number | null) => {
+    const begun = Promise.withResolvers<void>();
+    opened.push(begun.promise);
+    let asked = 0;
+    const body = new ReadableStream<Uint8Array>({
+      start: (to) => void gone.push(to),
+      pull(to) {
+        if (length === null && asked++ === 0) {
+          to.enqueue(new Uint8Array(1024 * 1024 + 1).fill(0x20));
+          return;
+        }
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    }, { highWaterMark: 0 });
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const url = "http://purser.test/v1/transactions/batch";
+    const request = new Request(url, { method: "POST", body, headers });
+    if (length !== null) { // which a Request leaves to whoever sends it
+      const told = new Headers({ ...headers, "content-length": `${length}` });
+      Object.defineProperty(request, "headers", { value: told });
+    }
+    return process.app(request, "127.0.0.1");
+  };
+  const slow = Array.from({ length: 8 }, (_, i) => send(realm.admin.key, i < 4 ? null : 2_000_000));
+  await Promise.all(opened);
+  const next = await send(realm.admin.key, 2_000_000);
+  deepEqual([next.status, (await next.json()).code], [503, "service.overloaded"]);
+  const others = Array.from({ length: 4 }, () => send(other.key, 2_000_000));
+  await Promise.all([...opened.slice(0, 8), ...opened.slice(9)]);
+  const full = await send(other.key, null);
+  deepEqual([full.status, (await full.json()).code], [503, "service.overloaded"]);
+  for (const to of gone) {
+    try {
+      to.error(new Error("left"));
+    } catch { /* it was refused */ }
+  }
+  for (const answer of [...slow, ...others]) equal((await answer).status, 400);
+  const small = { atomic: false, transactions: [] };
+  const text = JSON.stringify(small) + " ".repeat(1024 * 1024);
+  const sent = process.send(realm.admin.key)("POST", "/v1/transactions/batch", text);
+  equal((await sent).status, 400, "the places are free again");
+});
+
+Deno.test("large requests of all realms together have a bound, and what was left is free again", async () => {
+  const realms = Array.from({ length: 4 }, () => ({}));
+  const { signal } = new AbortController();
+  const places = realms.slice(0, 3).flatMap((pool) =>
+    Array.from({ length: 10 }, (_, i) => placeOfLarge(pool, `user ${i % 2}`))
+  );
+  places.push(placeOfLarge(realms[3], "a"), placeOfLarge(realms[3], "b"));
+  throws(() => placeOfLarge(realms[3], "c"), { code: "service.overloaded" });
+  const turns = realms.slice(0, 3).map((
+    pool,
+  ) => [turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
+  const first = await Promise.all([...turns[0], ...turns[1]]);
+  let isTheirs = false;
+  const third = Promise.all(turns[2]).then((leaves) => {
+    isTheirs = true;
+    return leaves;
+  });
+  await turnOfLarge(realms[3], AbortSignal.abort(new DomainError("request.malformed", "left")))
+    .then(() => ok(false), (error) => equal(error.message, "left"));
+  equal(isTheirs, false, "four at once, whichever realms they are of");
+  for (const leave of first) leave();
+  for (const leave of await third) leave();
+  for (const place of places) place.leave();
+  placeOfLarge(realms[3], "c").leave();
 });
