@@ -167,21 +167,9 @@ export const ORDER_COLUMNS = [
   "error",
   "created_at",
 ] as const;
-const CANDIDATE = [
-  "order_id",
-  "attempt",
-  "plan",
-  "claims",
-  "hash",
-  "raw",
-  "expires",
-  "fee",
-  "sent_at",
-  "outcome",
-  "cancels",
-  "borne_by",
-  "dead",
-] as const;
+const MADE = "order_id attempt plan claims hash expires fee sent_at outcome cancels borne_by dead"
+  .split(" ");
+const SIGNED = [...MADE, "raw"];
 
 /** Adds an order. */
 export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
@@ -261,10 +249,19 @@ export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<st
   return rows.map((row) => row.id);
 }
 
-/** Reads all that was made for an order, oldest first. */
+/** Reads all that was made for an order with its bytes, oldest first; for workers. */
 export async function selectCandidates(db: Db, order: string): Promise<CandidateRow[]> {
   return await db<CandidateRow[]>`
-    select ${db(CANDIDATE)} from order_candidates where order_id = ${order} order by attempt`;
+    select ${db(SIGNED)} from order_candidates where order_id = ${order} order by attempt`;
+}
+
+/**
+ * Reads all that was made for an order, oldest first, without its bytes: whoever serves requests may not
+ * read them, for they pay whoever sends them.
+ */
+export async function selectMade(db: Db, order: string): Promise<Omit<CandidateRow, "raw">[]> {
+  return await db<Omit<CandidateRow, "raw">[]>`
+    select ${db(MADE)} from order_candidates where order_id = ${order} order by attempt`;
 }
 
 /** Adds a plan. */

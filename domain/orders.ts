@@ -15,9 +15,9 @@ import {
   markCandidatesDead,
   nextLook,
   type OrderRow,
-  selectCandidates,
   selectClaims,
   selectForgottenOrders,
+  selectMade,
   selectOrder,
   updateOrder,
 } from "../db/orders.ts";
@@ -195,7 +195,7 @@ export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<bool
 /** Cancels a locked order, unless bytes may have left or others build on what it makes. */
 async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<OrderRow | null> {
   if (!["new", "planned", "signed"].includes(order.state)) return null;
-  const living = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
+  const living = (await selectMade(tx, order.id)).filter((one) => !one.dead);
   if (living.some((one) => one.sent_at !== null)) return null;
   const made = living.flatMap(({ hash }) => hash ?? []);
   if (made.length > 0) {
@@ -217,7 +217,7 @@ export async function renewOrder(
   order: OrderRow,
   proof: DeathProof,
 ): Promise<void> {
-  const made = (await selectCandidates(tx, order.id)).flatMap(({ hash }) => hash ?? []);
+  const made = (await selectMade(tx, order.id)).flatMap(({ hash }) => hash ?? []);
   await markCandidatesDead(tx, order.id, proof);
   await deleteUnmadeCoins(tx, order, made);
   await deleteClaims(tx, order.id);
@@ -241,7 +241,7 @@ export async function releaseClaims(
   await deleteClaims(tx, order.id);
   const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
   if (order.nonce === null || used || claims.length === 0) return null;
-  const signed = (await selectCandidates(tx, order.id)).some(({ raw }) => raw !== null);
+  const signed = (await selectMade(tx, order.id)).some(({ hash }) => hash !== null);
   if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
   return await fillNonce(tx, actor, order, order.nonce);
 }

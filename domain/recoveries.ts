@@ -299,7 +299,7 @@ async function bookUnmatched(tx: Tx, actor: Actor, order: OrderRow, part: Part):
   if (code === undefined || decimals === undefined || ramp === null) return;
   // Coins at the address of a token's ramp are its gas: the ledger does not have them.
   if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
-  const asset = { code, decimals, testnet: order.network !== "main" };
+  const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
   await postMove(tx, actor, {
     type: "withdrawal",
     source: await counterparty(tx, actor, "fees", asset),

@@ -8,7 +8,7 @@
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import { closeBlock, insertBlock, selectBlock } from "../db/blocks.ts";
 import type { Tx } from "../db/database.ts";
-import { type OrderChange, type OrderRow, selectCandidates, updateOrder } from "../db/orders.ts";
+import { type OrderChange, type OrderRow, selectMade, updateOrder } from "../db/orders.ts";
 import { selectSponsored } from "../db/withdrawals.ts";
 import { availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
@@ -127,7 +127,7 @@ export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Pro
 
 /** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
 export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
-  const made = await selectCandidates(tx, order.carrier ?? order.id);
+  const made = await selectMade(tx, order.carrier ?? order.id);
   return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
 }
 

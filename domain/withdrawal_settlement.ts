@@ -6,7 +6,7 @@
  */
 import { selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
-import { selectCandidates } from "../db/orders.ts";
+import { selectMade } from "../db/orders.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
@@ -99,7 +99,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
       : []
   );
   if (charges.length === 0) return "0";
-  const made = await selectCandidates(tx, order.carrier ?? order.id);
+  const made = await selectMade(tx, order.carrier ?? order.id);
   const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
   const mined = attempts.get(order.hash) ?? Infinity;
   return charges
@@ -235,8 +235,10 @@ async function sidesOf(
   actor: Actor,
   row: WithdrawalRow,
 ): Promise<{ world: string; fees: string }> {
-  const { decimals } = await resolveChainAsset(tx, row.asset);
-  const asset = { code: row.asset, decimals, testnet: row.network !== "main" };
+  const { decimals, token } = await resolveChainAsset(tx, row.asset);
+  // A token of the realm's own is one currency, wherever its contract lives.
+  const testnet = token === null && row.network !== "main";
+  const asset = { code: row.asset, decimals, testnet };
   return {
     world: await counterparty(tx, actor, "world", asset),
     fees: await counterparty(tx, actor, "fees", asset),

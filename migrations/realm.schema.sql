@@ -1497,9 +1497,9 @@ AS $function$
 begin
   perform 1 from ramps r join accounts k on k.id = r.account join accounts a on a.id = new.account
     where r.account = new.ramp and (r.chain, r.network) = (new.chain, new.network)
-      and a.asset = new.asset and a.testnet = (r.network <> 'main') and k.testnet = a.testnet
+      and a.asset = new.asset and k.testnet = (r.network <> 'main')
       and (a.id = k.id and new.derivation_key = 0 or a.type = 'deposit' and a.ramp = k.id)
-      and ((k.asset, k.decimals) = (a.asset, a.decimals) or exists (
+      and ((k.asset, k.decimals, k.testnet) = (a.asset, a.decimals, a.testnet) or not a.testnet and exists (
         select from fungible_tokens t join currencies c on c.id = t.currency
         where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
       and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
@@ -1827,9 +1827,11 @@ begin
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
       where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
-        and (k.asset, k.testnet) = (w.asset, w.network <> 'main')
-        and (w.ramp = new.ramp or exists (select from fungible_tokens t join currencies c on c.id = t.currency
-          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract) = (w.asset, w.contract)))
+        and k.asset = w.asset
+        and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
+          select from fungible_tokens t join currencies c on c.id = t.currency
+          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract, t.chain, t.network)
+            = (w.asset, w.contract, w.chain, w.network)))
         and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
     when 'payout' then new.wish - 'payments' = pay and (
@@ -3281,7 +3283,7 @@ AS $function$
     when 'dead' then c.made > 0 and c.living = 0
   end
   from (select count(*) as made, count(*) filter (where not dead) as living,
-      count(*) filter (where not dead and raw is not null) as signed,
+      count(*) filter (where not dead and hash is not null) as signed,
       count(*) filter (where not dead and sent_at is not null) as sent,
       count(*) filter (where not dead and hash = o.hash) as named,
       count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
@@ -3496,6 +3498,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
+realm may select (attempt, borne_by, cancels, claims, created_at, dead, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_candidates
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts
@@ -3539,7 +3542,6 @@ realm may select on login_attempts
 realm may select on logins
 realm may select on migrations
 realm may select on nonces
-realm may select on order_candidates
 realm may select on order_transitions
 realm may select on orders
 realm may select on ramp_costs

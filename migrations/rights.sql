@@ -18,6 +18,10 @@ revoke execute on all routines in schema :schema from public, :role, :worker;
 grant usage on schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
+-- Signed bytes pay whoever sends them: what is canceled before it has left could be paid all the same.
+revoke select on order_candidates from :role;
+grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outcome, cancels, borne_by, dead, proof,
+    proof_by, proof_height, created_at) on order_candidates to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
   to :role;

@@ -243,7 +243,7 @@ create function shows_demand(o orders, p_demand text, p_carrier uuid) returns bo
     when 'dead' then c.made > 0 and c.living = 0
   end
   from (select count(*) as made, count(*) filter (where not dead) as living,
-      count(*) filter (where not dead and raw is not null) as signed,
+      count(*) filter (where not dead and hash is not null) as signed,
       count(*) filter (where not dead and sent_at is not null) as sent,
       count(*) filter (where not dead and hash = o.hash) as named,
       count(*) filter (where not dead and hash = o.hash and not cancels) as paying,

@@ -235,14 +235,15 @@ create constraint trigger deposits_taken_back after update on deposits deferrabl
   execute function check_taken_back();
 
 -- An address is of the ramp's own place, asset and scale, or of a token that is kept at the ramp: else worthless coins
--- would be credited as others.
+-- would be credited as others. A token of the realm's own is one currency, wherever its contract lives: its accounts are
+-- never those of a test network.
 create function check_address() returns trigger language plpgsql as $$
 begin
   perform 1 from ramps r join accounts k on k.id = r.account join accounts a on a.id = new.account
     where r.account = new.ramp and (r.chain, r.network) = (new.chain, new.network)
-      and a.asset = new.asset and a.testnet = (r.network <> 'main') and k.testnet = a.testnet
+      and a.asset = new.asset and k.testnet = (r.network <> 'main')
       and (a.id = k.id and new.derivation_key = 0 or a.type = 'deposit' and a.ramp = k.id)
-      and ((k.asset, k.decimals) = (a.asset, a.decimals) or exists (
+      and ((k.asset, k.decimals, k.testnet) = (a.asset, a.decimals, a.testnet) or not a.testnet and exists (
         select from fungible_tokens t join currencies c on c.id = t.currency
         where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
       and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
@@ -392,9 +393,11 @@ begin
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
       where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
-        and (k.asset, k.testnet) = (w.asset, w.network <> 'main')
-        and (w.ramp = new.ramp or exists (select from fungible_tokens t join currencies c on c.id = t.currency
-          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract) = (w.asset, w.contract)))
+        and k.asset = w.asset
+        and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
+          select from fungible_tokens t join currencies c on c.id = t.currency
+          where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract, t.chain, t.network)
+            = (w.asset, w.contract, w.chain, w.network)))
         and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
     when 'payout' then new.wish - 'payments' = pay and (

@@ -225,6 +225,27 @@ function handingOut(desk: Desk, address: string, change: Record<string, string> 
         ${of.asset}, '${admin.id}', now())`;
 }
 
+Deno.test("an injected statement reads no signed bytes: nobody else sends what is then canceled and given back", async () => {
+  await using desk = await openDesk();
+  const inject = injecting(desk, "serving");
+  const made = await desk.withdraw("0.1");
+  equal(made.status, 201, made.text);
+  const ends = (step: string) => {
+    if (step === "stored") throw new Error("the worker ends");
+  };
+  await rejects(desk.look(ends), /the worker ends/);
+  // What was stored waits for its worker as long as looks are made void.
+  await inject("update orders set looks = looks + 1");
+  for (
+    const read of ["raw from", "* from", "c from", "to_jsonb(c) from", "max(length(raw)) from"]
+  ) {
+    await rejects(inject(`select ${read} order_candidates c`), /permission denied/, read);
+  }
+  const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${made.body.id}/cancel`);
+  equal(canceled.body.status, "CANCELED", canceled.text);
+  equal((await desk.books()).account, "10");
+});
+
 Deno.test("an address that is injected credits nothing: its key is not ours", async () => {
   await using desk = await openDesk({ env: { ETHEREUM_CONFIRMATIONS: "1" } });
   const { realm } = desk;
