@@ -3,6 +3,7 @@
  * this is how the serving half makes addresses. Solana has no xpubs (ed25519 derives hardened only).
  * @module
  */
+import type { BIP32API } from "bip32";
 import type { Network } from "./addresses.ts";
 import { chainFacts, type ChainId } from "./assets.ts";
 
@@ -88,13 +89,26 @@ export async function deriveAddresses(
 ): Promise<string[]> {
   checkIndex(of.from);
   checkIndex(of.from + of.count - 1);
-  const { BIP32Factory } = await import("bip32");
-  const ecc = await import("@bitcoinerlab/secp256k1");
-  const account = BIP32Factory(ecc).fromBase58(xpub, hdVersion(network));
+  const account = (await hdKeys()).fromBase58(xpub, hdVersion(network));
   if (account.depth !== 3) throw new TypeError("the xpub is not of an account");
   const keys = await childKeys(account.derive(EXTERNAL), of);
   const compressed = chainFacts(chain).family === "bitcoin";
   return await Promise.all(keys.map((key) => addressOfKey(chain, network, key(compressed))));
+}
+
+let hd: Promise<BIP32API> | undefined;
+
+/**
+ * The library for BIP-32. It tests its curve whenever it is made, which takes longer than two hundred addresses, so
+ * one is made for the process.
+ */
+export function hdKeys(): Promise<BIP32API> {
+  return hd ??= makeHdKeys();
+}
+
+async function makeHdKeys(): Promise<BIP32API> {
+  const { BIP32Factory } = await import("bip32");
+  return BIP32Factory(await import("@bitcoinerlab/secp256k1"));
 }
 
 /**

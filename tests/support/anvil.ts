@@ -47,9 +47,13 @@ const READY = /Listening on (\S+)/;
 /** Less than a block may hold. */
 const GAS = "0x1c00000";
 
+const derived = new Map<number, HDNodeWallet>();
+
 /** Gives a rich account of every such node. */
 export function rich(index = 0): { address: string; key: Uint8Array } {
-  const wallet = HDNodeWallet.fromPhrase(PHRASE, "", `m/44'/60'/0'/0/${index}`);
+  const known = derived.get(index);
+  const wallet = known ?? HDNodeWallet.fromPhrase(PHRASE, "", `m/44'/60'/0'/0/${index}`);
+  derived.set(index, wallet);
   return { address: wallet.address, key: getBytes(wallet.privateKey) };
 }
 

@@ -6,7 +6,7 @@
  */
 import type { Network } from "../../domain/addresses.ts";
 import { chainFacts, type ChainId } from "../../domain/assets.ts";
-import { accountPath, addressOfKey, hdVersion } from "../../domain/derivation.ts";
+import { accountPath, addressOfKey, hdKeys, hdVersion } from "../../domain/derivation.ts";
 
 /** A private key with the address it signs for. Wipe it after use. */
 export interface AddressKey {
@@ -97,9 +97,7 @@ async function solanaKey(seed: Uint8Array, path: string): Promise<AddressKey> {
 }
 
 async function rootOf(seed: Uint8Array, network: Network) {
-  const { BIP32Factory } = await import("bip32");
-  const ecc = await import("@bitcoinerlab/secp256k1");
-  return BIP32Factory(ecc).fromSeed(seed, hdVersion(network));
+  return (await hdKeys()).fromSeed(seed, hdVersion(network));
 }
 
 async function hmac(
