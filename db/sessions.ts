@@ -121,19 +121,21 @@ export async function insertUserRevocation(
 
 /**
  * Reads the revocations committed since the last look. The horizon is the oldest transaction that
- * was still running then, so that a late commit is never skipped.
+ * was still running then, so that a late commit is never skipped. Tells the database's time, too.
  */
 export async function selectRevocations(
   db: Db,
   horizon: string | null,
-): Promise<{ rows: RevocationRow[]; horizon: string }> {
-  const rows = await db<(RevocationRow & { horizon: string })[]>`
-    select s.horizon, r.user_id, r.jti, r.issued_before, r.expires_at
-    from (select pg_snapshot_xmin(pg_current_snapshot())::text as horizon) s
+): Promise<{ rows: RevocationRow[]; horizon: string; at: number }> {
+  const rows = await db<(RevocationRow & { horizon: string; at: string })[]>`
+    select s.horizon, s.at, r.user_id, r.jti, r.issued_before, r.expires_at
+    from (select pg_snapshot_xmin(pg_current_snapshot())::text as horizon,
+      floor(extract(epoch from now()) * 1000)::bigint as at) s
     left join revocations r on r.expires_at > now()
       and ${horizon === null ? db`true` : db`r.xact >= ${horizon}::xid8`}`;
   return {
     rows: rows.filter((row) => row.user_id !== null),
     horizon: rows[0].horizon,
+    at: Number(rows[0].at),
   };
 }

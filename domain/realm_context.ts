@@ -28,6 +28,8 @@ export interface RealmContext {
   defaults(): RealmDefaults;
   lane(): Lane;
   memory: FactsMemory;
+  /** The later of a process's time and the database's, as far as it was told: keys end by the latter. */
+  time(at: number): number;
   /** Whether a key was revoked; knows of revocations at most a second old. */
   isRevoked(claims: Claims): boolean | Promise<boolean>;
   /** What a key of a machine grants, as of at most a second ago; null where there is none. */
@@ -118,6 +120,7 @@ function createContext(
       return lane;
     },
     memory: createMemory(),
+    time: (at) => known.time(at),
     isRevoked: (claims) => known.freshly(() => known.holds(claims)),
     grantOf(key) {
       const grant = known.freshly(() => known.apiKeys.known(key));
@@ -145,6 +148,7 @@ function createMemory(): FactsMemory {
 interface Known {
   row: RealmRow;
   freshAt: number;
+  time(at: number): number;
   holds(claims: Claims): boolean;
   apiKeys: ApiKeyMemory;
   /** Says what is known, as of at most a second ago. */
@@ -160,6 +164,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
   let horizon: string | null = null;
   let running: Promise<void> | null = null;
   let expired = 0;
+  let behind = 0; // milliseconds that this process's clock is behind the database's
 
   async function look(): Promise<void> {
     const startedAt = now();
@@ -174,6 +179,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     const news = await revocations;
     await known.apiKeys.refresh();
     horizon = news.horizon;
+    behind = Math.max(0, news.at - now());
     for (const revoked of news.rows) {
       if (revoked.jti !== null) keys.set(revoked.jti, revoked.expires_at);
       else {
@@ -181,14 +187,16 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
         users.set(revoked.user_id, { before, expiresAt: revoked.expires_at });
       }
     }
-    for (const [jti, expiresAt] of keys) if (expiresAt < startedAt) keys.delete(jti);
-    for (const [user, { expiresAt }] of users) if (expiresAt < startedAt) users.delete(user);
+    // By the database's clock: of what is forgotten here, nothing is read again.
+    for (const [jti, expiresAt] of keys) if (expiresAt < news.at) keys.delete(jti);
+    for (const [user, { expiresAt }] of users) if (expiresAt < news.at) users.delete(user);
     if (before === expired) known.freshAt = startedAt; // else it began before what must be seen
   }
 
   const known: Known = {
     row,
     freshAt: 0,
+    time: (at) => at + behind,
     holds: (claims) =>
       keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
     apiKeys: openApiKeyMemory({
@@ -196,7 +204,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
       pool: () => database.realm(placeOf(known.row)),
     }),
     freshly(say) {
-      const age = now() - known.freshAt;
+      const age = Math.abs(now() - known.freshAt); // a clock that was set back tells no age
       if (age < STALE_MS) return say();
       const refreshed = known.refresh();
       return age < EXPIRED_MS ? say() : refreshed.then(say);

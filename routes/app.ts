@@ -173,7 +173,8 @@ function createServer(
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
       await place?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
-      const call = callOf({ services, route }, request, arrival, caller, {
+      const whole = { ...arrival, at: timeOf(services, caller) };
+      const call = callOf({ services, route }, request, whole, caller, {
         params,
         text,
         long,
@@ -204,6 +205,12 @@ function createServer(
       });
     }
   };
+}
+
+/** The time of a request whose body has come: some take long. */
+function timeOf({ now }: Services, { realm }: Caller): number {
+  const at = now();
+  return realm?.time(at) ?? at;
 }
 
 function assertAcceptable(accept: string | null, types: readonly string[]): void {
@@ -252,7 +259,7 @@ function callOf(
   { params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
-  const { actor } = caller;
+  const actor = { ...caller.actor, at: arrival.at };
   const keyed = route.method === "POST" || route.method === "PATCH";
   return {
     services,

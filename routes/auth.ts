@@ -128,7 +128,7 @@ function admitUnlessRevoked(
 }
 
 function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: Arrival): Caller {
-  if (claims.expiresAt * 1000 <= arrival.at) {
+  if (claims.expiresAt * 1000 <= realm.time(arrival.at)) {
     throw new DomainError("auth.expired", "the key has expired: log in again");
   }
   if (revoked) throw new DomainError("auth.revoked", "the key was revoked: log in again");
@@ -169,7 +169,7 @@ async function asMachine(
   const grant = await realm.grantOf(key);
   if (grant === null) throw wrong("the key is not one of ours");
   if (!grant.alive) guard.countWrong(subject);
-  assertGranted(grant, arrival.at, arrival.address);
+  assertGranted(grant, realm.time(arrival.at), arrival.address);
   realm.noteUse(grant, arrival.at);
   return admitMachine(grant, realm, arrival);
 }

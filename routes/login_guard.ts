@@ -88,7 +88,7 @@ export function openLoginGuard(now: () => number): LoginGuard {
       const until = refused.get(subject);
       if (until === undefined) return;
       const left = until - now();
-      if (left <= 0) {
+      if (left <= 0 || left > MINUTE_MS) { // the clock was set back
         refused.delete(subject);
         return;
       }
@@ -99,7 +99,9 @@ export function openLoginGuard(now: () => number): LoginGuard {
     countWrong(subject) {
       const at = now();
       const before = wrong.get(subject);
-      const count = before === undefined || before.since + MINUTE_MS <= at ? null : before;
+      const count = before === undefined || Math.abs(at - before.since) >= MINUTE_MS
+        ? null
+        : before;
       if (count === null) {
         wrong.delete(subject);
         makeRoom(wrong, SUBJECTS_MAX);

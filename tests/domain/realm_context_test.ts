@@ -1,6 +1,9 @@
 import { equal, notEqual, ok } from "node:assert/strict";
 import { openRealmContexts } from "../../domain/realm_context.ts";
-import { testRealm } from "../support/realm.ts";
+import { claimsOf, revokeKey } from "../../domain/sessions.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
+
+const HOUR_MS = 3_600_000;
 
 Deno.test("the realm that was unused for longest is forgotten first; each keeps its one lane", async () => {
   await using first = await testRealm();
@@ -39,4 +42,31 @@ Deno.test("a key is asked for once, and a realm that is away is told to those wh
   equal(status, 200);
   equal(times, 1);
   ok(asked.length <= 1);
+});
+
+Deno.test("a clock that is set back, or was ahead for a moment, hides and forgets no revoked key", async () => {
+  await using realm = await testRealm();
+  let ahead = 0;
+  const contexts = openRealmContexts(realm.database, () => Date.now() + ahead);
+  const context = (await contexts.find(realm.id))!;
+  const revoked =
+    (await rowsOf<{ at: string }>(realm, "select extract(epoch from now()) as at"))[0];
+  const at = Math.floor(Number(revoked.at) * 1000);
+  const [first, second] = [1, 2].map(() => claimsOf(realm.made.admin, realm.id, at, 3600));
+  equal(await context.isRevoked(first), false);
+  ahead = -HOUR_MS; // behind by an hour: what was known seems to come from the future
+  await realm.command((tx) => revokeKey(tx, { at }, first));
+  equal(await context.isRevoked(first), true, "seen although the clock was set back");
+  ahead = 0;
+  equal(await context.isRevoked(first), true);
+  ahead = 2 * HOUR_MS; // by this clock the key has expired, and its revocation with it
+  await context.isRevoked(second);
+  ahead = 0;
+  equal(await context.isRevoked(first), true, "kept although the clock was ahead");
+  equal(await context.isRevoked(second), false);
+  equal(context.time(at + HOUR_MS), at + HOUR_MS);
+  ahead = -HOUR_MS;
+  await context.isRevoked(second);
+  const told = context.time(Date.now() - HOUR_MS);
+  ok(told >= at && Number.isInteger(told), "the database's time, where the process is behind");
 });

@@ -1,4 +1,4 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { sealRealm } from "../../workers/seals.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 
@@ -149,4 +149,29 @@ Deno.test("GET /v1/audit names the machine key that acted, transfers included, a
   const chain = (await realm.admin.send("GET", "/v1/transactions/chain")).body;
   const link = chain.find((each: { id?: string }) => each.id === moved.body.id);
   equal(link.api_key, payer.id, "the chain of hashes covers it");
+});
+
+Deno.test("a line of the trail has the time at which its request had come whole, however slowly it came", async () => {
+  await using realm = await testRealm();
+  await using process = realm.another();
+  let slow = 0;
+  Object.assign(process.services, { now: () => Date.now() + slow });
+  const body = new ReadableStream<Uint8Array>({
+    pull(to) {
+      slow = 14_000; // so long a body may take: who follows the trail would have gone on behind its line
+      to.enqueue(new TextEncoder().encode('{"type":"neutral"}'));
+      to.close();
+    },
+  }, { highWaterMark: 0 });
+  const headers = { "x-api-key": realm.admin.key, "content-type": "application/json" };
+  const from = Date.now();
+  const request = new Request("http://purser.test/v1/identities", {
+    method: "POST",
+    body,
+    headers,
+  });
+  const made = await (await process.app(request, "127.0.0.1")).json();
+  ok(made.created_at >= from + 14_000, `${made.created_at - from} ms`);
+  const { body: lines } = await realm.admin.send("GET", `/v1/audit?entity=${made.id}`);
+  ok(lines[0].created_at >= from + 14_000);
 });

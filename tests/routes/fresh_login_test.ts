@@ -1,7 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { openRealmContexts } from "../../domain/realm_context.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { allRoutes } from "../../routes/routes.ts";
-import { type Answer, PASSWORD, type Send, testRealm } from "../support/realm.ts";
+import { type Answer, PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const SELF = "00000000-0000-7000-8000-000000000001";
@@ -230,4 +231,27 @@ Deno.test("what took a login of late is done by a repeat under the same idempote
   equal(renamed.status, 200, renamed.text);
   const repeated = await rename(old);
   deepEqual([repeated.status, repeated.headers.get("idempotency-replayed")], [200, "true"]);
+});
+
+Deno.test("a process whose clock is behind takes no old login for one of late, and no key that has expired", async () => {
+  await using realm = await testRealm();
+  await using process = realm.another();
+  const made = await realm.admin.send("POST", "/v1/keys", {
+    name: "machine",
+    expires_at: Date.now() + 3_600_000,
+  });
+  equal(made.status, 201, made.text);
+  await rowsOf(
+    realm,
+    "update api_keys set expires_at = now() - interval '1 minute' where id = $1",
+    [made.body.id],
+  );
+  const now = () => Date.now() - 3_600_000;
+  Object.assign(process.services, { now, realms: openRealmContexts(process.database, now) });
+  const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 40 * 60_000, 86_400);
+  const old = process.send(await realm.services.keyring.sign(claims));
+  equal((await old("GET", "/v1/auth/me")).status, 200);
+  deepEqual(codeOf(await old("POST", "/v1/keys", { name: "k" })), [401, "auth.expired"]);
+  const expired = process.send(made.body.key);
+  deepEqual(codeOf(await expired("GET", "/v1/auth/me")), [401, "auth.expired"]);
 });

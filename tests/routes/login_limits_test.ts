@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { openLoginGuard } from "../../routes/login_guard.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -157,4 +157,16 @@ Deno.test("networks take turns at logging in, a few at a time", async () => {
   const answers = await Promise.all([...many, login("user").then(() => 200)]);
   equal(answers.filter((status) => status === 503).length, 7, "a network has 50 places to wait");
   equal(answers.at(-1), 200);
+});
+
+Deno.test("a clock that is set back keeps no network out for longer than a minute", () => {
+  let at = 10 * 3_600_000;
+  const guard = openLoginGuard(() => at);
+  guard.refuse("network", 60);
+  for (let i = 0; i < 30; i++) guard.countWrong("other");
+  for (const one of ["network", "other"]) throws(() => guard.check(one), { code: "rate.limited" });
+  at -= 3_600_000;
+  for (const one of ["network", "other"]) guard.check(one);
+  for (let i = 0; i < 30; i++) guard.countWrong("other");
+  throws(() => guard.check("other"), { code: "rate.limited" });
 });
