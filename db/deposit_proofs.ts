@@ -1,7 +1,7 @@
 /** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
-import type { SeenDeposit } from "./deposits.ts";
+import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
 
 /** A deposit that could not be proven, with the reason. */
 export interface Deferred {
@@ -23,6 +23,46 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
         * (2 ^ least(case when g.anew then 0 else tries end, 7) - 1)
     from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb, anew boolean)
     where d.id = g.id and d.status = 'PENDING'`;
+}
+
+/** Reads deposits that the quorum denied and that are due to be asked for again, longest due first. */
+export async function selectDenied(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columnsOf(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'ORPHANED'
+      and retry_at <= now() and held is null
+    order by retry_at limit ${limit}`;
+}
+
+/** When what is denied is asked for no more, and what is said of it then. */
+export interface DeniedEnd {
+  /** After so many tries. */
+  after: number;
+  error: unknown;
+}
+
+/**
+ * Puts off what is denied still: twice as long each time, a day at most. A try that nodes left unclear is
+ * not counted.
+ *
+ * @param how.first with how many tries it was given up
+ */
+export async function putOffDenied(
+  tx: Tx,
+  id: string,
+  { first, unclear, end }: { first: number; unclear: boolean; end: DeniedEnd },
+): Promise<void> {
+  await tx`
+    update deposits set tries = tries + ${unclear ? 0 : 1}, updated_at = now(),
+      retry_at = case when tries < ${end.after} or ${unclear} then now()
+        + least(interval '1 day', interval '1 hour' * 2 ^ least(greatest(tries - ${first}, 0), 5)) end,
+      error = case when tries < ${end.after} or ${unclear} then error
+        else ${tx.json(end.error as never)} end
+    where id = ${id} and status = 'ORPHANED' and retry_at is not null`;
 }
 
 /** Takes away what was seen in no block, where its block has it otherwise. */

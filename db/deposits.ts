@@ -88,6 +88,11 @@ function decimals(db: Db) {
   return db`(select a.decimals from accounts a where a.id = deposits.account) as decimals`;
 }
 
+/** The columns of a deposit, with the scale of its account. */
+export function columnsOf(db: Db) {
+  return db`${columns(db)}, ${decimals(db)}`;
+}
+
 /** Lists every address of a place that value may arrive at, with the codes of their assets. */
 export async function selectWatched(
   db: Db,
@@ -234,6 +239,8 @@ export async function upsertDeposits(
         set block = excluded.block, block_hash = excluded.block_hash,
           matures_at = excluded.matures_at, updated_at = ${at},
           error = case when deposits.status = 'CONFIRMED' then deposits.error end,
+          retry_at = case when deposits.status <> 'ORPHANED' then deposits.retry_at end,
+          tries = case when deposits.status = 'ORPHANED' then 0 else deposits.tries end,
           status = case when deposits.status = 'ORPHANED' then 'PENDING' else deposits.status end
         where (excluded.block_hash is not null
             and deposits.block_hash is distinct from excluded.block_hash)
@@ -264,7 +271,7 @@ export async function selectRipe(
   at: { settled: number; head: number; after: string | null; limit: number },
 ): Promise<PendingRow[]> {
   return await db<PendingRow[]>`
-    select ${columns(db)}, ${decimals(db)} from deposits
+    select ${columnsOf(db)} from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
       and (error is null
@@ -280,7 +287,7 @@ export async function selectDetached(
   limit: number,
 ): Promise<PendingRow[]> {
   return await db<PendingRow[]>`
-    select ${columns(db)}, ${decimals(db)} from deposits
+    select ${columnsOf(db)} from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
       and block is null
     order by id limit ${limit}`;
@@ -353,15 +360,16 @@ export async function markConfirmed(
     returning ${columns(tx)}`;
 }
 
-/** Gives a deposit up. */
+/** Gives a deposit up; where it may come back, it is asked for again in an hour. */
 export async function markOrphaned(
   tx: Tx,
   id: string,
-  how: { error: unknown; at: number },
+  how: { error: unknown; at: number; again?: boolean },
 ): Promise<DepositRow> {
   const [row] = await tx<DepositRow[]>`
     update deposits set status = 'ORPHANED', confirmations = 0, updated_at = ${how.at},
-      error = ${how.error === null ? null : tx.json(how.error as never)}
+      error = ${how.error === null ? null : tx.json(how.error as never)},
+      retry_at = case when ${how.again ?? false} then now() + interval '1 hour' end
     where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
   return row;
 }

@@ -148,23 +148,31 @@ async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise
   for (const account of forwarding) await forwardLater(tx, actor, account);
 }
 
-/** Gives up a deposit that the chain no longer has. */
+/**
+ * Gives up a deposit that the chain no longer has.
+ *
+ * @param denied what is said of one that nodes deny, and that is asked for again
+ */
 export async function orphanDeposit(
   tx: Tx,
   actor: Actor,
   deposit: Pick<DepositRow, "id" | "block_hash">,
+  denied: unknown = null,
 ): Promise<void> {
   const row = await lockPending(tx, deposit.id, deposit.block_hash);
-  if (row !== null) await giveUp(tx, actor, row, null);
+  if (row !== null) await orphan(tx, actor, row, { error: denied, again: denied !== null });
 }
 
-async function giveUp(
+async function giveUp(tx: Tx, actor: Actor, row: DepositRow, why: string): Promise<void> {
+  await orphan(tx, actor, row, { error: trouble("deposit.not_found", why) });
+}
+
+async function orphan(
   tx: Tx,
   actor: Actor,
   row: DepositRow,
-  why: string | null,
+  how: { error: unknown; again?: boolean },
 ): Promise<void> {
-  const error = why === null ? null : trouble("deposit.not_found", why);
-  const orphaned = await markOrphaned(tx, row.id, { error, at: actor.at });
+  const orphaned = await markOrphaned(tx, row.id, { ...how, at: actor.at });
   await tellDeposit(tx, actor, "deposit.orphaned", orphaned);
 }

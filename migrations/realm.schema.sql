@@ -525,6 +525,7 @@ constraint deposits_taken_back TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
+CREATE INDEX deposits_denied ON deposits USING btree (chain, network, retry_at) WHERE ((status = 'ORPHANED'::text) AND (retry_at IS NOT NULL))
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
 CREATE UNIQUE INDEX deposits_source ON deposits USING btree (chain, network, hash, index, (

@@ -112,14 +112,14 @@ export async function verifyCoins(
  * Marks coins spent that a transaction of somebody else took, by the blocks that show it. The coins
  * of what we sent ourselves are not touched.
  *
- * @returns the lowest block that took one of them; null if none was found
+ * @returns the lowest and the highest block that took one of them; null if none was found
  */
 export async function markTaken(
   bench: Bench,
   chain: Chain,
   place: ChainPlace,
   of: { claims: readonly string[]; own: ReadonlySet<string> },
-): Promise<number | null> {
+): Promise<{ first: number; last: number } | null> {
   if (chain.coins === null) return null;
   const since = await reading(bench.pool, (db) => selectOldest(db, place, of.claims));
   if (since === null) return null;
@@ -135,7 +135,8 @@ export async function markTaken(
       height,
     })),
   );
-  return Math.min(...taken.map(([, { height }]) => height));
+  const heights = taken.map(([, { height }]) => height);
+  return { first: Math.min(...heights), last: Math.max(...heights) };
 }
 
 /** False where no node stands at the block of the cursor: the comparison says nothing then. */

@@ -5,11 +5,13 @@
  * and so does what would end an order unpaid, until the ramp is reconciled.
  * @module
  */
+import { selectCursor } from "../db/chains.ts";
 import type { Tx } from "../db/database.ts";
 import { lockQuarantine, selectQuarantine } from "../db/quarantine.ts";
 import { reading } from "../db/transaction.ts";
 import type { CandidateRow, OrderRow } from "../domain/orders.ts";
 import { QUARANTINED } from "../domain/quarantine.ts";
+import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
@@ -30,6 +32,22 @@ export async function assertMayLeave(
   const why = row === null ? await bench.signer.fault() : `${QUARANTINED}: ${row.detail}`;
   if (why === null || await hasLeft(work, order, candidate)) return;
   throw new ChainError("held", why);
+}
+
+/**
+ * Has what ends or begins anew wait for the scanner: it is the blocks that tell of what our keys signed and
+ * nothing here knows, and only they put the ramp into quarantine.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertScanned(
+  bench: Bench,
+  order: OrderRow,
+  height: number,
+): Promise<void> {
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  if (cursor !== null && cursor.height >= height) return;
+  throw new ChainError("held", `what took its place is in block ${height}, not scanned yet`);
 }
 
 /**

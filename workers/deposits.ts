@@ -6,7 +6,6 @@ import {
   selectClaimed,
 } from "../db/deposit_proofs.ts";
 import {
-  deletePending,
   type Hold,
   holdDeposits,
   type PendingRow,
@@ -21,7 +20,6 @@ import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";
 import { proveAddresses } from "../domain/own_addresses.ts";
 import { deriveAddress } from "../domain/derivation.ts";
-import { placeOf } from "../domain/arrivals.ts";
 import { trouble } from "../domain/deposit_views.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
@@ -34,9 +32,9 @@ import {
   type Evidence,
   type Head,
   settledHeight,
-  type Transfer,
   type Watch,
 } from "./chains/sight.ts";
+import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
 import { tokenFault } from "./token_facts.ts";
 
 /** What a pass has found out. */
@@ -53,14 +51,10 @@ export interface PassFacts {
 const BATCH = 100;
 /** Deposits of a place that are in no block: while there are so many, no further ones are shown. */
 const UNMINED_MAX = 1_000;
-/** So often what the quorum denies is asked for again before it is given up: for a quarter of an hour. */
-const DENIED_MAX = 8;
 const RECHECKS_AT_ONCE = 8;
 const SUSPENDED = "asset.suspended";
 /** The code of what too few nodes confirm. */
 export const UNCONFIRMED = "upstream.failed";
-/** Why a deposit waits that the quorum denies. */
-const DENIED = "the nodes do not have it";
 
 /** Settles what a pass has brought. */
 export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
@@ -68,6 +62,7 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
   if (facts.caughtUp) await showUnmined(bench, chain, facts);
   await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
   await holdBack(bench, chain, place);
+  if (facts.caughtUp) await askAgain(bench, chain, facts);
   const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };
@@ -200,20 +195,6 @@ async function prove(
   return found;
 }
 
-/** Records a deposit as the quorum tells it, in place of what one node told when it was seen. */
-async function recordAnew(
-  bench: Bench,
-  place: ChainPlace,
-  row: PendingRow,
-  transfer: Transfer,
-): Promise<void> {
-  bench.log("warn", "a deposit was seen with another amount or sender", { deposit: row.id });
-  await bench.step(async (tx) => {
-    if (!await deletePending(tx, row)) return;
-    await recordTransfers(tx, bench.actor, place, { transfers: [transfer], coins: false });
-  });
-}
-
 /** What keeps a deposit from being proven; whatever is no word of a node is thrown. */
 function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
   if (check.status === "rejected") {
@@ -221,40 +202,6 @@ function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
     throw check.reason;
   }
   return check.value === null ? new ChainError("refused", DENIED) : null;
-}
-
-/**
- * Sees to what the nodes do not have as it was recorded: it is recorded as they have it, where one of them
- * told of another receiver or token, and given up where as many as must agree have denied it again and again.
- *
- * @returns whether it need not be asked for again
- */
-async function denied(
-  bench: Bench,
-  chain: Chain,
-  { place, watch }: PassFacts,
-  row: PendingRow,
-): Promise<boolean> {
-  try {
-    for (const one of await chain.search({ hash: row.hash }, watch)) {
-      if (placeOf({ ...one, address: one.to }) !== placeOf(row)) continue;
-      const checked = await chain.recheck(one);
-      if (checked === null) continue;
-      await recordAnew(bench, place, row, checked.transfer);
-      return true;
-    }
-  } catch (error) {
-    if (!(error instanceof ChainError)) throw error;
-    return false;
-  }
-  if (chain.quorum === 1 || !wasDenied(row) || row.tries < DENIED_MAX) return false;
-  await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
-  return true;
-}
-
-/** Whether the last try found that the quorum denies a deposit. */
-function wasDenied({ error }: PendingRow): boolean {
-  return (error as { detail?: unknown } | null)?.detail === DENIED;
 }
 
 function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {
@@ -300,18 +247,4 @@ async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promis
 
 function keyOf(one: { hash: string; index: number }): string {
   return `${one.hash} ${one.index}`;
-}
-
-function transferOf(row: PendingRow): Transfer {
-  const height = row.block;
-  return {
-    hash: row.hash,
-    index: row.index,
-    from: row.sender,
-    to: row.address,
-    contract: row.contract,
-    amount: toUnits(row.amount, row.decimals),
-    block: height === null ? null : { height, hash: row.block_hash!, parentHash: "", time: 0 },
-    maturesAt: row.matures_at,
-  };
 }

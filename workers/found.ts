@@ -63,7 +63,7 @@ export async function takeReplacement(
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
   if (same.length === 0) {
-    // Of coins the scanner has told, and the reconciliation takes in what spent them.
+    // Of coins the scanner tells, and the reconciliation takes in what spent them.
     if (chain.traits.nonces) await takeOther({ bench }, order, found);
     return false;
   }
@@ -141,7 +141,7 @@ async function assertCoins({ bench, chain }: OrderWork, order: OrderRow): Promis
   if (coins.length === 0) return;
   const claims = coins.map(({ claim }) => claim);
   const asked = [{ address: order.sender, contract: null, coins: claims }];
-  const { amounts: [there] } = await chain.balances(asked, null);
+  const { amounts: [there] } = await chain.funds(asked);
   if (there >= coins.reduce((sum, { amount }) => sum + BigInt(amount), 0n)) return;
   throw new ChainError("held", `a coin of ${order.sender} is gone, and nothing here spent it`);
 }

@@ -10,7 +10,13 @@ import { type CandidateRow, fillNonce, type OrderRow } from "../domain/orders.ts
 import { ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, writePlan } from "./chains/order.ts";
 import { bearChild } from "./children.ts";
-import { BLOCKS_MS, cappedReplacement, type Survey, surveyFor } from "./order_plans.ts";
+import {
+  BLOCKS_MS,
+  cappedReplacement,
+  type Survey,
+  surveyAgain,
+  surveyNothing,
+} from "./order_plans.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./order_work.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
@@ -48,7 +54,15 @@ const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
  */
 export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
   const age = work.bench.actor.at - order.created_at;
+  await relieve(work, order, { age, untaken });
   if (age > GAP_MS) await fillGaps(work, order);
+}
+
+async function relieve(
+  work: OrderWork,
+  order: OrderRow,
+  { age, untaken }: { age: number; untaken: boolean },
+): Promise<void> {
   if (untaken && age > LINGERS_MS) return await cancelSent(work, order, UNTAKEN);
   const forgotten = age > LINGERS_MS && !BY_HAND.has(order.purpose) && order.speed !== "fast";
   const need = forgotten ? "haste" : await needOf(work, order, age);
@@ -79,11 +93,14 @@ async function needOf(
   if (last === undefined) return null;
   try {
     if (last.cancels) {
-      const dearer = isDearer(await surveyNothing(work, order), last);
+      const dearer = isDearer(await surveyNothing(work, order, last), last);
       return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
     }
     const hastened = { ...await cappedReplacement(bench, order), speed: "fast" as const };
-    return isDearer(await surveyFor(work, hastened), last) ? "haste" : null;
+    const survey = await surveyAgain(work, hastened, last);
+    if (!isDearer(survey, last)) return null;
+    assertAffordable(work, survey, last);
+    return "haste";
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "insufficient") return null;
@@ -93,24 +110,27 @@ async function needOf(
   }
 }
 
+/**
+ * Makes sure that a replacement can be planned: nodes want an eighth more than before, which may be more than
+ * the order's budget or the market allows, although the price itself is not.
+ *
+ * @throws {ChainError} `exceeded`
+ */
+function assertAffordable({ chain }: OrderWork, { draft }: Survey, last: CandidateRow): void {
+  try {
+    chain.plan(draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    throw new ChainError("exceeded", error.message);
+  }
+}
+
 function lastOf(made: readonly CandidateRow[]): CandidateRow | undefined {
   return made.findLast((one) => !one.dead);
 }
 
 function isDearer({ draft }: Survey, last: CandidateRow): boolean {
   return draft.fee.base > readPlan<Plan>(last.plan).fee;
-}
-
-/** Prices a transaction that moves nothing in place of an order's. */
-async function surveyNothing(work: OrderWork, order: OrderRow): Promise<Survey> {
-  return await surveyFor(work, {
-    sender: order.sender,
-    contract: "",
-    wish: { kind: "noop", from: order.sender },
-    speed: "fast",
-    budget: null,
-    budget_contract: null,
-  });
 }
 
 /**
@@ -124,7 +144,9 @@ async function cancelSent(
 ): Promise<void> {
   const { bench, chain } = work;
   if (!chain.traits.nonces) return;
-  const survey = await surveyNothing(work, order);
+  const prior = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  if (prior === undefined) return;
+  const survey = await surveyNothing(work, order, prior);
   await work.crossing("drafted");
   await stepInTurn(work, async (tx, current) => {
     const made = await selectCandidates(tx, order.id);
@@ -160,12 +182,14 @@ export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> 
   const between = { mined: nonces.mined, below: order.nonce };
   const lost = await stepInTurn(work, async (tx) => {
     const gaps = await selectGaps(tx, order, between);
-    if (gaps.length > GAPS_MAX) {
-      const many = `${gaps.length} nonces before ${order.nonce} were never used`;
-      throw new ChainError("unavailable", `${many}: they are not filled, it waits for an operator`);
-    }
     const done = await selectDone(tx, order, gaps);
     const known = new Set(done.map(({ nonce }) => nonce));
+    // A node that counts too few makes no gaps of what was mined long ago.
+    const unused = gaps.length - known.size;
+    if (unused > GAPS_MAX) {
+      const many = `${unused} nonces before ${order.nonce} were never used`;
+      throw new ChainError("unavailable", `${many}: they are not filled, it waits for an operator`);
+    }
     const room = Math.max(0, FILLS_MAX - await countFills(tx, order));
     for (const nonce of gaps.filter((one) => !known.has(one)).slice(0, room)) {
       await fillNonce(tx, bench.actor, order, nonce);

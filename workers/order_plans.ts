@@ -15,7 +15,7 @@ import {
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../domain/holder_losses.ts";
-import type { OrderRow, Wish } from "../domain/orders.ts";
+import type { CandidateRow, OrderRow, Wish } from "../domain/orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
   type Budget,
@@ -114,7 +114,10 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   if (held !== null) return await holdInTurn(work, held);
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
-    const survey = await surveyFor(work, await cappedReplacement(bench, order));
+    const made = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+    const prior = made.findLast((one) => !one.dead);
+    if (prior === undefined) return order;
+    const survey = await surveyAgain(work, await cappedReplacement(bench, order), prior);
     await crossing("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
@@ -132,10 +135,56 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     await crossing("planned");
     return planned;
   } catch (error) {
-    if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "unavailable") {
+      // What was sent is followed all the same, and the replacement is tried at the next look.
+      bench.log("warn", "a replacement waits", { order: order.id, error });
+      return order;
+    }
     const change = { replace: false, error: error.message.slice(0, 500) };
     return await stepInTurn(work, (tx) => updateOrder(tx, order.id, change));
   }
+}
+
+/**
+ * Has the nodes try and price what was sent once more. Where they do not agree whether it would work by now,
+ * it is priced as it stands: its nonce must be used up for the others behind it, and the payment that was
+ * signed may be mined anyway.
+ */
+export async function surveyAgain(
+  work: OrderWork,
+  order: OrderRow,
+  prior: CandidateRow,
+): Promise<Survey> {
+  try {
+    return await surveyFor(work, order);
+  } catch (error) {
+    const undecided = error instanceof ChainError && error.fault === "unavailable";
+    if (!undecided || !work.chain.traits.nonces || prior.cancels) throw error;
+  }
+  const how = { speed: order.speed, budget: budgetOf(order), cancels: false };
+  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+}
+
+/** Prices a transaction that moves nothing in place of what was sent. */
+export async function surveyNothing(
+  work: OrderWork,
+  order: OrderRow,
+  prior: CandidateRow,
+): Promise<Survey> {
+  const how = { speed: "fast" as const, budget: null, cancels: true };
+  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+}
+
+/** Nothing but the price is asked of what has its nonce. */
+function surveyOf(order: OrderRow, draft: Draft): Survey {
+  assertPaid(draft);
+  return { draft, head: order.since ?? 0, mined: null, held: null };
+}
+
+function assertPaid({ lacking, feePayer }: Draft): void {
+  if (lacking === 0n) return;
+  throw new ChainError("insufficient", `${feePayer} lacks ${lacking} for the fee`);
 }
 
 /**
@@ -161,15 +210,12 @@ export async function surveyFor(
   await assertToken(bench, chain, order.contract);
   const wish = orderOf(order.wish as unknown as Wish);
   const draft = await chain.draft(wish, order.speed, budgetOf(order));
-  if (draft.lacking > 0n) {
-    throw new ChainError("insufficient", `${draft.feePayer} lacks ${draft.lacking} for the fee`);
-  }
+  assertPaid(draft);
   const head = await chain.head();
   const nonces = await chain.nonces(order.sender);
   const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
-  const held = !chain.traits.nonces ? null : await chain.balances(
+  const held = !chain.traits.nonces ? null : await chain.funds(
     contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
-    null,
   );
   return { draft, head: head.height, mined: nonces?.mined ?? null, held };
 }

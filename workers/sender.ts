@@ -5,13 +5,7 @@
  * bytes that are stored are ever sent, and another payment is made only once the first is dead.
  * @module
  */
-import {
-  deleteUnmadeCoins,
-  keepCoins,
-  markSpent,
-  selectOldest,
-  selectOrphaned,
-} from "../db/coins.ts";
+import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../db/coins.ts";
 import type { Tx } from "../db/database.ts";
 import {
   markCandidatesDead,
@@ -23,7 +17,6 @@ import {
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import {
   type CandidateRow,
@@ -40,9 +33,9 @@ import { FOLLOWERS } from "../domain/settlement.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";
-import { markTaken } from "./coins.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found.ts";
+import { type Death, lossOf, oldFateOf } from "./losses.ts";
 import { planOrder, type Refusal, replaceOrder } from "./order_plans.ts";
 import {
   type Crossing,
@@ -68,8 +61,6 @@ const UNTAKEN_POLL_MS = 600_000;
 const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet";
 const CANCELED =
   "a transaction that moves nothing took its place: no node took it, or it held up others";
-/** Transactions that expired unmined are made anew so often. */
-const ATTEMPTS_MAX = 5;
 
 /** Takes one look at an order; it ends early, and writes nothing more, once it has lost its turn. */
 export async function advanceOrder(
@@ -201,8 +192,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "mined":
       return await mined(work, living, fate, depth);
     case "dead":
-      if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
-      return await died(work, await lossOf(work, order, deathOf(fate, living), living));
+      return await buried(work, order, fate, living);
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
@@ -219,8 +209,8 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order, answer.obstacle === "malformed");
       if (chain.traits.coins && answer.obstacle === "consumed") {
-        const loss = await oldLossOf(work, order, living, depth);
-        if (loss !== null) return await died(work, loss);
+        const old = await oldFateOf(work, order, living, depth);
+        if (old !== null) return await buried(work, order, old, living);
       }
       return pauseOf(bench, order, answer);
     }
@@ -285,55 +275,15 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   });
 }
 
-/** Why all that was signed can never be mined, and whether that is a reason to begin anew. */
-interface Death {
-  readonly error: string;
-  readonly again: boolean;
-  readonly proof: DeathProof;
-}
-
-function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]): Death {
-  const proof = { proof: fate.proof, by: fate.by, height: fate.height };
-  if (fate.proof === "expired") {
-    const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
-    return { error: "it ran out of time unmined", again, proof };
-  }
-  const error = `another transaction took its place: ${fate.by ?? "unknown"}`;
-  return { error, again: false, proof };
-}
-
-/**
- * What took an order's coins is written down, so that nothing chooses them again. Coins that had been
- * spent before they were chosen were none: the order is begun anew.
- */
-async function lossOf(
-  { bench, chain, place }: OrderWork,
-  order: OrderRow,
-  death: Death,
-  living: readonly CandidateRow[],
-): Promise<Death> {
-  if (!chain.traits.coins) return death;
-  const claims = [...new Set(living.flatMap((one) => one.claims))];
-  const own = new Set(living.flatMap(({ hash }) => hash ?? []));
-  const network = order.network as Network;
-  const taken = await markTaken(bench, chain, { chain: place.chain, network }, { claims, own });
-  return { ...death, again: death.again || (taken !== null && taken <= (order.since ?? -1)) };
-}
-
-/** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
-async function oldLossOf(
+/** Ends, or begins anew, what another transaction made impossible, unless that one is its own replacement. */
+async function buried(
   work: OrderWork,
   order: OrderRow,
+  fate: Fate & { state: "dead" },
   living: readonly CandidateRow[],
-  depth: number,
-): Promise<Death | null> {
-  const { bench, chain } = work;
-  const claims = living.flatMap((one) => one.claims);
-  const since = await reading(bench.pool, (db) => selectOldest(db, order, claims));
-  if (since === null || since >= (order.since ?? 0)) return null;
-  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
-  const fate = await chain.status({ candidates, since, depth });
-  return fate.state === "dead" ? await lossOf(work, order, deathOf(fate, living), living) : null;
+): Promise<number | null> {
+  if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
+  return await died(work, await lossOf(work, order, fate, living));
 }
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */

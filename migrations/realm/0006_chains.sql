@@ -244,11 +244,12 @@ create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
 create index deposits_waiting on deposits (account) where status = 'PENDING';
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
+create index deposits_denied on deposits (chain, network, retry_at) where status = 'ORPHANED' and retry_at is not null;
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 what calls inside it brought to the address.';
-comment on column deposits.retry_at is 'When it is tried again after the ledger refused it; error says why.';
+comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
 

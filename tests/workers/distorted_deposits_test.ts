@@ -106,7 +106,7 @@ function denies(hash: string, times = Infinity): Trick {
     method === "eth_getTransactionReceipt" && params[0] === hash && left-- > 0 ? null : undefined;
 }
 
-Deno.test("a deposit is given up once the quorum has denied it for long, however long nodes were out of reach before", async () => {
+Deno.test("a deposit is given up once the quorum has denied it for long, however long nodes were out of reach before", async (t) => {
   const staged = await among("hh");
   const { stage, nodes } = staged;
   const stateOf = async () => {
@@ -133,6 +133,40 @@ Deno.test("a deposit is given up once the quorum has denied it for long, however
     await rowsOf(stage.realm, "update deposits set tries = 8, retry_at = now()");
     await stage.mine();
     deepEqual(await stateOf(), ["ORPHANED", false]);
+    const again = async (tries: number) => {
+      const due = "update deposits set retry_at = now() where retry_at is not null";
+      await rowsOf(stage.realm, due);
+      await rowsOf(stage.realm, `update deposits set tries = ${tries}`);
+      await stage.mine();
+      const [row] = await rowsOf<Json>(
+        stage.realm,
+        `select status, tries, error->>'detail' as why,
+          round(extract(epoch from retry_at - now()) / 3600)::integer as hours from deposits`,
+      );
+      return row;
+    };
+    await t.step("it is asked for again, ever more rarely, and says so", async () => {
+      for (const [tries, hours] of [[8, 1], [9, 2], [12, 16], [30, 24]]) {
+        const row = await again(tries);
+        deepEqual([row.status, row.tries, row.hours], ["ORPHANED", tries + 1, hours]);
+        match(row.why, /deny it: it is asked for again/);
+      }
+      const last = await again(42);
+      deepEqual([last.status, last.hours], ["ORPHANED", null]);
+      match(last.why, /for a month: only a rescan/);
+      // As if the month were not over.
+      await rowsOf(stage.realm, "update deposits set retry_at = now()");
+    });
+    await t.step("it is credited once when the nodes have it again", async () => {
+      for (const node of nodes) node.trick = () => undefined;
+      const { total } = (await stage.account(ramp.id)).balance;
+      equal(total, "0");
+      for (let round = 0; round < 3; round++) await again(9);
+      deepEqual((await stage.deposits()).map(({ status, error }) => [status, error]), [
+        ["CONFIRMED", null],
+      ]);
+      equal((await stage.account(ramp.id)).balance.total, "1");
+    });
   } finally {
     await staged.end();
   }

@@ -1,9 +1,10 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
+import { refreshFees } from "../../workers/fees.ts";
 import { advanceOrder } from "../../workers/sender.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
+import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
-import { type Rogue, RogueError, startRogue } from "../support/rogue_node.ts";
+import { type Rogue, RogueError, startRogue, type Trick } from "../support/rogue_node.ts";
 
 const COIN = 10n ** 18n;
 
@@ -97,11 +98,7 @@ Deno.test("a slow withdrawal that the price has left behind is hastened when oth
   await desk.look();
   equal((await desk.read(fast)).chain.block, null);
   equal((await madeFor(desk, slow)).length, 1, "it has not waited long enough");
-  await rowsOf(desk.realm, "update orders set created_at = now() - interval '10 minutes'");
-  await rowsOf(
-    desk.realm,
-    "update order_candidates set created_at = now() - interval '10 minutes'",
-  );
+  await age(desk, 10);
   for (let round = 0; round < 6; round++) {
     await desk.look();
     await dear();
@@ -118,11 +115,7 @@ Deno.test("what lingers at a price that is good enough is not replaced again and
   await desk.look();
   await desk.withdraw("1");
   await desk.look();
-  await rowsOf(desk.realm, "update orders set created_at = now() - interval '10 minutes'");
-  await rowsOf(
-    desk.realm,
-    "update order_candidates set created_at = now() - interval '10 minutes'",
-  );
+  await age(desk, 10);
   for (let round = 0; round < 3; round++) await desk.look();
   equal((await madeFor(desk, first)).length, 1);
 });
@@ -180,11 +173,7 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
   await desk.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
   const fast = (await desk.withdraw("1", { fee: { speed: "fast" } })).body.id;
   await desk.look();
-  await rowsOf(desk.realm, "update orders set created_at = now() - interval '20 minutes'");
-  await rowsOf(
-    desk.realm,
-    "update order_candidates set created_at = now() - interval '20 minutes'",
-  );
+  await age(desk, 20);
   for (let round = 0; round < 6; round++) {
     await desk.look();
     await dear();
@@ -195,6 +184,81 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
   const least = toUnits(chargeOf(await desk.read(fast)), 18);
   ok(toUnits(account, 18) < 9n * COIN - least, "who withdrew to what refuses bears its cost");
   await agree(desk);
+});
+
+/** A destination's code, asked of one node only. */
+const TRAP = "0x00000000000000000000000000000000000b0b06";
+const REFUSALS: Readonly<Record<string, Trick>> = {
+  "refuses the destination": ({ method, params }) => {
+    const [call] = params as [{ to?: string }];
+    if (method === "eth_getCode") return "0x60006000fd";
+    if (method !== "eth_estimateGas" || call.to?.toLowerCase() !== TRAP) return;
+    throw new RogueError(3, "execution reverted");
+  },
+  "says that the sender holds nothing": ({ method }) =>
+    method === "eth_getBalance" ? "0x0" : undefined,
+};
+
+Deno.test("a withdrawal that one of two nodes refuses by now is hastened as it stands, and keeps none behind it waiting", async (t) => {
+  const { desk, rogue } = await rogueDesk({ beside: true });
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const paid = { slow: 0n, fast: 0n };
+  for (const [name, trick] of Object.entries(REFUSALS)) {
+    await t.step(`it ${name}`, async () => {
+      rogue.trick = () => undefined;
+      const [slow, fast] = await overtaken(desk, { to: TRAP, between: () => rogue.trick = trick });
+      await rounds(desk, 25n);
+      deepEqual([(await desk.read(slow)).status, (await desk.read(fast)).status], ["DONE", "DONE"]);
+      equal((await madeFor(desk, slow)).length, 2);
+      paid.slow += COIN;
+      paid.fast += COIN;
+      deepEqual([await heldBy(desk, TRAP), await heldBy(desk, OUTSIDE)], [paid.slow, paid.fast]);
+      await agree(desk);
+    });
+  }
+  const chain = await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false });
+  const told = chain.reports().filter((one) => one.toLowerCase().includes(TRAP));
+  equal(told.length, 1, "it is told once");
+  match(told[0], /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/);
+});
+
+Deno.test("a withdrawal that one of two nodes refuses by now, and that may not cost as much as is asked, is canceled for those behind it", async () => {
+  const { desk, rogue } = await rogueDesk({ beside: true });
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const trick = REFUSALS["refuses the destination"];
+  const times = 200n;
+  const between = () => rogue.trick = trick;
+  const [slow, fast] = await overtaken(desk, { to: TRAP, between, times });
+  await rounds(desk, times);
+  await canceledFor(desk, slow, fast);
+  await agree(desk);
+});
+
+Deno.test("a withdrawal that can pay the price, and not the eighth more that replaces it, is canceled for those behind it", async () => {
+  await using desk = await openDesk();
+  const times = 29n;
+  const [slow, fast] = await overtaken(desk, { to: TRAP, asSent: 16n, times });
+  await rounds(desk, times);
+  await canceledFor(desk, slow, fast);
+});
+
+Deno.test("a speed-up that one of two nodes refuses is made as it stands, and what was sent is followed to its end", async () => {
+  const { desk, rogue } = await rogueDesk({ beside: true });
+  await using _rogue = rogue;
+  await using _desk = desk;
+  const { body: { id } } = await desk.withdraw("1", { destination: { address: TRAP } });
+  await desk.look();
+  rogue.trick = REFUSALS["refuses the destination"];
+  const asked = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+    speed: "fast",
+  });
+  ok(asked.status < 300, asked.text);
+  await desk.look();
+  equal((await madeFor(desk, id)).length, 2);
+  equal((await desk.finish(id)).status, "DONE");
+  equal(await heldBy(desk, TRAP), COIN);
 });
 
 Deno.test("the database gives nonces one by one, and none twice", async () => {
@@ -213,13 +277,71 @@ Deno.test("the database gives nonces one by one, and none twice", async () => {
   );
 });
 
-async function rogueDesk(): Promise<{ desk: Desk; rogue: Rogue }> {
+/** A desk behind a node that may lie, alone or beside an honest one. */
+async function rogueDesk(
+  { beside = false, env = {} }: { beside?: boolean; env?: Record<string, string> } = {},
+): Promise<{ desk: Desk; rogue: Rogue }> {
   const made: Rogue[] = [];
   const front = (url: string) => {
     made.push(startRogue(url));
-    return made[0].url;
+    return beside ? `${made[0].url},${url}` : made[0].url;
   };
-  return { desk: await openDesk({ front }), rogue: made[0] };
+  return { desk: await openDesk({ front, env }), rogue: made[0] };
+}
+
+/** Has a slow withdrawal overtaken by the price, with another one behind it for a long time. */
+async function overtaken(
+  desk: Desk,
+  { to, between = () => {}, asSent = 10n, times = 25n }: {
+    to: string;
+    between?: () => unknown;
+    /** The price when it is sent, and later. */
+    asSent?: bigint;
+    times?: bigint;
+  },
+): Promise<[string, string]> {
+  await raisePrice(desk, 10n);
+  const slow = await desk.withdraw("1", { destination: { address: to }, fee: { speed: "slow" } });
+  if (asSent !== 10n) await raisePrice(desk, asSent);
+  await desk.look();
+  await raisePrice(desk, times);
+  const fast = await desk.withdraw("1", { fee: { speed: "fast" } });
+  await desk.look();
+  between();
+  await age(desk, 20);
+  return [slow.body.id, fast.body.id];
+}
+
+/** Has all that is open been made so many minutes ago. */
+async function age(desk: Desk, minutes: number): Promise<void> {
+  const long = `created_at = now() - interval '${minutes} minutes'`;
+  await rowsOf(desk.realm, `update orders set ${long}`);
+  await rowsOf(desk.realm, `update order_candidates set ${long}`);
+}
+
+async function rounds(desk: Desk, times: bigint): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    await desk.look();
+    await raisePrice(desk, times);
+  }
+}
+
+/** Demands that the first was canceled and the other paid. */
+async function canceledFor(desk: Desk, slow: string, fast: string): Promise<void> {
+  deepEqual([(await desk.read(slow)).status, (await desk.read(fast)).status], ["FAILED", "DONE"]);
+  deepEqual([await heldBy(desk, TRAP), await heldBy(desk, OUTSIDE)], [0n, COIN]);
+}
+
+const LITTLE = 10n ** 8n;
+
+/** Mines a block whose gas costs so many times a little, and has it quoted. */
+async function raisePrice(desk: Desk, times: bigint): Promise<void> {
+  await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(LITTLE * times).toString(16)}`);
+  await desk.anvil.mine();
+  // Prices are shared for a moment by whom the same bench serves.
+  const bench = await benchOf(desk.realm);
+  await refreshFees(bench);
+  bench.chains.close();
 }
 
 /** Has every open order planned, and no further. */

@@ -23,6 +23,7 @@ import type {
   Keys,
   Order,
   Plan,
+  Redraft,
   Signed,
   Speed,
   Stock,
@@ -100,6 +101,8 @@ export interface Chain {
   recheck(transfer: Transfer, evidence?: Evidence): Promise<Checked | null>;
   /** Reads balances at a height, or at the head. */
   balances(holdings: readonly Holding[], height: number | null): Promise<Balances>;
+  /** Reads what addresses hold at the head, at least, as many nodes as the quorum say. */
+  funds(holdings: readonly Holding[]): Promise<Balances>;
   /**
    * Reads a balance at a height from as many nodes as the quorum demands.
    * @throws {ChainError} `refused` if they contradict each other, `unavailable` if too few answer
@@ -125,6 +128,12 @@ export interface Chain {
    * `exceeded` if it would likely cost more than its budget
    */
   draft(order: Order, speed: Speed, budget?: Budget | null): Promise<Draft>;
+  /**
+   * Prices what replaces an earlier plan, the same once more or nothing at all, and does not ask whether that
+   * would work: what was signed has to be mined or replaced, whatever nodes say of its destination.
+   * @throws {ChainError} `exceeded` if it would likely cost more than its budget
+   */
+  redraft(replaces: Plan, how: Redraft): Promise<Draft>;
   /**
    * Makes the transaction out of what may be used. Pure: asks nobody and may run in a database
    * transaction. With `replaces`, takes over that plan's claims (at least one coin, or the nonce)

@@ -68,6 +68,15 @@ export interface Budget {
   readonly units: bigint;
 }
 
+/** How a replacement is priced that nobody tries before. */
+export interface Redraft {
+  readonly speed: Speed;
+  /** The most that it may cost. */
+  readonly budget: Budget | null;
+  /** It is to move nothing. */
+  readonly cancels: boolean;
+}
+
 /** An order that the node has tried and priced. Plain JSON but for bigints. */
 export interface Draft {
   /** The order, with addresses in canonical form. */

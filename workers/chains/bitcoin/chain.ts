@@ -22,7 +22,7 @@ import { readPool } from "./pool.ts";
 import { readBlockAt, readHead, scanRange } from "./scan.ts";
 import { rawOf } from "./raw.ts";
 import { openScripts } from "./scripts.ts";
-import { balancesAt, recheck, searchBlock, searchTransaction } from "./search.ts";
+import { balancesAt, fundsAt, recheck, searchBlock, searchTransaction } from "./search.ts";
 import { inspectRaw, signPlan } from "./sign.ts";
 import { openSpends } from "./spends.ts";
 
@@ -72,6 +72,7 @@ export async function openCoins(
     block: (height) => followedBlock(chain.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
     mempool: (watch) => readPool(chain, watch),
+    funds: (holdings) => fundsAt(chain, holdings),
     recheck: (transfer, evidence) => recheck(chain, transfer, evidence),
     reports: () => chain.nodes.reports(),
     balance: async (holding) => (await balancesAt(chain, [holding])).amounts[0],
@@ -80,6 +81,8 @@ export async function openCoins(
     quote: (contract) => quote(chain, contract),
     nonces: () => Promise.resolve(null),
     draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
+    redraft: ({ order }, { speed, budget, cancels }) =>
+      draftOrder(chain, cancels ? { kind: "noop", from: order.from } : order, speed, budget),
     plan: (draft, stock, replaces) => planDraft(table, draft, stock, replaces),
     sign: (plan, keys) => signPlan(chain, plan, keys),
     inspect: (raw) => inspectRaw(chain, raw),

@@ -6,6 +6,7 @@
 import { ChainError } from "../chain.ts";
 import { followedBlock } from "../head.ts";
 import type { Peer } from "../node.ts";
+import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
 import { wholeBlock } from "./block.ts";
@@ -120,16 +121,38 @@ async function witness(
   return checked(transfer, await headerOf(peer, block.hash), output.amount, wait);
 }
 
-/** Reads balances of the head: coin by coin where they are known, else by searching all coins. */
+/** Reads balances of the head. */
 export async function balancesAt(
   chain: CoinChain,
   holdings: readonly Holding[],
 ): Promise<Balances> {
+  return await chain.nodes.ask(await balanceReader(chain, holdings));
+}
+
+/** Reads what there is at least, as many nodes as the quorum say; the lowest of their blocks. */
+export async function fundsAt(
+  chain: CoinChain,
+  holdings: readonly Holding[],
+): Promise<Balances> {
+  const { nodes } = chain;
+  const { heard } = await nodes.hear(await balanceReader(chain, holdings));
+  const told = heard.map(({ answer }) => answer);
+  const amounts = holdings.map((_, at) =>
+    reachedBy(told.map((one) => one.amounts[at]), nodes.quorum)
+  );
+  return { height: Math.min(...told.map(({ height }) => height)), amounts };
+}
+
+/** Reads balances of a node's head: coin by coin where they are known, else by searching all coins. */
+async function balanceReader(
+  chain: CoinChain,
+  holdings: readonly Holding[],
+): Promise<(peer: Peer) => Promise<Balances>> {
   const scripts = await Promise.all(holdings.map(({ address, contract }) => {
     if (contract !== null) throw new ChainError("unsupported", "coin chains have no tokens");
     return chain.scripts.script(address);
   }));
-  return await chain.nodes.ask(async (peer) => {
+  return async (peer) => {
     const known = holdings.flatMap(({ coins }) => coins ?? []);
     const unspent = await unspentOf(peer, known, false);
     const byClaim = new Map(known.map((claim, at) => [claim, unspent[at]]));
@@ -143,7 +166,7 @@ export async function balancesAt(
     const best = listed?.hash ?? unspent.find((coin) => coin !== null)?.bestHash ??
       hash(await peer.call("getbestblockhash", []));
     return { height: (await headerOf(peer, best)).height, amounts };
-  });
+  };
 }
 
 /** Finds the block of a transaction; null if it is in none, or in none that the node can tell. */

@@ -10,7 +10,7 @@ import { reachedBy } from "../quorum.ts";
 import type { Head, Nonces } from "../sight.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
-import { draftOrder } from "./draft.ts";
+import { draftOrder, redraftPlan } from "./draft.ts";
 import { fateOf } from "./fate.ts";
 import { finalHeight, type ToldFinal } from "./finality.ts";
 import { quote } from "./fees.ts";
@@ -20,7 +20,7 @@ import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw.ts";
 import { scanRange, searchBlock } from "./range.ts";
 import { bare } from "./scan.ts";
-import { agreedBalance, balancesAt, searchTransaction } from "./search.ts";
+import { agreedBalance, balancesAt, fundsAt, searchTransaction } from "./search.ts";
 import { countsAt, spentBetween } from "./spent.ts";
 import { tokenDetails } from "./token.ts";
 import { recheck } from "./witness.ts";
@@ -62,10 +62,12 @@ export async function openEvm(
     reports: () => evm.nodes.reports(),
     mempool: () => Promise.resolve([]),
     balance: (holding, height) => agreedBalance(evm, holding, height),
+    funds: (holdings) => fundsAt(evm, holdings),
     recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),
     nonces: (address) => noncesOf(evm, address),
     draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),
+    redraft: (replaces, how) => redraftPlan(evm, replaces, how),
     plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),

@@ -5,20 +5,21 @@
  */
 import { ChainError } from "../chain.ts";
 import { allOf, type Nodes, type Peer } from "../node.ts";
-import type { Budget, Draft, NewToken, Order, Speed } from "../order.ts";
+import type { Budget, Draft, NewToken, Order, Plan, Redraft, Speed } from "../order.ts";
 import { type Heard, unconfirmed } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../sight.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, saidYes, transferCall } from "./erc20.ts";
 import {
+  agreedFeeToken,
   agreedPrices,
   ceilingOf,
   feeFor,
-  feeTokenFor,
   GAS_FEE_TOKEN,
   GAS_NATIVE,
   type GasPrice,
+  largest,
 } from "./fees.ts";
 import { big, bytes, toHex } from "./node.ts";
 import { balanceQuestion } from "./search.ts";
@@ -96,88 +97,163 @@ export async function draftOrder(
   const order = canonical(evm, given);
   const contract = order.kind === "pay" ? order.contract : null;
   const chainId = await evm.nodes.chainId();
-  const feeToken = await evm.nodes.ask((peer) => feeTokenFor(evm, peer, contract));
+  const feeToken = await agreedFeeToken(evm, contract);
   const prices = await agreedPrices(evm, feeToken);
   const terms = { order, speed, budget, chainId, feeToken, prices };
-  return await unlessRefused(evm.nodes, (peer) => draftThrough(evm, peer, terms));
+  return await agreedTrial(evm.nodes, order, (peer) => draftThrough(evm, peer, terms));
 }
 
 /**
- * Does a piece of work through one node. That it refuses ends an order, so as many must say so as the
- * quorum; nodes that do not agree on it keep it waiting.
+ * Prices what replaces an earlier plan: the same once more, with the same gas, or nothing at all. No node is
+ * asked whether it would work, for the nonce has to be used up whatever one of them says.
+ */
+export async function redraftPlan(
+  evm: Evm,
+  replaces: Plan,
+  { speed, budget, cancels }: Redraft,
+): Promise<Draft> {
+  const prior: Body = JSON.parse(replaces.body);
+  const { from } = replaces.order;
+  const order: Order = cancels ? { kind: "noop", from } : replaces.order;
+  const nothing = { to: from, value: "0", data: "0x", gas: `${GAS_NATIVE}`, all: null };
+  const body = cancels ? { ...prior, ...nothing, feeToken: null } : prior;
+  const { feeToken } = body;
+  const prices = await agreedPrices(evm, feeToken);
+  const contract = order.kind === "pay" ? order.contract : null;
+  // One that tells too much delays nothing: what cannot be paid for yet is sent again.
+  const { heard } = await evm.nodes.hear((peer) => heldBy(peer, from, feeToken));
+  const held = heard.map(({ answer: { coin, token } }) => feeToken === null ? coin : token)
+    .reduce(largest);
+  const all = body.all !== null;
+  const priced = { speed, budget, chainId: prior.chainId, feeToken, prices };
+  return priceOf(evm, { ...priced, order }, {
+    to: body.to,
+    value: BigInt(body.value),
+    data: body.data,
+    amount: all ? BigInt(body.all!) : cancels ? 0n : replaces.amounts[0] ?? 0n,
+    all,
+    contract,
+    gas: BigInt(body.gas),
+    held,
+  });
+}
+
+/**
+ * Tries an order through one node. That it refuses ends an order, and that too little is there has it wait,
+ * so as many must say so as the quorum; where they do not agree, that is reported.
  *
  * @throws {ChainError} what the quorum says, `unavailable` where it says nothing
  */
-async function unlessRefused<T>(nodes: Nodes, work: (peer: Peer) => Promise<T>): Promise<T> {
+async function agreedTrial(
+  nodes: Nodes,
+  order: Order,
+  work: (peer: Peer) => Promise<Draft>,
+): Promise<Draft> {
   const { quorum } = nodes;
   try {
-    return await nodes.ask(work);
+    const draft = await nodes.ask(work);
+    if (quorum === 1 || draft.lacking === 0n) return draft;
   } catch (error) {
-    if (quorum === 1 || !isVerdict(error)) throw error;
+    // A refusal of its own making, too: what the others say counts.
+    if (quorum === 1 || !(error instanceof ChainError)) throw error;
   }
   const { heard, failures } = await nodes.hear(
-    (peer) => work(peer).then((done) => ({ done, refusal: null }), refusalIn),
-    (some) => [true, false].some((no) => camp(some, no).length >= quorum),
+    (peer) => work(peer).then((done) => ({ done, verdict: null }), verdictIn),
+    (some) => VERDICTS.some((verdict) => camp(some, verdict).length >= quorum),
   );
-  const [refusals, done] = [camp(heard, true), camp(heard, false)];
-  if (refusals.length >= quorum) throw refusals[0].answer.refusal;
-  if (done.length >= quorum) return done[0].answer.done!;
-  const count = { confirm: refusals.length, nodes: nodes.peers.length, quorum };
-  throw unconfirmed(
-    count,
-    "that it would fail",
-    [refusals[0]?.answer.refusal ?? [], failures].flat(),
-  );
+  const [works, lacks, fails] = VERDICTS.map((verdict) => camp(heard, verdict));
+  const names = (of: readonly Heard<Tried>[]) => of.map(({ peer }) => peer.name).join(", ");
+  const what = `a transaction of ${order.from}${receiverOf(order)}`;
+  const against = [...lacks, ...fails];
+  if (works.length > 0 && against.length > 0) {
+    nodes.report(`${names(against)} would not take ${what}, ${names(works)} would`);
+  }
+  if (works.length >= quorum) {
+    nodes.trail(against.map(({ peer }) => peer));
+    return works[0].answer.done!;
+  }
+  const agreed = [fails, lacks].find(({ length }) => length >= quorum)?.[0].answer;
+  if (agreed?.done) return agreed.done;
+  if (agreed) throw agreed.verdict;
+  const count = { confirm: against.length, nodes: nodes.peers.length, quorum };
+  const said = against.flatMap(({ answer }) => answer.verdict ?? []);
+  throw unconfirmed(count, "that it would fail", [...said.slice(0, 1), ...failures]);
 }
 
-/** What a node made of a piece of work. */
-interface Tried<T> {
-  readonly done: T | null;
-  readonly refusal: ChainError | null;
+/** What one node made of an order. */
+interface Tried {
+  readonly done: Draft | null;
+  readonly verdict: ChainError | null;
 }
 
-function camp<T>(heard: readonly Heard<Tried<T>>[], refused: boolean): readonly Heard<Tried<T>>[] {
-  return heard.filter(({ answer }) => (answer.refusal !== null) === refused);
+const VERDICTS = ["works", "lacks", "fails"] as const;
+
+function camp(
+  heard: readonly Heard<Tried>[],
+  verdict: typeof VERDICTS[number],
+): readonly Heard<Tried>[] {
+  return heard.filter(({ answer: { done, verdict: against } }) => {
+    if (done !== null) return verdict === (done.lacking > 0n ? "lacks" : "works");
+    return verdict === (against!.fault === "insufficient" ? "lacks" : "fails");
+  });
 }
 
-function refusalIn(error: unknown): Tried<never> {
-  if (isVerdict(error)) return { done: null, refusal: error };
+function verdictIn(error: unknown): Tried {
+  if (isVerdict(error)) return { done: null, verdict: error };
   throw error;
 }
 
 function isVerdict(error: unknown): error is ChainError {
-  return error instanceof ChainError && (error.fault === "refused" || error.fault === "exceeded");
+  return error instanceof ChainError &&
+    (error.fault === "refused" || error.fault === "exceeded" || error.fault === "insufficient");
+}
+
+function receiverOf(order: Order): string {
+  return order.kind === "pay" ? ` to ${order.payments.map(({ to }) => to).join(", ")}` : "";
 }
 
 async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> {
-  const { order, speed, budget, chainId, feeToken, prices } = terms;
+  const { order, feeToken } = terms;
   const contract = order.kind === "pay" ? order.contract : null;
-  const price = prices[speed];
   const held = await heldBy(peer, order.from, contract);
   const wish = wishOf(evm, order, held);
   const gas = await gasFor(peer, order, wish, feeToken);
+  const paying = feeToken === null ? held.coin : held.token;
+  return priceOf(evm, terms, { ...wish, contract, gas, held: paying });
+}
+
+/** Prices what a transaction calls. */
+function priceOf(
+  evm: Evm,
+  { order, speed, budget, chainId, feeToken, prices }: Terms,
+  { to, value, data, amount, all, contract, gas, held }: Wish & {
+    readonly contract: Contract;
+    readonly gas: bigint;
+    /** Of what the fee is paid in. */
+    readonly held: bigint;
+  },
+): Draft {
+  const price = prices[speed];
   // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
-  const exact = wish.all && contract === null;
+  const exact = all && contract === null;
   const max = bidFor(gas, exact ? { ...price, max: price.likely } : price, feeToken, budget);
   const fee = gas * max;
   const body: Body = {
     chainId,
     bids: price.bids,
-    to: wish.to,
-    value: `${wish.value}`,
-    data: wish.data,
+    to,
+    value: `${value}`,
+    data,
     gas: `${gas}`,
     max: `${max}`,
     tip: `${exact || price.tip > max ? max : price.tip}`,
     ceiling: `${ceilingOf(evm, prices, feeToken)}`,
     budget: budget === null ? null : `${budget.units}`,
     feeToken,
-    all: wish.all ? `${wish.amount}` : null,
+    all: all ? `${amount}` : null,
     nonce: null,
   };
-  const sameAsset = contract === feeToken;
-  const needed = fee + (sameAsset && !wish.all ? wish.amount : 0n);
-  const missing = needed - (feeToken === null ? held.coin : held.token);
+  const missing = fee + (contract === feeToken && !all ? amount : 0n) - held;
   return {
     order,
     fee: feeFor(feeToken, fee),

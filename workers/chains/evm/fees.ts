@@ -43,7 +43,7 @@ const MARKET_FACTOR = 4n;
 
 /** Prices a typical payment at each speed. */
 export async function quote(evm: Evm, contract: Contract): Promise<Record<Speed, Fee>> {
-  const feeToken = await evm.nodes.ask((peer) => feeTokenFor(evm, peer, contract));
+  const feeToken = await agreedFeeToken(evm, contract);
   const prices = await agreedPrices(evm, feeToken);
   const gas = (contract === null ? GAS_NATIVE : GAS_TOKEN) + (feeToken ? GAS_FEE_TOKEN : 0n);
   return bySpeed((speed) => feeFor(feeToken, gas * quoted(evm, prices[speed], feeToken)));
@@ -77,15 +77,23 @@ export function feeFor(contract: Contract, amount: bigint): Fee {
 }
 
 /**
- * Tells in which token a payment's fee is to be paid: that token itself where the chain and its
- * node take it, else null, the coin.
+ * Tells in which token a payment's fee is to be paid: that token itself where the chain and as many of its
+ * nodes as the quorum take it, else null, the coin.
  */
-export async function feeTokenFor(evm: Evm, peer: Peer, contract: Contract): Promise<Contract> {
+export async function agreedFeeToken(evm: Evm, contract: Contract): Promise<Contract> {
   const { feeTokens, feeDirectory } = evm.table;
   if (contract === null || feeDirectory === null) return null;
   if (!feeTokens.includes(contract.toLowerCase())) return null;
+  return await evm.nodes.agree(
+    (peer) => feeTokenFor(evm, peer, contract),
+    String,
+    `whether fees are paid in ${contract}`,
+  );
+}
+
+async function feeTokenFor(evm: Evm, peer: Peer, contract: string): Promise<Contract> {
   try {
-    const call = { to: feeDirectory, data: GET_CURRENCIES };
+    const call = { to: evm.table.feeDirectory, data: GET_CURRENCIES };
     const listed = readAddresses(bytes(await peer.call("eth_call", [call, "latest"])));
     return listed.includes(contract.toLowerCase()) ? contract : null;
   } catch (error) {

@@ -5,7 +5,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node.ts";
-import { campOf, campsOf, unconfirmed } from "../quorum.ts";
+import { campOf, campsOf, reachedBy, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
 import type { Evm } from "./context.ts";
@@ -106,6 +106,31 @@ export async function balancesAt(
   height: number | null,
 ): Promise<Balances> {
   return await evm.nodes.ask((peer) => balancesOf(peer, holdings, height));
+}
+
+/**
+ * Reads what an address holds at least, as many nodes as the quorum say; the lowest of their blocks.
+ *
+ * @throws {ChainError} `refused` if the quorum says that a contract does not tell
+ */
+export async function fundsAt(evm: Evm, holdings: readonly Holding[]): Promise<Balances> {
+  const { nodes } = evm;
+  const { heard } = await nodes.hear(async (peer) => {
+    try {
+      return { told: await balancesOf(peer, holdings, null), refusal: null };
+    } catch (error) {
+      if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+      return { told: null, refusal: error };
+    }
+  });
+  const refusals = heard.flatMap(({ answer }) => answer.refusal ?? []);
+  const told = heard.flatMap(({ answer }) => answer.told ?? []);
+  if (refusals.length >= nodes.quorum) throw refusals[0];
+  if (told.length === 0) throw new ChainError("unavailable", refusals[0].message);
+  const amounts = holdings.map((_, at) =>
+    reachedBy(told.map((one) => one.amounts[at]), nodes.quorum)
+  );
+  return { height: Math.min(...told.map(({ height }) => height)), amounts };
 }
 
 /**

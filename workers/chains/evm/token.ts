@@ -4,6 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
+import type { Peer } from "../node.ts";
 import { RpcError } from "../rpc.ts";
 import type { TokenDetails } from "../sight.ts";
 import type { Evm } from "./context.ts";
@@ -13,10 +14,13 @@ import { bytes, isRefusal } from "./node.ts";
 /** What ERC-20 can state; more is nonsense. */
 const DECIMALS_MAX = 255n;
 
-/** Reads a token's description; null if there is no contract. */
+/**
+ * Reads a token's description as the quorum tells it, but for its supply, which changes; null if there is
+ * no contract. One node's word ends no order.
+ */
 export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDetails | null> {
   const address = evm.ethers.getAddress(contract);
-  return await evm.nodes.ask(async (peer) => {
+  async function read(peer: Peer): Promise<TokenDetails | null> {
     if (bytes(await peer.call("eth_getCode", [address, "latest"])) === "0x") return null;
     const { decimals, symbol, name, totalSupply } = DETAIL_CALLS;
     const answers = await peer.batch([decimals, symbol, name, totalSupply].map((data) => ({
@@ -32,7 +36,11 @@ export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDet
       decimals: count === null || count > DECIMALS_MAX ? null : parseInt(`${count}`, 10),
       supply: supply === null ? null : readNumber(supply),
     };
-  });
+  }
+  function keyOf(told: TokenDetails | null): string {
+    return told === null ? "none" : JSON.stringify([told.decimals, told.symbol, told.name]);
+  }
+  return await evm.nodes.agree(read, keyOf, `the token at ${address}`);
 }
 
 /** A contract may lack a call or revert; a node that fails is another matter. */

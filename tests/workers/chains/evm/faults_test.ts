@@ -3,8 +3,8 @@ import type { Chain } from "../../../../workers/chains/chain.ts";
 import { openEvm } from "../../../../workers/chains/evm/chain.ts";
 import { failsAs, pays, scanned, signed, watching } from "../../../chains/conformance.ts";
 import { CALLS, startAnvil } from "../../../support/anvil.ts";
-import { passOn, RogueError, startRogue } from "../../../support/rogue_node.ts";
-import { deployToken, evmStage, newParty } from "./stage.ts";
+import { passOn, RogueError, startRogue, type Trick } from "../../../support/rogue_node.ts";
+import { deployToken, evmStage, newParty, paysToken } from "./stage.ts";
 
 const GARBAGE: readonly unknown[] = [
   "0x",
@@ -110,8 +110,8 @@ Deno.test("an answer of millions of digits, or with digits that are none, breaks
       if (method !== "eth_getCode" || params[0] !== token) return undefined;
       return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
     });
-    const both = await stage.open(node.url, anvil.url);
-    equal((await both.token(token))?.symbol, "PLN");
+    const all = await stage.open(node.url, anvil.url, anvil.url);
+    equal((await all.token(token))?.symbol, "PLN");
   }
   await using node = startRogue(anvil.url, async (question) => {
     const { method } = question;
@@ -191,4 +191,40 @@ Deno.test("two nodes of one test network must be of the same chain", async () =>
   await one.stop();
   await failsAs("wrong_chain", chain.head());
   chain.close();
+});
+
+Deno.test("of three nodes one that refuses, hides a contract or tells of nothing that is there ends no order and delays none", async (t) => {
+  await using stage = await evmStage();
+  await stage.mine();
+  await using liar = startRogue(stage.anvil.url);
+  const chain = await stage.open(liar.url, stage.anvil.url, stage.anvil.url);
+  const token = await deployToken(stage);
+  const payer = newParty();
+  await stage.anvil.send({ to: payer.address, value: 10n ** 18n });
+  await stage.anvil.send({
+    to: token,
+    data: CALLS.encodeFunctionData("transfer", [payer.address, 9n]),
+  });
+  const order = paysToken(payer, token, newParty().address, 5n);
+  const holdings = [null, token].map((contract) => ({ address: payer.address, contract }));
+  const told = await chain.token(token);
+  const refuse = () => {
+    throw new RogueError(3, "execution reverted");
+  };
+  const lies: Record<string, Trick> = {
+    "nothing of it": () => undefined,
+    "calls revert": ({ method }) => method === "eth_call" ? refuse() : undefined,
+    "payments revert": ({ method }) => method === "eth_estimateGas" ? refuse() : undefined,
+    "there is no contract": ({ method }) => method === "eth_getCode" ? "0x" : undefined,
+    "nothing is held": ({ method }) => method === "eth_getBalance" ? "0x0" : undefined,
+    "tokens are none": ({ method }) => method === "eth_call" ? `0x${"0".repeat(64)}` : undefined,
+  };
+  for (const [name, lie] of Object.entries(lies)) {
+    await t.step(name, async () => {
+      liar.trick = lie;
+      equal((await chain.draft(order, "fast")).lacking, 0n);
+      deepEqual(await chain.token(token), told);
+      deepEqual((await chain.funds(holdings)).amounts, [10n ** 18n, 9n]);
+    });
+  }
 });

@@ -157,7 +157,19 @@ function sightTrials(scene: Scene): Trial[] {
       ask: (chain) => chain.spent({ address: payer.address, contract: null }, from, to),
       between: anything,
     },
-    { name: "a token", ask: (chain) => chain.token(token), between: anything },
+    {
+      name: "a token",
+      ask: async (chain) => ({ ...await chain.token(token), supply: null }),
+      between: same,
+    },
+    {
+      name: "funds",
+      ask: async (chain) => (await chain.funds(holdings)).amounts,
+      between: (answer, truth) => {
+        const [told, known] = [answer, truth] as bigint[][];
+        return known.some((one, at) => told[at] > one) ? `holds ${told}` : null;
+      },
+    },
   ];
 }
 
