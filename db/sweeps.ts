@@ -1,6 +1,7 @@
 /** Statements on sweeps: what carries a deposit account's value to its ramp. @module */
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
+import type { OrderRow } from "./orders.ts";
 
 /** A sweep as stored; amounts in whole units, the fee's of the coin it was paid in. */
 export interface SweepRow extends PlaceKey {
@@ -206,6 +207,26 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
       join addresses r on r.account = s.ramp
     where s.id = ${sweep} and s.state = 'sweeping' and o.state = 'done'`;
   return row ?? null;
+}
+
+/**
+ * Adds up the gas that was sent ahead to the address of a sweep's order, less what its other sweeps took, in
+ * base units.
+ */
+export async function selectGasAhead(
+  tx: Tx,
+  { id, subject, sender, chain, network }: OrderRow,
+): Promise<string> {
+  const [row] = await tx<{ units: string }[]>`
+    select greatest(0, (select coalesce(sum(g.amount), 0) from orders g
+        where g.purpose = 'gas' and g.state = 'done' and g.subject in (
+          select ${subject}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
+            and e.account = (select s.account from sweeps s where s.id = ${subject})))
+      - (select coalesce(sum(o.fee), 0) from orders o
+        where (o.chain, o.network, o.sender) = (${chain}, ${network}, ${sender})
+          and o.purpose = 'sweep' and o.nonce is not null and o.height is not null
+          and o.fee_contract is null and o.id <> ${id}))::text as units`;
+  return row.units;
 }
 
 /** Puts off the next look at what waits, so that those behind it have their turn. */

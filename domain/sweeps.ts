@@ -165,7 +165,8 @@ async function costOf(
   const own = forward.token !== null;
   const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, actor, forward) : null;
   if (budget === undefined || budget === null) return {};
-  return { cost: { charged: 0n, budget, contract: null }, ...(own ? { gas: budget } : {}) };
+  const cost = { charged: 0n, budget, contract: null };
+  return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
 }
 
 /** The most that sending gas ahead may cost. */

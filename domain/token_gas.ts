@@ -2,13 +2,15 @@
  * Gas of tokens of the realm's own. Their price is set by whoever made them, so that a fee counted in
  * such a token pays for nothing; and the coins at the address that they are kept at cover what others
  * are owed. So the account of that ramp pays the gas: what an order may cost is blocked there when it is
- * made, and what it took is charged when it ends. Nothing is sent where the account does not cover it.
+ * made, with what it sends ahead, and what it took is charged when it ends. Nothing is sent where the account
+ * does not cover it.
  * @module
  */
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import { closeBlock, insertBlock, selectBlock } from "../db/blocks.ts";
 import type { Tx } from "../db/database.ts";
 import { type OrderChange, type OrderRow, selectMade, updateOrder } from "../db/orders.ts";
+import { selectGasAhead } from "../db/sweeps.ts";
 import { selectSponsored } from "../db/withdrawals.ts";
 import { availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
@@ -99,9 +101,10 @@ export async function passGasOn(
 }
 
 /**
- * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, or for
- * gas sent ahead for one, as far as it is covered: what was blocked for it is. What the house has
- * canceled is the house's to pay. The transaction holds the gate.
+ * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, as far as it
+ * is covered: what was blocked for it is. Gas that was sent ahead for one is paid for with all that was sent,
+ * for it lies where only that token can use it, if it ever does; a sweep that it pays for costs no more. What
+ * the house has canceled is the house's to pay. The transaction holds the gate.
  */
 export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);
@@ -112,7 +115,7 @@ export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Pro
   const coin = ramp === null ? null : coinOf(ramp);
   if (ramp === null || coin === null) return;
   const { code, decimals } = coin;
-  const spent = fromUnits(BigInt(order.fee), decimals);
+  const spent = fromUnits(await costOf(tx, order), decimals);
   const free = availableOf({ ...ramp, frozen: false });
   const amount = compare(free, spent) < 0 ? free : spent;
   if (compare(amount, "0") <= 0) return;
@@ -123,6 +126,15 @@ export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Pro
   });
   const move = { type: "fee" as const, source: ramp.id, destination, amount };
   await postMove(tx, actor, { ...move, data: { order: order.id } }, { force: true });
+}
+
+/** What an order has taken from the ramp's address for its token alone, in base units. */
+async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
+  const fee = BigInt(order.fee!);
+  if (order.purpose === "gas") return fee + BigInt(order.state === "done" ? order.amount! : 0);
+  if (order.purpose !== "sweep") return fee;
+  const ahead = BigInt(await selectGasAhead(tx, order));
+  return ahead < fee ? fee - ahead : 0n;
 }
 
 /** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */

@@ -1713,7 +1713,8 @@ begin
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
-          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric >= o.budget))) then
+          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
+            >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
       using errcode = 'check_violation', constraint = 'orders_gas_held';
   end if;

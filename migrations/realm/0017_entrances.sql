@@ -442,15 +442,16 @@ create function is_paid_by_ramp(o orders) returns boolean language sql stable as
         join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
 $$;
 
--- What an order of a token of the realm's own may cost is blocked on its ramp's account while it is open, whole: the
--- coins at its address cover what others are owed.
+-- What an order of a token of the realm's own may cost is blocked on its ramp's account while it is open, whole, with
+-- what it sends ahead: the coins at its address cover what others are owed.
 create function check_gas_held() returns trigger language plpgsql as $$
 begin
   if exists (select from orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
-          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric >= o.budget))) then
+          and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
+            >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
       using errcode = 'check_violation', constraint = 'orders_gas_held';
   end if;
