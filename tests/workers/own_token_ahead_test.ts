@@ -39,7 +39,7 @@ Deno.test("gas is sent ahead for a customer's own token out of its ramp's accoun
   const query = encodeURIComponent(JSON.stringify({ account: given.body.id }));
   const shown = async () =>
     (await mine.user.send("GET", `/v1/deposits/all?query=${query}`)).body[0];
-  await mineUntil(stage, async () => (await shown())?.forward?.error != null);
+  await mineUntil(stage, async () => Boolean((await shown())?.forward?.error));
   const { forward } = await shown();
   deepEqual([forward.status, forward.error.code], ["WAITING", "ramp.gas_insufficient"]);
   deepEqual(await rowsOf(realm, "select amount, budget from orders where purpose = 'gas'"), []);
