@@ -28,10 +28,11 @@ export async function insertExternalAddress(tx: Tx, row: ExternalAddressRow): Pr
 export async function selectExternalAddresses(
   db: Db,
   account: string,
+  { limit, offset }: { limit: number; offset: number },
 ): Promise<{ address: string; currency: string }[]> {
   return await db<{ address: string; currency: string }[]>`
     select address, currency from external_addresses
-    where account = ${account} and deleted_at is null order by id`;
+    where account = ${account} and deleted_at is null order by id limit ${limit} offset ${offset}`;
 }
 
 /** Takes an address from an account; false if it was not assigned to it. */

@@ -157,24 +157,44 @@ function rampOwner(db: Db) {
   return db`(select r.owner from accounts r where r.id = addresses.ramp) as ramp_owner`;
 }
 
-/** Reads the addresses of several accounts: their own, and those that serve them. */
+/** Reads the oldest address of each account: its own, or of those that serve it. There may be very many. */
 export async function selectAddressesFor(
   db: Db,
   accounts: readonly string[],
 ): Promise<OwnedAddressRow[]> {
   return await db<OwnedAddressRow[]>`
-    select ${db(ADDRESS)}, ${rampOwner(db)} from addresses
-    where account = any (${`{${accounts.join(",")}}`}::text::uuid[])
-      or serves = any (${`{${accounts.join(",")}}`}::text::uuid[])
+    select ${db(ADDRESS)}, ${rampOwner(db)}
+    from unnest(${`{${accounts.join(",")}}`}::text::uuid[]) as wanted(asked) cross join lateral (
+      select * from (
+        select * from addresses where account = asked
+        union all
+        (select * from addresses where serves = asked order by id limit 1)) found
+      order by id limit 1) addresses
     order by id`;
 }
 
-/** Reads the addresses that deposits for an account can be sent to, oldest first. */
-export async function selectAddresses(db: Db, account: string): Promise<OwnedAddressRow[]> {
+/** A part of a list of addresses: so many after one of them. */
+export interface AddressesAfter {
+  after: string | null;
+  limit: number;
+}
+
+/** Reads addresses that deposits for an account can be sent to, oldest first. */
+export async function selectAddresses(
+  db: Db,
+  account: string,
+  { after, limit }: AddressesAfter,
+): Promise<OwnedAddressRow[]> {
+  const behind = after === null ? db`true` : db`id > ${after}`;
   return await db<OwnedAddressRow[]>`
-    select ${db(ADDRESS)}, ${rampOwner(db)} from addresses
-    where account = ${account} or serves = ${account} or (ramp = ${account} and serves is null)
-    order by id`;
+    select ${db(ADDRESS)}, ${rampOwner(db)} from (
+      select * from addresses where account = ${account} and ${behind}
+      union all
+      (select * from addresses where serves = ${account} and ${behind} order by id limit ${limit})
+      union all
+      (select * from addresses where ramp = ${account} and serves is null
+        and account <> ${account} and ${behind} order by id limit ${limit})) addresses
+    order by id limit ${limit}`;
 }
 
 /** A balance as last seen on the chain, in base units. */

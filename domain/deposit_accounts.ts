@@ -28,6 +28,7 @@ import { DomainError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
+import { LIMIT_MAX } from "./listing.ts";
 import { handOutAddress, needsReserve } from "./own_addresses.ts";
 import { assertReceivable, openRamp, resolveRamp } from "./ramps.ts";
 
@@ -251,16 +252,23 @@ export async function openRampAccount(
   await emit(tx, actor, "account.enabled", { id: row.id, owner: row.owner, view });
 }
 
+/** Which addresses of an account are listed. */
+export const AddressList = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT_MAX),
+  after: z.uuid().optional().meta({ description: "The last address of the list before." }),
+});
+
 /**
- * Lists the addresses that deposits for an account can be sent to.
+ * Lists addresses that deposits for an account can be sent to, oldest first.
  *
  * @throws {DomainError} account.not_found
  */
 export async function listAddresses(
   db: Db,
   actor: Actor,
-  id: string,
+  { account: id, after, limit }: z.infer<typeof AddressList> & { account: string },
 ): Promise<Record<string, unknown>[]> {
   const account = await findAccount(db, actor, id);
-  return (await selectAddresses(db, account.id)).map((row) => viewAddress(row, actor));
+  const rows = await selectAddresses(db, account.id, { after: after ?? null, limit });
+  return rows.map((row) => viewAddress(row, actor));
 }

@@ -19,6 +19,7 @@ import { checkAddress, parseAddress } from "./addresses.ts";
 import { type Asset, findAsset } from "./assets.ts";
 import { DomainError } from "./errors.ts";
 import { isId, newId } from "./ids.ts";
+import { LIMIT_MAX, OFFSET_MAX } from "./listing.ts";
 import { assertNotOurs, ours } from "./own_addresses.ts";
 import { notFound } from "./permissions.ts";
 import { type ChainSettings, networkOf } from "./places.ts";
@@ -88,20 +89,26 @@ export async function unassignAddress(
   if (!parsed.ok) throw notFound("address.not_found");
   const of = { account: account.id, address: parsed.address, at: actor.at };
   if (!await deleteExternalAddress(tx, of)) throw notFound("address.not_found");
-  return await selectExternalAddresses(tx, account.id);
+  return await selectExternalAddresses(tx, account.id, { limit: LIMIT_MAX, offset: 0 });
 }
 
+/** Which addresses that are assigned to an account are listed. */
+export const AssignedList = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT_MAX),
+  offset: z.coerce.number().int().min(0).max(OFFSET_MAX).default(0),
+});
+
 /**
- * Lists the addresses that are assigned to an account.
+ * Lists addresses that are assigned to an account, oldest first.
  *
  * @throws {DomainError} account.not_found
  */
 export async function listAssigned(
   db: Db,
   actor: Actor,
-  id: string,
+  { account, ...part }: z.infer<typeof AssignedList> & { account: string },
 ): Promise<{ address: string; currency: string }[]> {
-  return await selectExternalAddresses(db, (await findAccount(db, actor, id)).id);
+  return await selectExternalAddresses(db, (await findAccount(db, actor, account)).id, part);
 }
 
 async function target(tx: Tx, actor: Actor, input: Assignment) {

@@ -12,7 +12,8 @@ import { isDigits } from "./json.ts";
 
 /** Rows of an answer that is not read page by page. */
 export const LIMIT_MAX = 1000;
-const OFFSET_MAX = 100_000;
+/** Rows that may be passed over. */
+export const OFFSET_MAX = 100_000;
 const PAGE_SIZE_MAX = 500;
 const PAGE_SIZE_DEFAULT = 10;
 // The rows before a page must still be counted exactly.

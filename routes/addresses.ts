@@ -3,8 +3,14 @@ import { z } from "zod";
 import { enabledAmong, findReadyAddress } from "../domain/account_changes.ts";
 import { viewWholeAccount } from "../domain/account_views.ts";
 import { AccountView } from "../domain/accounts.ts";
-import { addAddress, AddressView, listAddresses, NewAddress } from "../domain/deposit_accounts.ts";
-import { command, query } from "./door.ts";
+import {
+  addAddress,
+  AddressList,
+  AddressView,
+  listAddresses,
+  NewAddress,
+} from "../domain/deposit_accounts.ts";
+import { command, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -16,12 +22,17 @@ export const addressRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/address",
     tag: "Accounts",
     summary: "List the addresses that deposits for an account can be sent to",
+    description: "Oldest first, at most 1000; `after` goes on behind the last one.",
     access: "user",
     params: ById,
+    query: AddressList,
     status: 200,
     answer: z.array(AddressView),
     errors: ["account.not_found"],
-    handle: (call) => query(call, (db) => listAddresses(db, call.actor, call.params.id)),
+    handle: (call) => {
+      const of = { ...call.query, account: call.params.id };
+      return search(call, (db) => listAddresses(db, call.actor, of));
+    },
   }),
   route({
     method: "POST",

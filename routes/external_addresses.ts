@@ -3,11 +3,12 @@ import { z } from "zod";
 import { foreignForms } from "../domain/address_directory.ts";
 import {
   assignAddress,
+  AssignedList,
   ExternalAddressView,
   listAssigned,
   unassignAddress,
 } from "../domain/external_addresses.ts";
-import { command, query } from "./door.ts";
+import { command, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -26,12 +27,17 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/assign",
     tag: "Accounts",
     summary: "List the external addresses assigned to an account",
+    description: "Oldest first, at most 1000 from `offset`.",
     access: "user",
     params: ById,
+    query: AssignedList,
     status: 200,
     answer: z.array(ExternalAddressView),
     errors: ["account.not_found"],
-    handle: (call) => query(call, (db) => listAssigned(db, call.actor, call.params.id)),
+    handle: (call) => {
+      const of = { ...call.query, account: call.params.id };
+      return search(call, (db) => listAssigned(db, call.actor, of));
+    },
   }),
   route({
     method: "POST",
@@ -63,6 +69,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     tag: "Accounts",
     operation: "unassignExternalAddress",
     summary: "Take an external address from an account; its balance stays as it is",
+    description: "Answers with what is still assigned: the oldest 1000.",
     access: "user",
     params: ByAddress,
     status: 200,

@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { selectAddressesFor } from "../../db/ramps.ts";
 import { startAnvil } from "../support/anvil.ts";
-import { testRealm } from "../support/realm.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
 
 Deno.test("ramps get an address each, from xpubs that share nothing", async () => {
   await using anvil = await startAnvil(31337);
@@ -162,4 +163,53 @@ Deno.test("an xpub is shown to realm managers, realm administrators and the ramp
       query,
     );
   }
+});
+
+Deno.test("however many addresses an account has, lists of them have an end, and it is shown by its oldest", async () => {
+  await using anvil = await startAnvil(31337);
+  await using realm = await testRealm({ env: { ETHEREUM_TESTNET_RPC_URL: anvil.url } });
+  const { send } = realm.admin;
+  const at = { asset: "ETH", testnet: true };
+  const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).body.id;
+  await realm.drain();
+  const { id } = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).body;
+  const made = await send("POST", `/v1/accounts/${id}/address`, {});
+  equal(made.status, 201, made.text);
+  await rowsOf(realm, "alter table addresses disable trigger user"); // which asks for their accounts
+  await rowsOf(
+    realm,
+    `insert into addresses select overlay(id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid,
+      gen_random_uuid(), ramp, serves, chain, network, '0x' || lpad(to_hex(n), 40, '0'), 1000 + n,
+      xpub, asset, data, owner, created_at
+    from addresses, generate_series(1, 1100) n where serves = $1`,
+    [id],
+  );
+  await rowsOf(
+    realm,
+    `insert into external_addresses (id, account, chain, network, address, currency, since, created_at)
+    select gen_random_uuid(), $1, 'ETHEREUM', 'testnet', 'far ' || n, 'ETH', 0, now()
+    from generate_series(1, 1100) n`,
+    [id],
+  );
+  const path = `/v1/accounts/${id}/address`;
+  const seen = new Set<string>();
+  const lengths = [];
+  for (let after = "";;) {
+    const { body } = await send("GET", `${path}?limit=400${after}`);
+    for (const one of body) seen.add(one.id);
+    lengths.push(body.length);
+    if (body.length === 0) break;
+    after = `&after=${body.at(-1).id}`;
+  }
+  deepEqual([lengths, seen.size], [[400, 400, 301, 0], 1101]);
+  const ids = (await send("GET", path)).body.map((one: { id: string }) => one.id);
+  deepEqual([ids.length, ids], [1000, ids.toSorted()]);
+  equal((await send("GET", `${path}?after=x`)).status, 400);
+  const assigned = `/v1/accounts/${id}/assign`;
+  equal((await send("GET", assigned)).body.length, 1000);
+  equal((await send("GET", `${assigned}?offset=1000`)).body.length, 100);
+  const rows = await selectAddressesFor(realm.pool.sql, [id, ramp]);
+  deepEqual(rows.map((row) => row.serves ?? row.account).toSorted(), [id, ramp].toSorted());
+  const shown = (await send("GET", `/v1/accounts/${id}?populate=address`)).body.address;
+  equal(shown.id, ids[0]);
 });
