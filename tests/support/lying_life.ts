@@ -18,6 +18,8 @@ export interface Life {
   deposit(): Promise<string>;
   /** Asks for a withdrawal to somebody new; gives its id and who is paid. */
   withdraw(): Promise<{ readonly id: string; readonly to: string }>;
+  /** Has small coins gathered, where the chain has coins. */
+  gather?(): Promise<void>;
   /** Mines, looks and does what follows. */
   step(): Promise<void>;
   /** What somebody outside holds, in base units. */
@@ -70,6 +72,7 @@ async function round(life: Life, lies: readonly Lie[]): Promise<void> {
   try {
     const hash = await life.deposit();
     const { id, to } = await life.withdraw();
+    await life.gather?.();
     for (const lie of lies) {
       telling.lie = lie;
       await life.step();

@@ -96,6 +96,14 @@ async function lifeOnLitecoin(names: string): Promise<Life & AsyncDisposable> {
       await desk.follow();
     },
     deposit: () => desk.deposit(COIN),
+    async gather() {
+      const { status, text } = await desk.realm.admin.send(
+        "POST",
+        `/v1/accounts/${desk.ramp}/consolidate`,
+      );
+      // There may be too few coins, or those of the last round are being gathered.
+      ok([201, 202, 409].includes(status), text);
+    },
     async withdraw() {
       await desk.quote();
       const { address: to } = await newCoinParty("LITECOIN");

@@ -195,14 +195,33 @@ function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Trial[] 
 
 /** Questions about what leaves. */
 function orderTrials(scene: Scene): Trial[] {
-  const { payer, payee, from, mined, most, dead, pending } = scene;
+  const { payer, payee, from, mined, most, dead, pending, coins } = scene;
   const fates = { mined, dead, pending };
+  const own = coins.map(({ claim, amount }) => {
+    const [hash, index] = claim.split(":");
+    const place = { index: Number(index), height: from, parent: null };
+    return { hash, address: payer.address, amount, ...place };
+  });
+  const stock = { nonce: null, coins: own };
   const order = pays(payer, payee, scene.transfers[0].amount);
   return [
     {
       name: "draft",
       ask: async (chain) => (await chain.draft(order, "fast")).fee,
       between: anything,
+    },
+    {
+      name: "plan of what gathers coins",
+      ask: async (chain) => {
+        const order = pays(payer, payer.address, "all");
+        const plan = chain.plan(await chain.draft(order, "slow"), stock);
+        return { claims: plan.claims, left: plan.amounts[0] + plan.fee, fee: plan.fee };
+      },
+      between: (answer, truth) => {
+        const [told, known] = [answer, truth] as { claims: string[]; left: bigint; fee: bigint }[];
+        if (told.fee > known.fee) return `costs ${told.fee}`;
+        return same([told.claims, told.left], [known.claims, known.left]);
+      },
     },
     {
       name: "quote",

@@ -42,6 +42,8 @@ interface Scene {
   readonly most: bigint;
   readonly dead: readonly Signed[];
   readonly pending: readonly Signed[];
+  /** Of what is pending. */
+  readonly plan: Plan;
 }
 
 /** A chain with payments of all kinds behind a node of two faces. */
@@ -108,7 +110,7 @@ async function play(stage: EvmStage): Promise<Scene> {
   const called = await chain.search({ hash }, watch);
   return {
     ...{ payer, payee, token, from, to, mined: [mined.signed], most: mined.plan.fee },
-    ...{ dead: [lost.signed], pending: [pending.signed] },
+    ...{ dead: [lost.signed], pending: [pending.signed], plan: pending.plan as Plan },
     transfers: [...blocks.flatMap(({ transfers }) => transfers), ...called],
   };
 }
@@ -182,10 +184,11 @@ function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
 
 /** Questions about what leaves. */
 function orderTrials(scene: Scene): Trial[] {
-  const { payer, payee, token, from, to, mined, most, dead, pending } = scene;
+  const { payer, payee, token, from, to, mined, most, dead, pending, plan } = scene;
   const [{ hash }] = mined;
   const fates = { mined, dead, pending };
   const budget = { contract: null, units: 4n * most };
+  const dearest = 21_000n * EVM_TABLES.ETHEREUM.gasPriceMax;
   const orders = {
     coins: pays(payer, payee, 5n),
     "all coins": pays(payer, payee, "all"),
@@ -198,11 +201,20 @@ function orderTrials(scene: Scene): Trial[] {
       between: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
       alone: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
     })),
+    ...[false, true].map((cancels): Trial => ({
+      name: `another price of what was signed${cancels ? ", for nothing" : ""}`,
+      ask: async (chain) => {
+        const how = { speed: "fast" as const, budget: cancels ? null : budget, cancels };
+        return chain.plan(await chain.redraft(plan, how), { nonce: null, coins: [] }, plan).fee;
+      },
+      between: (fee, truth) => (fee as bigint) <= (truth as bigint) ? null : `costs ${fee}`,
+      alone: (fee) => (fee as bigint) <= (cancels ? dearest : budget.units) ? null : `costs ${fee}`,
+    })),
     {
       name: "quote",
       ask: (chain) => chain.quote(null),
       between: pricesBetween,
-      alone: pricesAlone(21_000n * EVM_TABLES.ETHEREUM.gasPriceMax),
+      alone: pricesAlone(dearest),
     },
     { name: "quote of a token", ask: (chain) => chain.quote(token), between: anything },
     {
