@@ -356,7 +356,7 @@ export async function deleteClaims(tx: Tx, order: string): Promise<void> {
   await tx`delete from claims where order_id = ${order}`;
 }
 
-/** Adds up what a sender's orders on their way will take of an asset, in base units. */
+/** Adds up what orders on their way will take of a sender, and what blocks above a height took, in base units. */
 export async function sumInFlight(
   db: Db,
   of: SenderName & { contract: string },
@@ -366,10 +366,15 @@ export async function sumInFlight(
     select (coalesce(sum(amount) filter (where contract = ${of.contract}), 0)
       + coalesce(sum(fee) filter (where coalesce(fee_contract, '') = ${of.contract}), 0)
       )::text as units
-    from orders
-    where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
-      and (state in ('planned', 'signed', 'sent') or (state = 'new' and ${since.waiting})
-        or (state = 'mined' and height > ${since.height}::integer))`;
+    from (
+      select amount, contract, fee, fee_contract from orders
+      where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
+        and (state in ('planned', 'signed', 'sent') or (state = 'new' and ${since.waiting})
+          or (state = 'mined' and height > ${since.height}::integer))
+      union all
+      select case when state = 'done' then amount end, contract, fee, fee_contract from orders
+      where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
+        and height > ${since.height}::integer and state in ('done', 'failed')) o`;
   return row.units;
 }
 

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { add, compare, subtract, toUnits } from "../../domain/money.ts";
 import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
 import { checkLedger } from "../../domain/checks.ts";
+import { advanceOrder } from "../../workers/sender.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
@@ -188,6 +189,65 @@ Deno.test("what the network has cost a ramp in a day stops its signing, is told 
   await setWithdrawals(desk, { ETH: { daily_cost: "1" } });
   for (const id of ids) equal((await desk.finish(id)).status, "DONE");
   await sound(desk);
+});
+
+Deno.test("withdrawals that are planned at the same moment pass neither the day's limit of their ramp nor what it holds", async (t) => {
+  await using desk = await openDesk({ coins: 100n * 10n ** 18n, total: "100" });
+  const toHex = (value: string) => `0x${toUnits(value, 18).toString(16)}`;
+  const made = async (value: string, before: () => Promise<unknown> = () => Promise.resolve()) => {
+    for (let count = 0; count < 8; count++) await desk.withdraw(value);
+    await before();
+    const orders = await rowsOf<{ order: string; look: number }>(
+      desk.realm,
+      "select id as order, looks as look from orders where state = 'new'",
+    );
+    await Promise.all(orders.map((seen) => advanceOrder(desk.bench, seen)));
+  };
+  await t.step("the limit", async () => {
+    await setWithdrawals(desk, { ETH: { daily_cost: "0.0001" } });
+    await made("1");
+    const [{ fee, signed }] = await rowsOf<{ fee: string; signed: number }>(
+      desk.realm,
+      "select max(fee)::text as fee, count(fee)::integer as signed from orders",
+    );
+    // The one that reaches the limit is the last.
+    equal(signed, Number((toUnits("0.0001", 18) - 1n) / BigInt(fee)) + 1);
+    ok(signed > 1 && signed < 8, `${signed} were signed`);
+    await setWithdrawals(desk, { ETH: { daily_cost: "1" } });
+    for (const row of await rowsOf<{ id: string }>(desk.realm, "select id from withdrawals")) {
+      equal((await desk.finish(row.id)).status, "DONE");
+    }
+  });
+  await t.step("what it holds", async () => {
+    await desk.sight();
+    await made("1", () => desk.anvil.rpc("anvil_setBalance", desk.address, toHex("2.5")));
+    const open = "select id from orders where state = 'sent'";
+    equal((await rowsOf(desk.realm, open)).length, 2);
+    await desk.anvil.rpc("anvil_setBalance", desk.address, toHex("80"));
+    for (const row of await rowsOf<{ id: string }>(desk.realm, "select id from withdrawals")) {
+      equal((await desk.finish(row.id)).status, "DONE");
+    }
+  });
+  await t.step("what was mined and booked since the balance was asked for", async () => {
+    await desk.anvil.rpc("anvil_setBalance", desk.address, toHex("2.5"));
+    await desk.withdraw("2");
+    await desk.look();
+    const seen = async () =>
+      (await rowsOf<{ order: string; look: number; state: string }>(
+        desk.realm,
+        "select id as order, looks as look, state from orders order by id desc limit 2",
+      )).toReversed();
+    await desk.withdraw("2");
+    const [, second] = await seen();
+    await advanceOrder(desk.bench, second, async (step) => {
+      if (step !== "drafted") return;
+      for (let round = 0; round < 4; round++) {
+        await desk.anvil.mine();
+        await advanceOrder(desk.bench, (await seen())[0]);
+      }
+    });
+    deepEqual((await seen()).map(({ state }) => state), ["done", "new"]);
+  });
 });
 
 Deno.test("without a setting a day may cost what was charged twice over, and an allowance", async () => {
