@@ -182,6 +182,17 @@ export async function selectTokenProof(
   return rows.length > 0;
 }
 
+/** Whether a contract has ever proven to be an asset's here, whichever. */
+export async function existsTokenProof(
+  db: Db,
+  of: PlaceKey & { contract: string },
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
+      and lower(contract) = lower(${of.contract}) limit 1`;
+  return rows.length > 0;
+}
+
 /** Notes that a contract has proven to be an asset's. */
 export async function insertTokenProof(
   db: Db,

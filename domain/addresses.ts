@@ -4,7 +4,7 @@
  * somebody holds its key cannot be known.
  * @module
  */
-import { chainFacts, type ChainId, tokenByContract } from "./assets.ts";
+import { chainFacts, type ChainId, isCoinContract, tokenByContract } from "./assets.ts";
 import { type Network, parseBitcoin, type Payee, type Refusal } from "./bitcoin_addresses.ts";
 import { DomainError } from "./errors.ts";
 
@@ -43,6 +43,7 @@ export async function parseAddress(
   if (!parsed.ok) return parsed;
   const token = tokenByContract(chain, parsed.address);
   if (token) return refuse(`it is the contract of ${token.code}, not a wallet`);
+  if (isCoinContract(chain, parsed.address)) return refuse("it is the coin's contract, no wallet");
   return chain === "SOLANA" ? await solanaWallet(parsed.address) : parsed;
 }
 

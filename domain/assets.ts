@@ -83,6 +83,11 @@ export function tokenByContract(chain: ChainId, contract: string): Asset | null 
   return book.byContract.get(contractKey(chain, contract)) ?? null;
 }
 
+/** Tells whether a contract is a chain's own coin in the form of a token: what it moves is the coin. */
+export function isCoinContract(chain: ChainId, contract: string): boolean {
+  return chainFacts(chain).coinContracts?.includes(contract.toLowerCase()) === true;
+}
+
 /** Tells whether what arrives from the chain may be booked. */
 export function takesDeposits({ state }: Pick<Asset, "state">): boolean {
   return state === "active" || state === "deposit-only";

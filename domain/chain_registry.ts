@@ -38,6 +38,8 @@ export interface ChainFacts {
   readonly family: Family;
   /** The coin that pays fees: our code of it, the symbol it is shown by, its fractional digits. */
   readonly native: { readonly code: string; readonly symbol: string; readonly decimals: number };
+  /** Contracts that move the coin itself, or say that they do, as if it were a token; in lower case. */
+  readonly coinContracts?: readonly string[];
   /** First step of the derivation path: 84 where addresses are P2WPKH. */
   readonly purpose: 44 | 84;
   /** SLIP-44 coin type of the main network; every test network uses 1. */
@@ -123,6 +125,7 @@ export const CHAINS: readonly ChainFacts[] = [
     name: "Polygon",
     family: "evm",
     native: { code: "MATIC", symbol: "MATIC", decimals: 18 },
+    coinContracts: ["0x0000000000000000000000000000000000001010"],
     purpose: 44,
     coinType: 60,
     evmChainId: { main: 137, testnet: 80002 },
@@ -137,6 +140,7 @@ export const CHAINS: readonly ChainFacts[] = [
     name: "Celo",
     family: "evm",
     native: { code: "CELO", symbol: "CELO", decimals: 18 },
+    coinContracts: ["0x471ece3750da237f93b8e339c536989b8978a438"],
     purpose: 44,
     coinType: 60,
     evmChainId: { main: 42220, testnet: 11142220 },

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import { selectCurrencyByName } from "../db/currencies.ts";
+import { existsTokenProof } from "../db/chains.ts";
 import type { Db, Tx } from "../db/database.ts";
 import {
   insertToken,
@@ -23,7 +24,7 @@ import { deleteCountedStrays } from "../db/strays.ts";
 import { assertAccount } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { parseContract } from "./addresses.ts";
-import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
+import { type ChainId, findAsset, isCoinContract, nativeAsset, tokenByContract } from "./assets.ts";
 import { findVisible } from "./collection.ts";
 import { createCurrency, NewCurrency, resemblesCode } from "./currencies.ts";
 import { Id, text } from "./entity.ts";
@@ -198,10 +199,8 @@ async function adoptToken(
   assertScale(supply, decimals, "/supply");
   const parsed = await parseContract(place.chain, input.contract_address!);
   if (!parsed.ok) throw new DomainError("address.invalid", `not a contract: ${parsed.reason}`);
-  const known = place.network === "main" ? tokenByContract(place.chain, parsed.address) : null;
-  if (known !== null) {
-    throw new DomainError("token.invalid", `it is the contract of the asset ${known.code}`);
-  }
+  const known = knownFault(place, parsed.address);
+  if (known !== null) throw new DomainError("token.invalid", known);
   await assertContractFree(tx, place, parsed.address);
   const symbol = input.symbol.endsWith(suffix) ? input.symbol : `${input.symbol}${suffix}`;
   await assertFree(tx, symbol);
@@ -221,6 +220,17 @@ async function adoptToken(
   return token;
 }
 
+/** Why a contract is no token of its own; what it moves is owed already. Null if nothing is known of it. */
+function knownFault(
+  { chain, network }: { chain: string; network: string },
+  contract: string,
+): string | null {
+  const id = chain as ChainId;
+  if (isCoinContract(id, contract)) return `it is the coin ${nativeAsset(id).code} itself`;
+  const known = network === "main" ? tokenByContract(id, contract) : null;
+  return known === null ? null : `it is the contract of the asset ${known.code}`;
+}
+
 /** What was found out about a token of another's making. */
 export interface TokenFindings {
   id: string;
@@ -228,6 +238,8 @@ export interface TokenFindings {
   told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
   /** What the ramp's address holds of it for good, in base units. */
   held: bigint;
+  /** Whether it tells the very balance that the ramp's address has of the coin, or of the ramp's own token. */
+  twin: boolean;
   /** The newest block then: what came to the ramp up to it is part of the supply registered. */
   height: number;
 }
@@ -240,12 +252,7 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
     const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
     return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
   };
-  const known = token.network === "main"
-    ? tokenByContract(token.chain as ChainId, token.contract!)
-    : null;
-  const fault = known === null
-    ? faultOf(token, found)
-    : `it is the contract of the asset ${known.code}`;
+  const fault = knownFault(token, token.contract!) ?? faultOf(token, found);
   if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
   // It is made for whoever asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
@@ -264,12 +271,13 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
 }
 
 /** The currency's whole supply can be withdrawn, so that the ramp must hold as much. */
-function faultOf(token: TokenRow, { told, held }: TokenFindings): string | null {
+function faultOf(token: TokenRow, { told, held, twin }: TokenFindings): string | null {
   if (told === null) return "no contract lives at this address";
   if (told.decimals === null || told.supply === null) return "the contract is no token";
   if (told.decimals !== token.decimals) {
     return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
   }
+  if (twin) return "its balance is that of what lies at the ramp's address already, and is owed";
   const units = toUnits(token.supply, token.decimals);
   if (units > told.supply) return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
   if (units <= held) return null;
@@ -333,6 +341,9 @@ async function assertFree(tx: Tx, symbol: string): Promise<void> {
 /** A contract that is registered twice would be owed twice. */
 async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): Promise<void> {
   const taken = await selectTokenByContract(tx, place, contract);
+  if (taken === null && await existsTokenProof(tx, { ...place, contract })) {
+    throw new DomainError("token.invalid", "it was the contract of an asset, and is owed as that");
+  }
   if (taken === null) return;
   throw new DomainError("token.invalid", `it is the contract of ${taken.symbol} already`);
 }

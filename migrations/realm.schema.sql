@@ -1976,6 +1976,10 @@ CREATE OR REPLACE FUNCTION check_token_new()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
+  if is_coin(new.chain, new.contract) then
+    raise exception 'token % is the coin of its chain', new.id
+      using errcode = 'check_violation', constraint = 'fungible_tokens_coin';
+  end if;
   if new.status <> 'pending' or new.currency is not null then
     raise exception 'token % does not begin as pending', new.id
       using errcode = 'check_violation', constraint = 'fungible_tokens_begin';
@@ -2190,6 +2194,15 @@ CREATE OR REPLACE FUNCTION is_attested()
 AS $function$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
     and a.place = database_place() from attestations a), true)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_coin(p_chain text, p_contract text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select coalesce((p_chain, lower(p_contract)) in (('CELO', '0x471ece3750da237f93b8e339c536989b8978a438'),
+    ('POLYGON', '0x0000000000000000000000000000000000001010')), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_confirmed()
@@ -3440,6 +3453,7 @@ realm may execute on has_coins(text)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_attested()
+realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_house(users)

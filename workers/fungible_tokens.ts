@@ -1,7 +1,8 @@
 /** Looks at tokens that others made, before the ledger knows them. @module */
+import { selectAccount } from "../db/accounts.ts";
 import { selectToken } from "../db/fungible_tokens.ts";
 import { reading } from "../db/transaction.ts";
-import type { ChainId } from "../domain/assets.ts";
+import { type ChainId, findAsset } from "../domain/assets.ts";
 import { concludeCheck } from "../domain/fungible_tokens.ts";
 import { findOwnAddress } from "../domain/withdrawal_checks.ts";
 import type { Bench } from "./bench.ts";
@@ -18,12 +19,16 @@ export async function checkToken(bench: Bench, { token }: { token: string }): Pr
   const holding = [{ address, contract: row.contract }];
   const { height } = await chain.head();
   const settled = Math.max(0, height - bench.chains.depth(place) + 1);
+  const isToken = told !== null && told.decimals !== null;
+  const there = isToken ? (await chain.balances(holding, height)).amounts[0] : 0n;
   // What a reorganisation may take back is not there for good.
-  const held = told === null || told.decimals === null ? 0n : least(
-    (await chain.balances(holding, height)).amounts[0],
-    (await chain.balances(holding, settled)).amounts[0],
-  );
-  const found = { id: row.id, told, held, height };
+  const held = isToken ? least(there, (await chain.balances(holding, settled)).amounts[0]) : 0n;
+  const ramp = await reading(bench.pool, (db) => selectAccount(db, row.account));
+  const own = findAsset(ramp!.asset)?.contract ?? null;
+  // Some tokens have two contracts, and some coins have one: what lies there is moved by either.
+  const others = [null, own].map((contract) => ({ address, contract }));
+  const { amounts } = await chain.balances(others, height);
+  const found = { id: row.id, told, held, twin: there > 0n && amounts.includes(there), height };
   await bench.step((tx) => concludeCheck(tx, bench.actor, found), { gate: true });
   await refreshFees(bench, row);
 }

@@ -571,9 +571,19 @@ begin
 end $$;
 create trigger coins_seen before delete on coins for each row when (old.height is not null) execute function keep_coin();
 
+-- Contracts through which a chain's own coin moves as if it were a token: a currency of it would be owed twice.
+create function is_coin(p_chain text, p_contract text) returns boolean language sql immutable as $$
+  select coalesce((p_chain, lower(p_contract)) in (('CELO', '0x471ece3750da237f93b8e339c536989b8978a438'),
+    ('POLYGON', '0x0000000000000000000000000000000000001010')), false)
+$$;
+
 -- A token is registered after it was deployed or looked at.
 create function check_token_new() returns trigger language plpgsql as $$
 begin
+  if is_coin(new.chain, new.contract) then
+    raise exception 'token % is the coin of its chain', new.id
+      using errcode = 'check_violation', constraint = 'fungible_tokens_coin';
+  end if;
   if new.status <> 'pending' or new.currency is not null then
     raise exception 'token % does not begin as pending', new.id
       using errcode = 'check_violation', constraint = 'fungible_tokens_begin';
