@@ -136,7 +136,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     return planned;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    if (error.fault === "unavailable") {
+    if (error.fault === "unavailable" || error.fault === "held") {
       // What was sent is followed all the same, and the replacement is tried at the next look.
       bench.log("warn", "a replacement waits", { order: order.id, error });
       return order;
@@ -159,7 +159,8 @@ export async function surveyAgain(
   try {
     return await surveyFor(work, order);
   } catch (error) {
-    const undecided = error instanceof ChainError && error.fault === "unavailable";
+    const undecided = error instanceof ChainError &&
+      (error.fault === "unavailable" || error.fault === "held");
     if (!undecided || !work.chain.traits.nonces || prior.cancels) throw error;
   }
   const how = { speed: order.speed, budget: budgetOf(order), cancels: false };

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
-import { type Rogue, startRogue } from "../support/rogue_node.ts";
+import { type Rogue, RogueError, startRogue } from "../support/rogue_node.ts";
 
 const ETHER = 10n ** 18n;
 const SEND = "eth_sendRawTransaction";
@@ -98,6 +98,34 @@ Deno.test("what one node says waits, and the others have dropped, is sent again,
   };
   await desk.anvil.rpc("anvil_dropTransaction", hash);
   equal((await desk.finish(id)).status, "DONE");
+  await paid(desk, 1n, 1n);
+});
+
+Deno.test("a withdrawal that one of two nodes refuses waits, tells its user why, and keeps no other waiting", async () => {
+  const made: Rogue[] = [];
+  const front = (url: string) => {
+    made.push(startRogue(url));
+    return `${made[0].url},${url}`;
+  };
+  await using desk = await openDesk({ front });
+  await using liar = made[0];
+  const refused = "0x00000000000000000000000000000000000b0b06";
+  liar.trick = ({ method, params }) => {
+    if (method === "eth_getCode" && params[0] !== OUTSIDE) return "0x60006000fd";
+    if (method === "eth_estimateGas") throw new RogueError(3, "execution reverted");
+  };
+  const { body: { id } } = await desk.withdraw("1", { destination: { address: refused } });
+  const other = (await desk.withdraw("1")).body.id;
+  for (let round = 0; round < 2; round++) await desk.look();
+  const { status, history } = await desk.read(id);
+  equal(status, "PROCESSING");
+  const told = history.filter(({ event }: { event: string }) => event === "waiting");
+  deepEqual(told.map(({ reason }: { reason: string }) => reason), [
+    "nodes do not agree on whether it would work: it goes on once they do, or is canceled",
+  ]);
+  equal((await desk.finish(other)).status, "DONE");
+  const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+  equal(canceled.body.status, "CANCELED", canceled.text);
   await paid(desk, 1n, 1n);
 });
 

@@ -125,7 +125,7 @@ export interface Chain {
    * Tries an order and prices it; nothing is reserved and nothing is sent. With a budget, nothing
    * that is planned after this draft can cost more, whatever code the destination runs.
    * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little,
-   * `exceeded` if it would likely cost more than its budget
+   * `exceeded` if it would likely cost more than its budget, `held` if nodes do not agree on that
    */
   draft(order: Order, speed: Speed, budget?: Budget | null): Promise<Draft>;
   /**
@@ -169,7 +169,7 @@ export type ChainFault =
   | "wrong_chain" // the node is of another chain or network
   | "refused" // the order cannot work as it stands
   | "insufficient" // too little is there
-  | "held" // a stop, a freeze or the like keeps it from being signed
+  | "held" // a stop, a freeze, nodes of two minds or the like keep it from being signed
   | "exceeded" // it would cost more than its budget
   | "unsupported"; // this chain has no such thing
 

@@ -72,6 +72,9 @@ interface Held {
   readonly token: bigint;
 }
 
+/** Why an order waits. */
+const DISAGREED =
+  "nodes do not agree on whether it would work: it goes on once they do, or is canceled";
 const GAS_PAY_MAX = 1_000_000n;
 const GAS_DEPLOY_MAX = 6_000_000n;
 /** Per cent of the node's estimate, since state may change before the block. */
@@ -142,7 +145,7 @@ export async function redraftPlan(
  * Tries an order through one node. That it refuses ends an order, and that too little is there has it wait,
  * so as many must say so as the quorum; where they do not agree, that is reported.
  *
- * @throws {ChainError} what the quorum says, `unavailable` where it says nothing
+ * @throws {ChainError} what the quorum says, `held` where they do not agree, `unavailable` where too few answer
  */
 async function agreedTrial(
   nodes: Nodes,
@@ -175,6 +178,8 @@ async function agreedTrial(
   const agreed = [fails, lacks].find(({ length }) => length >= quorum)?.[0].answer;
   if (agreed?.done) return agreed.done;
   if (agreed) throw agreed.verdict;
+  // Its user is told that, and no word of a node.
+  if (works.length > 0 && against.length > 0) throw new ChainError("held", DISAGREED);
   const count = { confirm: against.length, nodes: nodes.peers.length, quorum };
   const said = against.flatMap(({ answer }) => answer.verdict ?? []);
   throw unconfirmed(count, "that it would fail", [...said.slice(0, 1), ...failures]);
