@@ -121,7 +121,7 @@ export const EntityFields = {
 };
 
 /** The bytes of a value's JSON text as UTF-8; where there are more than so many, any number beyond. */
-function jsonLength(value: unknown, most: number): number {
+export function jsonLength(value: unknown, most: number): number {
   if (typeof value === "string") return value.length > most ? value.length : textLength(value);
   if (typeof value !== "object" || value === null) return `${value}`.length;
   if (isDigits(value)) return value.digits.length;

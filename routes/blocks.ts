@@ -1,5 +1,6 @@
 /** HTTP face of blocks: value promised, released, captured. @module */
 import { z } from "zod";
+import { answerable } from "../domain/answers.ts";
 import {
   BlockList,
   BlockView,
@@ -16,7 +17,7 @@ import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { pageOf } from "../domain/listing.ts";
 import { pageView } from "./collection.ts";
-import { command, query } from "./door.ts";
+import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const OfAccount = z.strictObject({ id: z.string() });
@@ -64,9 +65,9 @@ export const blockRoutes: readonly AnyRoute[] = [
     answer: pageView(BlockView),
     errors: ["account.not_found"],
     handle: (call) =>
-      query(call, async (db) => {
+      search(call, async (db) => {
         const found = await listBlocks(db, call.actor, { ...call.query, account: call.params.id });
-        return pageOf(found.page, found.rows.map(viewBlock), found.total);
+        return pageOf(found.page, answerable(found.rows.map(viewBlock)), found.total);
       }),
   }),
   route({

@@ -1,5 +1,6 @@
 /** HTTP face of consolidations: small coins of a ramp's address spent into one. @module */
 import { z } from "zod";
+import { answerable } from "../domain/answers.ts";
 import {
   ConsolidationList,
   ConsolidationView,
@@ -17,7 +18,7 @@ import { DryRun } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { pageOf } from "../domain/listing.ts";
 import { pageView } from "./collection.ts";
-import { command, query } from "./door.ts";
+import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const OfRamp = z.strictObject({ id: z.string() });
@@ -86,10 +87,10 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     answer: pageView(ConsolidationView),
     errors: ["account.not_found"],
     handle: (call) =>
-      query(call, async (db) => {
+      search(call, async (db) => {
         const input = { ...call.query, account: call.params.id };
         const found = await listConsolidations(db, call.actor, input);
-        return pageOf(found.page, found.rows.map(viewConsolidation), found.total);
+        return pageOf(found.page, answerable(found.rows.map(viewConsolidation)), found.total);
       }),
   }),
   route({

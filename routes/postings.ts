@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
+import { LIMIT_MAX } from "../domain/listing.ts";
 import { TransactionView } from "../domain/ledger.ts";
 import { ChainLinkView } from "../domain/links.ts";
 import {
@@ -22,7 +23,7 @@ import {
   VerifyRange,
   VerifyView,
 } from "../domain/seals.ts";
-import { command, query } from "./door.ts";
+import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -63,13 +64,13 @@ export const postingRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "Read transactions and events in the order of the chain",
     description: "For those who recompute it themselves: `after` is a number in the chain, 0 for " +
-      "the beginning; `limit` is at most 1000. Only at the end of the chain is a page empty.",
+      "the beginning; `limit` is at most 1000, and a page at most 8 MiB. Only at the end of the chain is a page empty.",
     access: "user",
     query: ChainPage,
     status: 200,
     answer: z.array(ChainLinkView),
     errors: ["permission.scope"],
-    handle: (call) => query(call, (db) => readChain(db, call.actor, call.query)),
+    handle: (call) => search(call, (db) => readChain(db, call.actor, call.query), false, LIMIT_MAX),
   }),
   route({
     method: "PATCH",

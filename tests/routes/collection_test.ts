@@ -302,3 +302,24 @@ function json(query: unknown): string {
 function nested(depth: number): unknown {
   return depth === 0 ? { type: "x" } : { $not: nested(depth - 1) };
 }
+
+Deno.test("a list of rows that hold more than an answer may is refused, however few they are, and read in parts", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  await rowsOf(
+    realm,
+    `insert into identities (id, country, currency, data, owner, created_at)
+    select gen_random_uuid(), 'US', 'USD', jsonb_build_object('n', n, 'text', repeat('a', 60000)), $1, now()
+    from generate_series(1, 450) n`,
+    [user.id],
+  );
+  const refused = await user.send("GET", "/v1/identities/all");
+  deepEqual([refused.status, refused.body.code], [400, "query.invalid"]);
+  const page = await user.send("GET", "/v1/identities?pageSize=400");
+  deepEqual([page.status, page.body.code], [400, "query.invalid"]);
+  equal((await user.send("GET", "/v1/identities/all?limit=130")).body.length, 130);
+  const all = await user.send("GET", "/v1/identities/all?fields=id,data.n");
+  equal(all.status, 200, all.text);
+  const ids = all.body.map((one: { id: string }) => one.id);
+  deepEqual([ids.length, new Set(ids).size, ids], [451, 451, ids.toSorted()]);
+});

@@ -251,3 +251,34 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
     }
   }
 });
+
+Deno.test("a page of the chain ends where it would be too large, and the next one goes on behind it", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("1000");
+  const other = await realm.account({ asset: name });
+  const item = {
+    source: { account },
+    destination: { account: other },
+    value: "1",
+    seal: { text: "a".repeat(60_000) },
+  };
+  for (let i = 0; i < 2; i++) {
+    const body = { atomic: true, transactions: Array(80).fill(item) };
+    const made = await realm.admin.send("POST", "/v1/transactions/batch", body);
+    equal(made.status, 201);
+  }
+  await seal(realm);
+  const { body: head } = await realm.admin.send("GET", "/v1/transactions/head");
+  const lengths = [];
+  const seqs: number[] = [];
+  for (;;) {
+    const path = `/v1/transactions/chain?after=${seqs.at(-1) ?? 0}`;
+    const { text, body } = await realm.admin.send("GET", path);
+    equal(text.length < 9 * 1024 * 1024, true);
+    if (body.length === 0) break;
+    lengths.push(body.length);
+    for (const link of body) seqs.push(link.seq);
+  }
+  equal(lengths.length, 2, `${lengths}`);
+  deepEqual(seqs, Array.from({ length: head.seq }, (_, i) => i + 1));
+});

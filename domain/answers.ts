@@ -1,0 +1,28 @@
+/** How large an answer may be that lists what callers have filled: each entity may hold several objects of 64 KiB. @module */
+import { jsonLength } from "./entity.ts";
+import { DomainError } from "./errors.ts";
+
+/** Greatest size of a list, about. */
+const ANSWER_MAX = 8 * 1024 * 1024;
+/** So few rows are shown without asking how large they are. */
+const ROWS_FEW = 10;
+
+/** Measures a list while it is put together; tells of each row whether it has room beside those before. */
+export function openAnswer(): (view: unknown) => boolean {
+  let size = 0;
+  return (view) => {
+    if (size <= ANSWER_MAX) size += jsonLength(view, ANSWER_MAX - size);
+    return size <= ANSWER_MAX;
+  };
+}
+
+/**
+ * Gives a list that is not too large to be answered.
+ *
+ * @throws {DomainError} query.invalid
+ */
+export function answerable<T>(views: T[], hasRoom = openAnswer()): T[] {
+  if (views.length <= ROWS_FEW || views.every(hasRoom)) return views;
+  const message = "the answer is larger than 8 MiB: ask for fewer rows, or for some fields of them";
+  throw new DomainError("query.invalid", message);
+}
