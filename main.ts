@@ -17,9 +17,9 @@ import { newId } from "./domain/ids.ts";
 import { parseNetwork } from "./domain/ip_addresses.ts";
 import { openKeyring } from "./domain/keyring.ts";
 import { parseStoredJson } from "./domain/json.ts";
-import { migrateAll, restateAll } from "./domain/migrations.ts";
+import { assertEncoding, migrateAll, restateAll } from "./domain/migrations.ts";
 import { hashPassword } from "./domain/passwords.ts";
-import { claimPlatformKey } from "./domain/platform_key.ts";
+import { claimPlatformKey, refuseOtherKey } from "./domain/platform_key.ts";
 import { resealAll } from "./domain/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realm_context.ts";
 import { assertMakesRoles, serveWithLess } from "./domain/platform_login.ts";
@@ -106,9 +106,8 @@ export async function main(args: readonly string[]): Promise<void> {
     const ending = listenForEnd();
     const base = await begin().catch(failed);
     try {
-      const left = await migrateAll(base.database, base.ladders, base.log);
       const anew = name === "migrate" && rest.includes("--new-logins");
-      await claimPlatformKey(base.database.builder, base.site.secrets, anew).catch(failed);
+      const left = await prepare(base, anew);
       if (left.length > 0 && name === "migrate") throw new StartError(`not migrated: ${left}`);
       if (name === "start" || name === "worker") await lessen(base);
       await command(base, ending.signalled, rest);
@@ -124,6 +123,19 @@ export async function main(args: readonly string[]): Promise<void> {
   }
   // The launcher's pipe, or a connection whose other end does not read, would keep this process.
   if (supervised || name === "start" || name === "worker") Deno.exit();
+}
+
+/**
+ * Brings the database up to date; gives the realms that could not be. A process with another platform key changes nothing.
+ *
+ * @param anew whether the key that counts was lost, and this one counts from now on
+ */
+async function prepare({ database, ladders, log, site }: Base, anew: boolean): Promise<string[]> {
+  const { builder } = database;
+  await assertEncoding(database).catch(failed);
+  if (!anew) await refuseOtherKey(builder, site.secrets).catch(failed);
+  const claim = () => claimPlatformKey(builder, site.secrets, anew).catch(failed);
+  return await migrateAll(database, ladders, log, claim);
 }
 
 /** Gives up the rights of DATABASE_URL where the platform's role can log in; they must suffice where it cannot. */

@@ -72,6 +72,13 @@ export async function claimMaster(db: Db, master: string): Promise<string> {
   return row.master;
 }
 
+/** Tells whether the platform's tables are there, as they are once a process has started. */
+export async function isInstalled(db: Db): Promise<boolean> {
+  const [{ there }] = await db<{ there: boolean }[]>`
+    select to_regclass('platform.installation') is not null as there`;
+  return there;
+}
+
 /** What tells whether a platform key is the one that the installation's secrets are sealed with. */
 export interface PlatformKeyRow {
   id: string;

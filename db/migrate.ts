@@ -155,7 +155,8 @@ async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> 
     await tx`grant ${tx(name)} to current_user`;
     if (passwordOf !== null) await openLogin(tx, name, passwordOf(name));
   }
-  if (place.placement === null && logins !== undefined) await admitWatch(tx, place.role);
+  // Also in a process whose roles do not log in: those of others do.
+  if (place.placement === null) await admitWatch(tx, place.role);
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */
@@ -185,6 +186,15 @@ export async function createPlace(
 /** Fails at once where a database cannot be reached; a transaction's begin may never say so. */
 export async function assertReachable(pool: Pool): Promise<void> {
   await pool.sql`select 1`;
+}
+
+/** Says why a database cannot hold every text; null where it can. */
+export async function findEncodingFault(db: Db): Promise<string | null> {
+  const [{ encoding }] = await db<{ encoding: string }[]>`
+    select current_setting('server_encoding') as encoding`;
+  if (encoding === "UTF8") return null;
+  return `its encoding is ${encoding}, and UTF8 is needed: make one with` +
+    " `create database … encoding 'UTF8' template template0`";
 }
 
 /** Takes down the schema of a realm, with all it holds, and its roles. */

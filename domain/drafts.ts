@@ -6,7 +6,7 @@
  */
 import type { Database, Place } from "../db/database.ts";
 import { codeOf, isOutOfReach } from "../db/errors.ts";
-import { assertReachable, dropPlace } from "../db/migrate.ts";
+import { assertReachable, dropPlace, findEncodingFault } from "../db/migrate.ts";
 import { deleteDraft, insertDraft, lockOldDrafts } from "../db/realms.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
@@ -86,6 +86,8 @@ async function build(
   const owner = site.database.owner(place);
   try {
     await assertReachable(owner);
+    const fault = await findEncodingFault(owner.sql);
+    if (fault !== null) throw unusable(`the database cannot be used: ${fault}`);
     const admin = await owner.sql.begin((tx) => furnish(tx, actor, input, workshop));
     return { place, admin };
   } catch (error) {
@@ -94,15 +96,19 @@ async function build(
     const code = codeOf(error);
     const outside = isOutOfReach(error);
     if (code === null && !outside) throw error;
-    const message = outside
-      ? "the database's server is not among those that the operator lets the service reach"
-      : `the database cannot be used (${code})`;
-    throw new DomainError("request.invalid", message, {
-      errors: [{ path: "/database_url", message }],
-    });
+    throw unusable(
+      outside
+        ? "the database's server is not among those that the operator lets the service reach"
+        : `the database cannot be used (${code})`,
+    );
   } finally {
     await owner.sql.end({ timeout: 5 });
   }
+}
+
+function unusable(message: string): DomainError {
+  const errors = [{ path: "/database_url", message }];
+  return new DomainError("request.invalid", message, { errors });
 }
 
 /** The draft is locked meanwhile, so that no transaction can turn it into a realm. */

@@ -8,6 +8,7 @@ import type { Database, Tx } from "../db/database.ts";
 import { isSuperuser } from "../db/health.ts";
 import {
   checksumOf,
+  findEncodingFault,
   type Ladders,
   migratePlatform,
   migrateRealm,
@@ -38,8 +39,19 @@ export type Tell = (
 const PAGE = 100;
 
 /**
+ * Refuses a database that cannot hold every text, before anything is written there.
+ *
+ * @throws {Error} that says which encoding it has
+ */
+export async function assertEncoding({ builder }: Pick<Database, "builder">): Promise<void> {
+  const fault = await reading(builder, findEncodingFault);
+  if (fault !== null) throw new Error(`the database of DATABASE_URL cannot be used: ${fault}`);
+}
+
+/**
  * Applies what is due; cheap when nothing is.
  *
+ * @param entitle told once the platform's tables are there; whoever it refuses touches no realm
  * @returns the realms that could not be migrated
  * @throws {Error} where the platform cannot be, or a file was changed after it had been applied
  */
@@ -47,12 +59,14 @@ export async function migrateAll(
   database: Database,
   ladders: Ladders,
   tell: Tell,
+  entitle: () => Promise<void> = () => Promise.resolve(),
 ): Promise<string[]> {
   const applied = await building(
     database.builder,
     (sql) => migratePlatform(sql, ladders.platform),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
+  await entitle();
   await assertUnchanged(database, ladders);
   if (await reading(database.builder, isSuperuser)) {
     tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});

@@ -4,8 +4,13 @@
  * @module
  */
 import type { Db, Pool } from "../db/database.ts";
-import { lockPlatformKey, selectPlatformKey, updatePlatformKey } from "../db/installation.ts";
-import { locking } from "../db/transaction.ts";
+import {
+  isInstalled,
+  lockPlatformKey,
+  selectPlatformKey,
+  updatePlatformKey,
+} from "../db/installation.ts";
+import { locking, reading } from "../db/transaction.ts";
 import { DomainError } from "./errors.ts";
 import type { Secrets } from "./serving_secrets.ts";
 
@@ -13,6 +18,17 @@ const ANOTHER =
   "PLATFORM_KEY is not the key that this installation's secrets are sealed with. Set " +
   "that one; to change it, set it as PLATFORM_KEY_PREVIOUS beside the new one (docs/keys.md). Where " +
   "it was lost: `migrate --new-logins`";
+
+/**
+ * Refuses a platform key that is not the installation's, before anything is changed: the first look of a process.
+ *
+ * @throws {Error} where another one counts
+ */
+export async function refuseOtherKey(pool: Pool, secrets: Secrets): Promise<void> {
+  await reading(pool, async (db) => {
+    if (await isInstalled(db) && !await holdsPlatformKey(db, secrets)) throw new Error(ANOTHER);
+  });
+}
 
 /**
  * Takes note of the first platform key.

@@ -1,11 +1,13 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
+import { selectDue } from "../../db/jobs.ts";
+import { selectRealm } from "../../db/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { serveWithLess } from "../../domain/platform_login.ts";
 import { placeOf } from "../../domain/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
 import { testDatabase } from "../support/database.ts";
-import { PASSWORD, testRealm } from "../support/realm.ts";
+import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 /** Statements that reach beyond the rows of the platform's own tables. */
 const hostile = (owner: string, schema: string, role: string) => [
@@ -95,6 +97,21 @@ Deno.test("realms that were made without roles are looked at where others have r
   });
   equal(name, new URL(own.url).username);
   equal((await realm.admin.send("GET", "/v1/auth/me")).status, 200);
+});
+
+Deno.test("a realm that is made by a process whose roles do not log in is looked at by those whose do, at once", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  equal(await serveWithLess(realm.database), true);
+  await using other = realm.another({ DATABASE_URL: own.url, REALM_LOGINS: "off" });
+  const made = await other.send(PLATFORM_KEY)("POST", "/v1/realms", {
+    name: "later",
+    admin: { email: "a@b.example", password: PASSWORD },
+  });
+  equal(made.status, 201, made.text);
+  const { platform } = realm.database;
+  const row = await reading(platform, (db) => selectRealm(db, made.body.id));
+  equal(typeof await selectDue(realm.database.watch(placeOf(row!))), "boolean");
 });
 
 Deno.test("the platform's login whose key was lost is drawn anew where that is asked for, and not else", async () => {

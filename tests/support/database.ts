@@ -38,10 +38,14 @@ export async function asSuperuser(text: string): Promise<void> {
 }
 
 /** An empty database that lives as long as the test; the role of the run owns it. */
-export async function testDatabase(): Promise<AsyncDisposable & { url: string }> {
+export async function testDatabase(
+  encoding = "UTF8",
+): Promise<AsyncDisposable & { url: string }> {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const shared = new URL(testDatabaseUrl());
-  await asSuperuser(`create database ${name} owner ${shared.username}`);
+  const encoded = `encoding '${encoding}' locale 'C' template template0`;
+  const how = encoding === "UTF8" ? "" : encoded;
+  await asSuperuser(`create database ${name} owner ${shared.username} ${how}`);
   const url = new URL(shared);
   url.pathname = name;
   return {
