@@ -64,8 +64,12 @@ export interface Pool {
    * @throws {Contention} when there was none in time
    */
   enter(): Promise<() => void>;
-  /** Ends these connections as soon as nobody uses them, and opens others, unless that was done. */
-  renew(sql: Sql): void;
+  /**
+   * Ends these connections as soon as nobody uses them, and opens others, unless that was done.
+   *
+   * @param free resolved when nobody uses them; without it, what runs there has a moment
+   */
+  renew(sql: Sql, free?: Promise<unknown>): void;
 }
 
 /** All pools of this process. */
@@ -294,17 +298,18 @@ function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): Pool {
     },
     settings,
     enter: () => FREE,
-    renew(sql) {
+    renew(sql, free) {
       if (sql !== current) return;
       current = open();
-      retire(sql, alive);
+      retire(sql, alive, free);
     },
   };
 }
 
-/** Ends connections that nobody is given any more; what still runs there has a moment. */
-function retire(sql: Sql, alive: Set<Sql>): void {
-  sql.end({ timeout: 5 }).catch(() => {}).finally(() => alive.delete(sql));
+/** Ends connections that nobody is given any more: when they are free, or what still runs there had a moment. */
+function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
+  const end = () => sql.end({ timeout: free === undefined ? 5 : 0 });
+  (free === undefined ? end() : free.then(end)).catch(() => {}).finally(() => alive.delete(sql));
 }
 
 const FREE = Promise.resolve(() => {});
@@ -348,10 +353,10 @@ function underQuota(
     },
     settings: of.settings,
     enter,
-    renew(sql) {
+    renew(sql, free) {
       if (sql !== current) return;
       current = null;
-      retire(sql, of.alive);
+      retire(sql, of.alive, free);
     },
   };
 }

@@ -3,7 +3,7 @@
  * is run again here, so that no caller ever hears of it.
  * @module
  */
-import { Contention, isContention, isReadOnly } from "./errors.ts";
+import { Contention, isContention, isDisconnect, isReadOnly } from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
 
 /** How a transaction begins. */
@@ -117,14 +117,16 @@ export async function readingBriefly<T>(
   work: (db: Db) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  return await using(pool, (sql) =>
+  const read = (sql: Sql) =>
     sql.begin("read only", async (tx) => {
       const opening = `${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)};`;
       const said = await tx.unsafe(`${opening} select pg_backend_pid() as pid`).simple();
       if (signal === undefined) return await work(tx);
       const { pid } = said.at(-1)![0] as unknown as { pid: number };
       return await cancelable(pool, pid, () => work(tx), signal);
-    })) as T;
+    });
+  // Its statements end by themselves: whoever waits for twice as long waits for an answer that was lost.
+  return await using(pool, read, DEADLINE_MS, 2 * limitMs) as T;
 }
 
 /** Runs reads on the connection of a backend, until they end or are aborted. */
@@ -185,27 +187,58 @@ export async function building<T>(pool: Pool, work: (sql: Sql) => Promise<T>): P
 /**
  * Runs `work` with connections that stay as long as it runs.
  *
+ * @param patienceMs how long the caller waits, where it is less than the work may take: the connections stay
  * @throws {Contention} when the database did not answer in time; the outcome may be unknown
  */
 export async function using<T>(
   pool: Pool,
   work: (sql: Sql) => Promise<T>,
   deadlineMs = DEADLINE_MS,
+  patienceMs = deadlineMs,
 ): Promise<T> {
   const leave = await pool.enter();
+  const run = untilDeadline(pool, work, deadlineMs, leave);
+  if (patienceMs >= deadlineMs) return await run;
+  run.catch(() => {}); // whoever waited is gone
+  const { promise, resolve } = Promise.withResolvers<typeof LATE>();
+  const timer = setTimeout(() => resolve(LATE), patienceMs);
+  const result = await Promise.race([run, promise]).finally(() => clearTimeout(timer));
+  if (result === LATE) throw new Contention("the database did not answer in time");
+  return result;
+}
+
+const LATE = Symbol();
+/** What runs on connections now, so that nobody's work is cut off when they are given up. */
+const running = new WeakMap<Sql, Set<Promise<unknown>>>();
+
+async function untilDeadline<T>(
+  pool: Pool,
+  work: (sql: Sql) => Promise<T>,
+  deadlineMs: number,
+  leave: () => void,
+): Promise<T> {
   const { sql } = pool;
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     pool.renew(sql);
     late.reject(new Contention("the database did not answer in time"));
   }, deadlineMs);
+  const beside = running.get(sql) ?? new Set();
+  running.set(sql, beside);
+  const run = Promise.race([(async () => await work(sql))(), late.promise]);
+  beside.add(run);
   try {
-    return await Promise.race([work(sql), late.promise]);
+    return await run;
   } catch (error) {
+    beside.delete(run);
     // After a failover its connections lead to a standby: the next ones find the primary.
     if (isReadOnly(error)) pool.renew(sql);
+    // When the driver opens a connection anew, it takes what the server says first for the answer to the statement that
+    // was lost there. Where that refuses the login, the next statement would wait, while the driver tries for ever.
+    else if (isDisconnect(error)) pool.renew(sql, Promise.allSettled(beside));
     throw error;
   } finally {
+    beside.delete(run);
     clearTimeout(timer);
     leave();
   }

@@ -1,6 +1,6 @@
 /**
  * Names that people tell apart by looking at them: users, aliases, realms, keys for machines. The same rules stand in
- * the database (`users_username_plain` and its kin), but for the places of joiners, which it knows roughly.
+ * the database (`is_plain`), but for the places of joiners, which it knows roughly.
  * @module
  */
 

@@ -157,7 +157,7 @@ constraint realms_check CHECK ((previous_realm_key <> realm_key))
 constraint realms_check1 CHECK ((role_name = schema_name))
 constraint realms_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
 constraint realms_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
-constraint realms_name_plain CHECK (((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text)))
+constraint realms_name_plain CHECK (is_plain(name))
 constraint realms_pkey PRIMARY KEY (id)
 constraint realms_previous_realm_key_key UNIQUE (previous_realm_key)
 constraint realms_realm_key_key UNIQUE (realm_key)
@@ -195,6 +195,12 @@ constraint usage_credits_check CHECK ((credits >= 0))
 constraint usage_pkey PRIMARY KEY (realm, month)
 constraint usage_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 constraint usage_requests_check CHECK ((requests >= 0))
+
+CREATE OR REPLACE FUNCTION is_plain(name text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text));
 
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger

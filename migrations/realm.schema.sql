@@ -120,7 +120,7 @@ table aliases (
 constraint aliases_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
 constraint aliases_alias_check CHECK (((length(alias) >= 1) AND (length(alias) <= 200)))
 constraint aliases_alias_key UNIQUE (alias)
-constraint aliases_alias_plain CHECK (((alias IS NFC NORMALIZED) AND (alias !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text)))
+constraint aliases_alias_plain CHECK (is_plain(alias))
 constraint aliases_check CHECK (((type = 'account'::text) = (account IS NOT NULL)))
 constraint aliases_check1 CHECK (((type = 'identity'::text) = (identity IS NOT NULL)))
 constraint aliases_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
@@ -158,7 +158,7 @@ constraint api_keys_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint api_keys_digest_check CHECK ((octet_length(digest) = 32))
 constraint api_keys_digest_key UNIQUE (digest)
 constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
-constraint api_keys_name_plain CHECK (((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text)))
+constraint api_keys_name_plain CHECK (is_plain(name))
 constraint api_keys_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
 constraint api_keys_pkey PRIMARY KEY (id)
 constraint api_keys_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage'::text, 'user'::text]) AND ('user'::text = ANY (roles))))
@@ -1339,7 +1339,7 @@ constraint users_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage'::te
 constraint users_scopes_check CHECK (((scopes <@ ARRAY['realm'::text, 'own'::text]) AND ('own'::text = ANY (scopes))))
 constraint users_username_check CHECK (((length(username) >= 1) AND (length(username) <= 200)))
 constraint users_username_key UNIQUE (username)
-constraint users_username_plain CHECK (((username IS NFC NORMALIZED) AND (username !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text)))
+constraint users_username_plain CHECK (is_plain(username))
 constraint users_verifier_check CHECK ((verifier ~~ '$argon2id$%'::text))
 CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admin'::text = ANY (roles)) AND ('realm'::text = ANY (scopes)) AND (deleted_at IS NULL))
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
@@ -2244,6 +2244,12 @@ AS $function$
       when 'gas' then exists (select from sweeps s join accounts a on a.id = s.account
         join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
 $function$;
+
+CREATE OR REPLACE FUNCTION is_plain(name text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text));
 
 CREATE OR REPLACE FUNCTION is_sponsor(p_ramp uuid, p_user uuid)
  RETURNS boolean
@@ -3458,6 +3464,7 @@ realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(orders)
+realm may execute on is_plain(text)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on leaves_nonce(orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])

@@ -47,7 +47,7 @@ Deno.test("a process with another platform key changes nothing before it is refu
 Deno.test("a database that cannot hold every text is refused at the start, and as that of a realm", async () => {
   await using latin = await testDatabase("LATIN1");
   match(
-    await refused("start", latin.url),
+    await refused("migrate", latin.url),
     /^the database of DATABASE_URL cannot be used: its encoding is LATIN1, and UTF8 is needed/,
   );
   await using own = await testDatabase();

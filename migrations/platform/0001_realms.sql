@@ -14,6 +14,11 @@ comment on table tiers is 'Limits per realm; null means without limit.';
 insert into tiers (name, requests_per_second, credits_per_month) values
   ('free', 5, 10000), ('basic', 25, 250000), ('pro', 100, 2000000), ('unlimited', null, null);
 
+-- Whether a name is told apart by eye: composed, and without signs that show nothing, or are not where they join letters.
+create function is_plain(name text) returns boolean language sql immutable parallel safe
+  return name is nfc normalized and name !~
+    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+
 create table realms (
   id uuid primary key,
   name text not null check (length(name) between 1 and 100),
@@ -33,8 +38,7 @@ create table realms (
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint realms_name_plain check (name is nfc normalized and name !~
-    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]')
+  constraint realms_name_plain check (is_plain(name))
 );
 comment on column realms.previous_realm_key is 'Holds at logins beside realm_key, until it is ended.';
 comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';

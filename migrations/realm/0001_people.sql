@@ -20,6 +20,11 @@ create table identities (
 );
 create index identities_owner on identities (owner, id);
 
+-- Whether a name is told apart by eye: composed, and without signs that show nothing, or are not where they join letters.
+create function is_plain(name text) returns boolean language sql immutable parallel safe
+  return name is nfc normalized and name !~
+    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+
 create table users (
   id uuid primary key,
   username text not null unique check (length(username) between 1 and 200),
@@ -38,8 +43,7 @@ create table users (
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint users_username_plain check (username is nfc normalized and username !~
-    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]')
+  constraint users_username_plain check (is_plain(username))
 );
 create unique index users_username_look on users (translate(username, e'\u200c\u200d', ''));
 create index users_owner on users (owner, id);

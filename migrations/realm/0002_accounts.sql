@@ -97,8 +97,7 @@ create table aliases (
   created_at timestamptz not null,
   check ((type = 'account') = (account is not null)),
   check ((type = 'identity') = (identity is not null)),
-  constraint aliases_alias_plain check (alias is nfc normalized and alias !~
-    '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]')
+  constraint aliases_alias_plain check (is_plain(alias))
 );
 create unique index aliases_alias_look on aliases (translate(alias, e'\u200c\u200d', ''));
 create index aliases_owner on aliases (owner, id);

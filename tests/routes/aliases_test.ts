@@ -1,5 +1,6 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { placeOf } from "../../domain/realms.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 
 Deno.test("POST /v1/aliases names an account or an identity, each code once", async () => {
@@ -250,4 +251,29 @@ Deno.test("the database takes no name with what cannot be seen, in no table of n
     (await realm.operator("PATCH", `/v1/realms/${realm.id}`, { name: "al\u200bice" })).status,
     400,
   );
+});
+
+Deno.test("the rule of names is one function on each ladder, the same, and needs no search path as a restore has none", async () => {
+  await using realm = await testRealm();
+  const { schema } = placeOf(realm.made.realm);
+  const rules = await rowsOf<{ place: string; checks: number; body: string }>(
+    realm,
+    `select n.nspname as place, pg_get_function_sqlbody(p.oid) as body, (
+        select count(*)::integer from pg_depend d join pg_constraint c on c.oid = d.objid
+        where d.classid = 'pg_constraint'::regclass and d.refobjid = p.oid) as checks
+      from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+      where p.proname = 'is_plain' and n.nspname = any ($1::text::text[]) order by n.nspname`,
+    [`{platform,${schema}}`],
+  );
+  deepEqual(rules.map(({ place, checks }) => [place, checks]), [["platform", 1], [schema, 3]]);
+  equal(rules[0].body, rules[1].body);
+  await realm.database.builder.sql.begin(async (tx) => {
+    await tx.unsafe("set local search_path to ''");
+    await tx.unsafe(`update "${schema}".users set username = 'plain'`);
+  });
+  const hidden = realm.database.builder.sql.begin(async (tx) => {
+    await tx.unsafe("set local search_path to ''");
+    await tx.unsafe(`update "${schema}".users set username = U&'al\\200bice'`);
+  });
+  await rejects(async () => await hidden, /users_username_plain/);
 });
