@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Pool } from "../db/database.ts";
-import { selectTransactions } from "../db/ledger.ts";
+import { selectTransactions, type TransactionRow } from "../db/ledger.ts";
 import type { Outcome } from "../db/moves.ts";
 import { type BulkReplay, selectReplay } from "../db/replays.ts";
 import { reading } from "../db/transaction.ts";
@@ -26,6 +26,8 @@ import {
   type TransferResult,
 } from "./transactions.ts";
 
+/** Transactions that are read at once where a batch is repeated. */
+const READ_AT_ONCE = 500;
 /** Transfers that one request may hold. */
 export const BATCH_MAX = 10_000;
 /** Greatest body of a batch, in bytes. */
@@ -195,8 +197,7 @@ async function replay(
     return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed };
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
-  const rows = await reading(pool, (db) => selectTransactions(db, ids));
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const byId = await rowsAsThen(pool, ids);
   const unresolved = new Map(
     (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
   );
@@ -212,6 +213,20 @@ async function replay(
     return printAsThen(actor, input, byId.get(id)!);
   });
   return { text: `{"results":[${results}]}`, replayed };
+}
+
+/** Reads transactions in parts, without what is printed as it was given: its data may have become larger. */
+async function rowsAsThen(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<Map<string, TransactionRow>> {
+  const byId = new Map<string, TransactionRow>();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const part = ids.slice(from, from + READ_AT_ONCE);
+    const rows = await reading(pool, (db) => selectTransactions(db, part));
+    for (const row of rows) byId.set(row.id, { ...row, data: null, seal: null });
+  }
+  return byId;
 }
 
 function at(refused: DomainError, index: number): DomainError {

@@ -26,6 +26,7 @@ import { DomainError } from "./errors.ts";
 import { newIds } from "./ids.ts";
 import { viewTransaction } from "./ledger.ts";
 import { type ChainLink, createLinker, GENESIS, sealedForm, viewLink } from "./links.ts";
+import { breathe } from "./slices.ts";
 
 /** The head of the chain as shown: what an anchor elsewhere should hold. */
 export const HeadView = z.object({
@@ -74,10 +75,11 @@ export type BreakReason =
 const SALT_BYTES = 16;
 /** Links that one request recomputes at most; a longer range is asked for in parts. */
 const CHECKED_MAX = 100_000;
-const PAGE = 1000;
 const CHAIN_PAGE_MAX = 1000;
 /** Links that are read at once: each may hold a free-form seal. */
 const READ_AT_ONCE = 500;
+/** Links that are recomputed in one go: some milliseconds of work. */
+const SLICE = 100;
 
 /** What one turn of sealing did. */
 export interface Turn {
@@ -214,7 +216,7 @@ async function recompute(
   const link = createLinker(tip);
   for (let seq = from; seq <= last;) {
     const left = last - seq + 1n;
-    const limit = left < BigInt(PAGE) ? parseInt(`${left}`, 10) : PAGE;
+    const limit = left < BigInt(READ_AT_ONCE) ? parseInt(`${left}`, 10) : READ_AT_ONCE;
     const rows = await selectSealed(db, seq, limit);
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
@@ -223,7 +225,7 @@ async function recompute(
       const due = link(sealedForm(row, { seq, salt: row.salt }));
       if (due !== row.hash) return broken(seq, "hash_mismatch");
       tip = due;
-      checked++;
+      if (++checked % SLICE === 0) await breathe();
       seq++;
     }
   }

@@ -166,7 +166,8 @@ export async function postedUnder(
 
 /** Prints a transaction as it was first answered: not sealed yet, its free-form parts as given. */
 export function printAsThen(actor: Actor, input: NewTransaction, row: TransactionRow): string {
-  const then = { seq: null, hash: null, data: input.data ?? null, seal: input.seal ?? null };
+  const given = { data: input.data ?? null, seal: input.seal ?? null };
+  const then = { seq: null, hash: null, updated_at: null, ...given };
   return printTransaction({ ...row, ...then }, (owner) => sees(actor, owner));
 }
 

@@ -25,6 +25,7 @@ import {
 } from "../domain/seals.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
+import { recomputing } from "./seats.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const TAG = "Transactions";
@@ -56,7 +57,10 @@ export const postingRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: VerifyView,
     errors: ["permission.scope"],
-    handle: (call) => query(call, (db) => verifyChain(db, call.actor, call.query)),
+    handle: (call) => {
+      const verify = () => query(call, (db) => verifyChain(db, call.actor, call.query));
+      return recomputing(call.realm!.pool, verify, call.signal());
+    },
   }),
   route({
     method: "GET",

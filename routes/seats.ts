@@ -23,6 +23,10 @@ const LARGE_WAITING_MAX = 10;
 const PLACES_MAX = LARGE_MAX + LARGE_WAITING_MAX;
 const PLACES_PER_USER = 8;
 const PLACES_EVERYWHERE_MAX = 32;
+/** Chains of hashes that are recomputed at once, in a realm and in all: each keeps a processor busy for seconds. */
+const CHAINS_MAX = 1;
+const CHAINS_EVERYWHERE_MAX = 2;
+const CHAINS_WAITING_MAX = 20;
 /** Pages of long answers that are read at once, whoever gets them. */
 const PAGES_MAX = 2;
 
@@ -57,6 +61,8 @@ const searches = new WeakMap<object, Line>();
 const lists = new WeakMap<object, Line>();
 const bodies = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
+const chains = new WeakMap<object, Line>();
+const chainsEverywhere: Line = { running: 0, waiting: [] };
 const largeEverywhere: Line = { running: 0, waiting: [] };
 /** Places of large bodies that are taken, by user. */
 const places = new WeakMap<object, Map<string, number>>();
@@ -160,6 +166,24 @@ export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<()
     leave();
     throw error;
   }
+}
+
+/**
+ * Recomputes a part of a chain of hashes, in its turn, unless its caller leaves before.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export async function recomputing<T>(
+  pool: object,
+  work: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const line = lineOf(chains, pool);
+  if (line.waiting.length >= CHAINS_WAITING_MAX) {
+    throw busy("too many parts of the chain are waiting to be recomputed in this realm");
+  }
+  const inAll = () => inTurn(chainsEverywhere, CHAINS_EVERYWHERE_MAX, work, signal);
+  return await inTurn(line, CHAINS_MAX, inAll, signal);
 }
 
 /** Reads one page of an answer that is sent while it is read, in its turn. */

@@ -146,3 +146,26 @@ Deno.test("kept answers are forgotten after seven days", async () => {
   notEqual(second.body.id, first.body.id);
   ok(second.status === 201);
 });
+
+Deno.test("a repeat is answered as the first was, though the data beside its transactions was changed since", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("9");
+  const to = await realm.account({ asset: name });
+  const item = { source: { account }, destination: { account: to }, value: "1", data: { n: 1 } };
+  const requests = [
+    ["/v1/transactions", item],
+    ["/v1/transactions/batch", { atomic: true, transactions: [item, item] }],
+  ] as const;
+  for (const [path, body] of requests) {
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    const first = await realm.admin.send("POST", path, body, headers);
+    equal(first.status, 201, first.text);
+    for (const { id } of first.body.results ?? [first.body]) {
+      const data = { text: "a".repeat(60_000) };
+      equal((await realm.admin.send("PATCH", `/v1/transactions/${id}`, { data })).status, 200);
+    }
+    const again = await realm.admin.send("POST", path, body, headers);
+    deepEqual([again.status, again.text], [first.status, first.text]);
+    equal(again.headers.get("idempotency-replayed"), "true");
+  }
+});

@@ -8,6 +8,7 @@ import {
   listing,
   paging,
   placeOfLarge,
+  recomputing,
   searching,
   seated,
   turnOfLarge,
@@ -305,4 +306,28 @@ Deno.test("large requests of all realms together have a bound, and what was left
   for (const leave of await third) leave();
   for (const place of places) place.leave();
   placeOfLarge(realms[3], "c").leave();
+});
+
+Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const gate = Promise.withResolvers<void>();
+  const { signal } = new AbortController();
+  const running: number[] = [];
+  const recompute = (name: number, of: object) =>
+    recomputing(of, async () => {
+      running.push(name);
+      await gate.promise;
+    }, signal);
+  const others = [{}, {}];
+  const begun = [recompute(1, pool), recompute(2, pool), recompute(3, others[0])];
+  begun.push(recompute(4, others[1]));
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).status, 200);
+  deepEqual(running, [1, 3], "one of the realm, two of all");
+  const more = Array.from({ length: 19 }, (_, i) => recompute(5 + i, pool));
+  const full = await realm.admin.send("GET", "/v1/transactions/verify");
+  deepEqual([full.status, full.body.code], [503, "service.overloaded"]);
+  gate.resolve();
+  await Promise.all([...begun, ...more]);
+  equal((await realm.admin.send("GET", "/v1/transactions/verify")).status, 200);
 });
