@@ -30,14 +30,16 @@ Deno.test("titlesIn() reads the titles of tests, and nothing else", () => {
     '  Deno.test(`a ${x.name} of "two"`, async () => {',
     'Deno.test({ name: "three", fn });',
     'onLitecoind(\n  "four",',
-    'ok(true, "five"); // "six"',
+    'test("five", async (realm) => {});',
+    'ok(true, "six"); // "seven"; /x/.test("eight")',
   ].join("\n");
-  deepEqual([...titlesIn(source)], ["one", 'a … of "two"', "three", "four"]);
+  deepEqual([...titlesIn(source)], ["one", 'a … of "two"', "three", "four", "five"]);
 });
 
 /** The titles in a test file, with a … for what changes from case to case. */
 function titlesIn(source: string): Set<string> {
-  const calls = /(?:Deno\.test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/g;
+  const calls =
+    /(?:Deno\.test|^test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/gm;
   return new Set(
     [...source.matchAll(calls)].map(([, title]) =>
       title.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, "…")

@@ -10,7 +10,8 @@ import {
   releaseJob,
 } from "../../db/jobs.ts";
 import { newId } from "../../domain/ids.ts";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 async function add(realm: TestRealm, of: { lane?: string; dedupe?: string; runAt?: number } = {}) {
   const id = newId(Date.now());
@@ -41,8 +42,9 @@ async function stateOf(realm: TestRealm, id: string): Promise<string> {
   return row.state;
 }
 
-Deno.test("claimJobs() gives each job to one worker", async () => {
-  await using realm = await testRealm();
+const test = sharing("jobs in one realm");
+
+test("claimJobs() gives each job to one worker", async (realm) => {
   const ids = await Promise.all(Array.from({ length: 20 }, () => add(realm)));
   const hauls = await Promise.all([1, 2, 3, 4].map(() => claimed(realm, 10)));
   const taken = hauls.flat().map((job) => job.id).sort();
@@ -50,8 +52,7 @@ Deno.test("claimJobs() gives each job to one worker", async () => {
   deepEqual(await claimed(realm), []);
 });
 
-Deno.test("jobs of one lane run one at a time, oldest first", async () => {
-  await using realm = await testRealm();
+test("jobs of one lane run one at a time, oldest first", async (realm) => {
   const first = await add(realm, { lane: "ramp-1" });
   const second = await add(realm, { lane: "ramp-1" });
   const other = await add(realm, { lane: "ramp-2" });
@@ -62,8 +63,7 @@ Deno.test("jobs of one lane run one at a time, oldest first", async () => {
   deepEqual((await claimed(realm)).map((job) => job.id), [second]);
 });
 
-Deno.test("a job with a mark is not added twice while it waits or runs", async () => {
-  await using realm = await testRealm();
+test("a job with a mark is not added twice while it waits or runs", async (realm) => {
   const first = await add(realm, { dedupe: "a" });
   await add(realm, { dedupe: "a" });
   const haul = await claimed(realm);
@@ -75,8 +75,7 @@ Deno.test("a job with a mark is not added twice while it waits or runs", async (
   deepEqual((await claimed(realm)).map((job) => job.id), [again]);
 });
 
-Deno.test("a worker whose lease ran out cannot end another's run", async () => {
-  await using realm = await testRealm();
+test("a worker whose lease ran out cannot end another's run", async (realm) => {
   const id = await add(realm);
   const [lost] = await claimJobs(realm.pool.sql, 1, 0);
   await reapJobs(realm.pool.sql);
@@ -90,8 +89,7 @@ Deno.test("a worker whose lease ran out cannot end another's run", async () => {
   equal(await stateOf(realm, id), "done");
 });
 
-Deno.test("a job that fails comes back later, and is laid aside after its last attempt", async () => {
-  await using realm = await testRealm();
+test("a job that fails comes back later, and is laid aside after its last attempt", async (realm) => {
   const id = await add(realm);
   let [job] = await claimed(realm);
   await markFailed(realm.pool.sql, job, "no", 3_600_000);
@@ -106,8 +104,7 @@ Deno.test("a job that fails comes back later, and is laid aside after its last a
   equal(await stateOf(realm, id), "dead");
 });
 
-Deno.test("a released job is as if it had never been taken", async () => {
-  await using realm = await testRealm();
+test("a released job is as if it had never been taken", async (realm) => {
   const id = await add(realm);
   const [job] = await claimed(realm);
   await releaseJob(realm.pool.sql, job);
@@ -115,8 +112,7 @@ Deno.test("a released job is as if it had never been taken", async () => {
   deepEqual([again.id, again.attempts], [id, 1]);
 });
 
-Deno.test("a job waits for its time, and vanishes with the transaction that caused it", async () => {
-  await using realm = await testRealm();
+test("a job waits for its time, and vanishes with the transaction that caused it", async (realm) => {
   await add(realm, { runAt: Date.now() + 3_600_000 });
   deepEqual(await claimed(realm), []);
   await realm.command(async (tx) => {

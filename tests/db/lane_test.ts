@@ -4,6 +4,7 @@ import type { Outcome } from "../../db/moves.ts";
 import { book, type OwnLane, ownLane } from "../support/lanes.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** Holds the gate, so that whatever a lane sends waits in mid-flight. */
 async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }> {
@@ -80,8 +81,9 @@ for (const prepare of [true, false]) {
   });
 }
 
-Deno.test("a commit whose answer is lost is found again and not repeated", async () => {
-  await using realm = await testRealm();
+const test = sharing("lane in one realm");
+
+test("a commit whose answer is lost is found again and not repeated", async (realm) => {
   const { move, total, destination, source } = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
   await using own = await ownLane(realm, { url: proxy.url });
@@ -131,8 +133,7 @@ Deno.test("a commit whose answer is lost is found again and not repeated", async
   }
 });
 
-Deno.test("a repeat whose own connection is lost is known for a repeat", async () => {
-  await using realm = await testRealm();
+test("a repeat whose own connection is lost is known for a repeat", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   const kept = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
@@ -171,8 +172,7 @@ Deno.test("a repeat whose own connection is lost is known for a repeat", async (
   equal(await total(destination), "2");
 });
 
-Deno.test("a move that a stalled backend runs after it was sent again is posted once", async () => {
-  await using realm = await testRealm();
+test("a move that a stalled backend runs after it was sent again is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
   await using own = await ownLane(realm, { url: proxy.url });
@@ -195,8 +195,7 @@ Deno.test("a move that a stalled backend runs after it was sent again is posted 
   }
 });
 
-Deno.test("a row that PostgreSQL refuses fails alone", async () => {
-  await using realm = await testRealm();
+test("a row that PostgreSQL refuses fails alone", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   await own.lane.post(move());
@@ -217,8 +216,7 @@ Deno.test("a row that PostgreSQL refuses fails alone", async () => {
   ok(own.lane.stats().splits > 0);
 });
 
-Deno.test("one key in two requests at once is posted once", async () => {
-  await using realm = await testRealm();
+test("one key in two requests at once is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   const key = crypto.randomUUID();
@@ -232,8 +230,7 @@ Deno.test("one key in two requests at once is posted once", async () => {
   equal(await total(destination), "1");
 });
 
-Deno.test("a key in two lanes at once is posted once", async () => {
-  await using realm = await testRealm();
+test("a key in two lanes at once is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using one = await ownLane(realm);
   await using two = await ownLane(realm);
@@ -247,8 +244,7 @@ Deno.test("a key in two lanes at once is posted once", async () => {
   equal(await total(destination), "1");
 });
 
-Deno.test("a lane refuses what would wait too long, before memory grows", async () => {
-  await using realm = await testRealm();
+test("a lane refuses what would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm, { waitingMax: 10 });
   const gate = await holdGate(realm);
@@ -262,8 +258,7 @@ Deno.test("a lane refuses what would wait too long, before memory grows", async 
   equal(await total(destination), "11");
 });
 
-Deno.test("a batch that waits longer than a statement may is refused as busy, whole", async () => {
-  await using realm = await testRealm();
+test("a batch that waits longer than a statement may is refused as busy, whole", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   await own.pool.sql.unsafe("set statement_timeout = 150");
@@ -277,8 +272,7 @@ Deno.test("a batch that waits longer than a statement may is refused as busy, wh
   equal(await total(destination), "1");
 });
 
-Deno.test("a race lost against a writer without the gate is run again", async () => {
-  await using realm = await testRealm();
+test("a race lost against a writer without the gate is run again", async (realm) => {
   const { move, total, destination, source } = await book(realm);
   await using own = await ownLane(realm);
   await own.lane.post(move());

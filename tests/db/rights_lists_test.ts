@@ -3,7 +3,8 @@ import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/checks.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
 import { placeOf } from "../../domain/realms.ts";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** A realm with three accounts, and statements as its API's role sends them. */
 async function stage(realm: TestRealm) {
@@ -28,8 +29,9 @@ function bulk(ids: string[], source: number[], destination: number[]): string {
     ${none("text", 2)}, ${none("jsonb", 2)})`;
 }
 
-Deno.test("a posting that names an account twice makes no value", async () => {
-  await using realm = await testRealm();
+const test = sharing("rights lists in one realm");
+
+test("a posting that names an account twice makes no value", async (realm) => {
   const { account, mine, other, inject, held } = await stage(realm);
   const before = await held();
   const twice = [mine, mine, account, other];
@@ -44,8 +46,7 @@ Deno.test("a posting that names an account twice makes no value", async () => {
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("no head of an id carries the ledger's time away, forwards or back", async () => {
-  await using realm = await testRealm();
+test("no head of an id carries the ledger's time away, forwards or back", async (realm) => {
   const { account, mine, inject, held } = await stage(realm);
   const before = await held();
   const [low, high] = [account, mine].sort();
@@ -77,8 +78,7 @@ Deno.test("no head of an id carries the ledger's time away, forwards or back", a
   equal(ahead, false, "one step does not lead to the next");
 });
 
-Deno.test("an injected line of the trail takes no place in its chain", async () => {
-  await using realm = await testRealm();
+test("an injected line of the trail takes no place in its chain", async (realm) => {
   const { inject } = await stage(realm);
   const line = (columns: string, values: string) =>
     inject(`insert into audit (id, action, request_id, created_at${columns})
@@ -88,8 +88,7 @@ Deno.test("an injected line of the trail takes no place in its chain", async () 
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("an injected job moves nothing, and a statement ends or holds none that waits", async () => {
-  await using realm = await testRealm();
+test("an injected job moves nothing, and a statement ends or holds none that waits", async (realm) => {
   const { mine, inject, held } = await stage(realm);
   const before = await held();
   for (
@@ -125,8 +124,7 @@ Deno.test("an injected job moves nothing, and a statement ends or holds none tha
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a statement injected into a worker deletes no seed, order, address or record of a payment", async () => {
-  await using realm = await testRealm();
+test("a statement injected into a worker deletes no seed, order, address or record of a payment", async (realm) => {
   for (
     const text of [
       "update secrets set wrapped = ''",

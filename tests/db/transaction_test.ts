@@ -3,11 +3,12 @@ import { openDatabase } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
 import { serializable, snapshot, writing } from "../../db/transaction.ts";
 import { asSuperuser, testDatabase } from "../support/database.ts";
-import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("serializable() runs whoever lost a race again, so that none is lost", async () => {
-  await using realm = await testRealm();
+const test = sharing("transaction in one realm");
+
+test("serializable() runs whoever lost a race again, so that none is lost", async (realm) => {
   const { pool } = realm;
   await serializable(pool, (tx) =>
     tx`insert into rates (base, currency, rate, source, updated_at)
@@ -23,8 +24,7 @@ Deno.test("serializable() runs whoever lost a race again, so that none is lost",
   equal(retries > 0, true);
 });
 
-Deno.test("serializable() behind the gate never fails against another behind it", async () => {
-  await using realm = await testRealm();
+test("serializable() behind the gate never fails against another behind it", async (realm) => {
   const { account } = await realm.currency("1");
   let retries = 0;
   await Promise.all(Array.from({ length: 12 }, (_, i) =>
@@ -38,8 +38,7 @@ Deno.test("serializable() behind the gate never fails against another behind it"
   equal(retries, 0);
 });
 
-Deno.test("serializable() gives up after a dozen lost races and says so", async () => {
-  await using realm = await testRealm();
+test("serializable() gives up after a dozen lost races and says so", async (realm) => {
   let runs = 0;
   await rejects(
     serializable(realm.pool, () => {
@@ -51,8 +50,7 @@ Deno.test("serializable() gives up after a dozen lost races and says so", async 
   equal(runs, 12);
 });
 
-Deno.test("serializable() leaves nothing behind when the work throws", async () => {
-  await using realm = await testRealm();
+test("serializable() leaves nothing behind when the work throws", async (realm) => {
   const failing = serializable(realm.pool, async (tx) => {
     await tx`insert into rates (base, currency, rate, source, updated_at)
       values ('Y', 'USD', 1, 'test', now())`;
@@ -63,16 +61,14 @@ Deno.test("serializable() leaves nothing behind when the work throws", async () 
   equal(rows.length, 0);
 });
 
-Deno.test("snapshot() sees one moment and cannot write", async () => {
-  await using realm = await testRealm();
+test("snapshot() sees one moment and cannot write", async (realm) => {
   await rejects(
     snapshot(realm.pool, (tx) => tx`delete from rates`),
     { code: "25006" },
   );
 });
 
-Deno.test("a transaction that holds the ledger lock and falls silent is ended; the next one goes on", async () => {
-  await using realm = await testRealm();
+test("a transaction that holds the ledger lock and falls silent is ended; the next one goes on", async (realm) => {
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const held = Promise.withResolvers<void>();

@@ -1,9 +1,11 @@
 /** Accounts: their states, the default mark, changes, deletion, relations shown whole. @module */
 import { deepEqual, equal } from "node:assert/strict";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("freeze, unfreeze, deactivate and activate take an account where it shall be, and again", async () => {
-  await using realm = await testRealm();
+const test = sharing("accounts in one realm");
+
+test("freeze, unfreeze, deactivate and activate take an account where it shall be, and again", async (realm) => {
   const { name, account } = await realm.currency("10");
   const id = await realm.account({ asset: name });
   const state = async (act: string, of = id) => {
@@ -24,8 +26,7 @@ Deno.test("freeze, unfreeze, deactivate and activate take an account where it sh
   equal((await move(realm, account, id, "1")).status, 201);
 });
 
-Deno.test("a frozen account receives and does not send", async () => {
-  await using realm = await testRealm();
+test("a frozen account receives and does not send", async (realm) => {
   const { name, account } = await realm.currency("10");
   const id = await realm.account({ asset: name, from: account, total: "4" });
   await realm.admin.send("POST", `/v1/accounts/${id}/freeze`);
@@ -34,8 +35,7 @@ Deno.test("a frozen account receives and does not send", async () => {
   deepEqual(await realm.balance(id), { total: "5", available: "0" });
 });
 
-Deno.test("an account that holds or has promised something is neither deactivated nor deleted", async () => {
-  await using realm = await testRealm();
+test("an account that holds or has promised something is neither deactivated nor deleted", async (realm) => {
   const { name, account } = await realm.currency("10");
   const id = await realm.account({ asset: name, from: account, total: "4" });
   const refused = async (method: string, path: string) => {
@@ -59,8 +59,7 @@ Deno.test("an account that holds or has promised something is neither deactivate
   equal((await move(realm, account, id, "1")).status, 201);
 });
 
-Deno.test("value that arrives while an account is being emptied is never lost in a closed one", async () => {
-  await using realm = await testRealm();
+test("value that arrives while an account is being emptied is never lost in a closed one", async (realm) => {
   const { name, account } = await realm.currency("100");
   for (let round = 0; round < 8; round++) {
     const id = await realm.account({ asset: name });
@@ -75,8 +74,7 @@ Deno.test("value that arrives while an account is being emptied is never lost in
   }
 });
 
-Deno.test("the default mark moves: one for each holder and asset, also among rivals", async () => {
-  await using realm = await testRealm();
+test("the default mark moves: one for each holder and asset, also among rivals", async (realm) => {
   const { name } = await realm.currency("1");
   const make = (mark: boolean) =>
     realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name, default: mark });
@@ -101,8 +99,7 @@ Deno.test("the default mark moves: one for each holder and asset, also among riv
   deepEqual(await marked(realm, name), []);
 });
 
-Deno.test("PATCH /v1/accounts/<id> refuses what no caller may change", async () => {
-  await using realm = await testRealm();
+test("PATCH /v1/accounts/<id> refuses what no caller may change", async (realm) => {
   const { account } = await realm.currency("1");
   const path = `/v1/accounts/${account}`;
   for (const change of [{ balance: { total: "9" } }, { total: "9" }, { owner: realm.admin.id }]) {
@@ -131,8 +128,7 @@ Deno.test("the singular path is the plural one, and relations are shown whole", 
   deepEqual([whole.body.ramp, whole.body.address], [null, null]);
 });
 
-Deno.test("a page with relations takes as many statements as one row with them", async () => {
-  await using realm = await testRealm();
+test("a page with relations takes as many statements as one row with them", async (realm) => {
   const { name } = await realm.currency("1");
   for (let i = 0; i < 6; i++) {
     const of = await realm.user();

@@ -2,9 +2,11 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { placeOf } from "../../domain/realms.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("POST /v1/aliases names an account or an identity, each code once", async () => {
-  await using realm = await testRealm();
+const test = sharing("aliases in one realm");
+
+test("POST /v1/aliases names an account or an identity, each code once", async (realm) => {
   const { account } = await realm.currency("1");
   const { identity } = realm.admin;
   const first = await realm.admin.send("POST", "/v1/aliases", {
@@ -27,8 +29,7 @@ Deno.test("POST /v1/aliases names an account or an identity, each code once", as
   equal((await realm.admin.send("GET", `/v1/identities/${identity}`)).body.alias, "me");
 });
 
-Deno.test("POST /v1/aliases refuses what names no target, or two, or another's", async () => {
-  await using realm = await testRealm();
+test("POST /v1/aliases refuses what names no target, or two, or another's", async (realm) => {
   const { account } = await realm.currency("1");
   const { identity } = realm.admin;
   const wrong = [
@@ -75,8 +76,7 @@ Deno.test("an alias given on creation is made with the entity, or neither is", a
   );
 });
 
-Deno.test("of many who claim one alias at once a single one gets it", async () => {
-  await using realm = await testRealm();
+test("of many who claim one alias at once a single one gets it", async (realm) => {
   const { name } = await realm.currency("1");
   const answers = await Promise.all([
     ...Array.from(
@@ -114,8 +114,7 @@ Deno.test("a deleted alias leads nowhere, its code stays taken, and it comes bac
   equal((await realm.balance(to)).total, "2");
 });
 
-Deno.test("no alias and no username looks like another one by what cannot be seen", async () => {
-  await using realm = await testRealm();
+test("no alias and no username looks like another one by what cannot be seen", async (realm) => {
   const { account } = await realm.currency("1");
   for (const name of ["al\u200bice", "\u202ealice", "ali\u00adce", "alice\u2060", "ale\u0301"]) {
     const alias = { alias: name, type: "account", account };
@@ -131,8 +130,7 @@ Deno.test("no alias and no username looks like another one by what cannot be see
   equal((await realm.admin.send("POST", "/v1/aliases", alias)).status, 201);
 });
 
-Deno.test("a fill character, a tag or a blank that is not told from others is no part of a name", async () => {
-  await using realm = await testRealm();
+test("a fill character, a tag or a blank that is not told from others is no part of a name", async (realm) => {
   const { account } = await realm.currency("1");
   const unseen = [
     "\u3164",
@@ -171,8 +169,7 @@ Deno.test("a fill character, a tag or a blank that is not told from others is no
   for (const name of scripts) equal(await user(name), "taken", name);
 });
 
-Deno.test("Persian and Indic names have the joiners that they are written with, and no two names differ by them alone", async () => {
-  await using realm = await testRealm();
+test("Persian and Indic names have the joiners that they are written with, and no two names differ by them alone", async (realm) => {
   const { account } = await realm.currency("1");
   const taken = async (path: string, body: Record<string, unknown>) => {
     const { status, body: { code } } = await realm.admin.send("POST", path, body);

@@ -3,6 +3,7 @@ import { serializable } from "../../db/transaction.ts";
 import { claimsOf } from "../../domain/sessions.ts";
 import { type Answer, rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
+import { sharing } from "../support/sharing.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
@@ -29,8 +30,9 @@ function change(realm: TestRealm, id: string, body: Record<string, unknown>): Pr
   return realm.admin.send("PATCH", `/v1/users/${id}`, body);
 }
 
-Deno.test("a key for a machine acts as its user with the rights that it was given", async () => {
-  await using realm = await testRealm();
+const test = sharing("api keys in one realm");
+
+test("a key for a machine acts as its user with the rights that it was given", async (realm) => {
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const idempotent = { "idempotency-key": crypto.randomUUID() };
   const body = { name: "importer", roles: "user", scopes: "own" };
@@ -66,8 +68,7 @@ Deno.test("a key for a machine acts as its user with the rights that it was give
   await until(async () => await used() !== null);
 });
 
-Deno.test("a key's rights end with those of its user", async () => {
-  await using realm = await testRealm();
+test("a key's rights end with those of its user", async (realm) => {
   await using other = realm.another();
   const user = await realm.user({ role: "manage", scope: "realm" });
   const { key } = await makeKey(user.send);
@@ -90,8 +91,7 @@ Deno.test("a key's rights end with those of its user", async () => {
   deepEqual(codeOf(await here("GET", "/v1/auth/me")), [401, "auth.revoked"], "ended for good");
 });
 
-Deno.test("a key that is ended ends within a second everywhere, by its user or an administrator", async () => {
-  await using realm = await testRealm();
+test("a key that is ended ends within a second everywhere, by its user or an administrator", async (realm) => {
   await using other = realm.another();
   const user = await realm.user();
   const stranger = await realm.user();
@@ -115,8 +115,7 @@ Deno.test("a key that is ended ends within a second everywhere, by its user or a
   }
 });
 
-Deno.test("a key for a machine ends itself, and another key of its user only with the rights of an administrator", async () => {
-  await using realm = await testRealm();
+test("a key for a machine ends itself, and another key of its user only with the rights of an administrator", async (realm) => {
   const [poor, rich, other] = [
     await makeKey(realm.admin.send, { roles: "user", scopes: "own" }),
     await makeKey(realm.admin.send),
@@ -130,8 +129,7 @@ Deno.test("a key for a machine ends itself, and another key of its user only wit
   equal((await end(rich, other)).status, 200);
 });
 
-Deno.test("no key has more than its user, whoever writes it", async () => {
-  await using realm = await testRealm();
+test("no key has more than its user, whoever writes it", async (realm) => {
   const user = await realm.user();
   for (
     const [more, code] of [
@@ -157,8 +155,7 @@ Deno.test("no key has more than its user, whoever writes it", async () => {
   );
 });
 
-Deno.test("keys are made with a login of the last minutes, not with a key or an old login", async () => {
-  await using realm = await testRealm();
+test("keys are made with a login of the last minutes, not with a key or an old login", async (realm) => {
   const { key } = await makeKey(realm.admin.send);
   const byKey = await machine(realm, key)("POST", "/v1/keys", { name: "child" });
   deepEqual(codeOf(byKey), [401, "auth.invalid"]);
@@ -202,8 +199,7 @@ Deno.test("a key holds until it expires, and only from its networks", async () =
   }
 });
 
-Deno.test("a key costs no query of its own, a made-up one soon none at all", async () => {
-  await using realm = await testRealm();
+test("a key costs no query of its own, a made-up one soon none at all", async (realm) => {
   const statements: string[] = [];
   await using other = realm.another({}, (text) => statements.push(text));
   const neighbour = await realm.neighbour();

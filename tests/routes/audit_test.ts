@@ -1,14 +1,16 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { sealRealm } from "../../workers/seals.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [
   status,
   body.code,
 ];
 
-Deno.test("GET /v1/audit tells who did what, when and from where, transfers included", async () => {
-  await using realm = await testRealm();
+const test = sharing("audit in one realm");
+
+test("GET /v1/audit tells who did what, when and from where, transfers included", async (realm) => {
   const { name, account } = await realm.currency("10");
   const user = await realm.user();
   const mine = await realm.account({ asset: name, by: user });
@@ -86,8 +88,7 @@ Deno.test("GET /v1/audit filters, and pages without a gap or a double", async ()
   }
 });
 
-Deno.test("GET /v1/audit is for administrators of the realm, and shows no other's", async () => {
-  await using realm = await testRealm();
+test("GET /v1/audit is for administrators of the realm, and shows no other's", async (realm) => {
   await using other = await testRealm();
   await other.operator("PATCH", `/v1/realms/${other.id}`, { name: "theirs" });
   const manager = await realm.user({ role: "manage", scope: "realm" });
@@ -109,8 +110,7 @@ Deno.test("the trail is append-only, for the realm's role and for the owner", as
   }
 });
 
-Deno.test("GET /v1/audit names the machine key that acted, transfers included, and filters by it", async () => {
-  await using realm = await testRealm();
+test("GET /v1/audit names the machine key that acted, transfers included, and filters by it", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const made = [];
@@ -151,8 +151,7 @@ Deno.test("GET /v1/audit names the machine key that acted, transfers included, a
   equal(link.api_key, payer.id, "the chain of hashes covers it");
 });
 
-Deno.test("a line of the trail has the time at which its request had come whole, however slowly it came", async () => {
-  await using realm = await testRealm();
+test("a line of the trail has the time at which its request had come whole, however slowly it came", async (realm) => {
   await using process = realm.another();
   let slow = 0;
   Object.assign(process.services, { now: () => Date.now() + slow });

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
+import { sharing } from "../support/sharing.ts";
 
 const PATH = "/v1/transactions/batch";
 
@@ -16,8 +17,9 @@ async function pair(realm: TestRealm, supply = "100") {
   return { name, account, other, move };
 }
 
-Deno.test("POST /v1/transactions/batch moves all in order and answers each in full", async () => {
-  await using realm = await testRealm();
+const test = sharing("batch in one realm");
+
+test("POST /v1/transactions/batch moves all in order and answers each in full", async (realm) => {
   const { account, other, move } = await pair(realm);
   const back = { source: { account: other }, destination: { account }, value: "2.5" };
   const { status, body } = await realm.admin.send("POST", PATH, {
@@ -63,8 +65,7 @@ Deno.test("an atomic batch names the first item refused, and changes nothing", a
   equal(rows.length, 0);
 });
 
-Deno.test("a batch that is not atomic answers each item, and repeats itself byte for byte", async () => {
-  await using realm = await testRealm();
+test("a batch that is not atomic answers each item, and repeats itself byte for byte", async (realm) => {
   const { account, other, move } = await pair(realm);
   const batch = {
     atomic: false,
@@ -98,8 +99,7 @@ Deno.test("a batch that is not atomic answers each item, and repeats itself byte
   deepEqual([reused.status, reused.body.code], [422, "idempotency.key_reused"]);
 });
 
-Deno.test("a refused atomic batch is kept under its key", async () => {
-  await using realm = await testRealm();
+test("a refused atomic batch is kept under its key", async (realm) => {
   const { account, other, move } = await pair(realm);
   const batch = { atomic: true, transactions: [move("60"), move("60")] };
   for (const transactions of [batch.transactions, [move("1", { source: { alias: "later" } })]]) {
@@ -115,8 +115,7 @@ Deno.test("a refused atomic batch is kept under its key", async () => {
   }
 });
 
-Deno.test("the same batch twice at once is posted once", async () => {
-  await using realm = await testRealm();
+test("the same batch twice at once is posted once", async (realm) => {
   const { other, move } = await pair(realm);
   const batch = { atomic: true, transactions: [move("1"), move("2")] };
   const key = { "idempotency-key": "twice" };
@@ -127,8 +126,7 @@ Deno.test("the same batch twice at once is posted once", async () => {
   deepEqual(await realm.balance(other), { total: "3", available: "3" });
 });
 
-Deno.test("a batch obeys the rights and conditions of single transfers", async () => {
-  await using realm = await testRealm();
+test("a batch obeys the rights and conditions of single transfers", async (realm) => {
   const { account, move } = await pair(realm);
   const stranger = await realm.user();
   const batch = { atomic: false, transactions: [move("1")] };
@@ -146,8 +144,7 @@ Deno.test("a batch obeys the rights and conditions of single transfers", async (
   deepEqual(await realm.balance(account), { total: "98", available: "98" });
 });
 
-Deno.test("a batch holds 1 to 10 000 transfers and names what is wrong with any", async () => {
-  await using realm = await testRealm();
+test("a batch holds 1 to 10 000 transfers and names what is wrong with any", async (realm) => {
   const { other, move } = await pair(realm, "20000");
   const send = (transactions: unknown[]) =>
     realm.admin.send("POST", PATH, { atomic: true, transactions });
@@ -161,8 +158,7 @@ Deno.test("a batch holds 1 to 10 000 transfers and names what is wrong with any"
   deepEqual(await realm.balance(other), { total: "10000", available: "10000" });
 });
 
-Deno.test("a repeat of an atomic batch is answered from its key, though an alias is gone", async () => {
-  await using realm = await testRealm();
+test("a repeat of an atomic batch is answered from its key, though an alias is gone", async (realm) => {
   const { other, move } = await pair(realm, "100");
   const alias = await realm.admin.send("POST", "/v1/aliases", {
     type: "account",
@@ -224,8 +220,7 @@ Deno.test("a refusal that nobody was told is told by the repeat, though an alias
   for (const { body } of await all()) equal(body.code, "balance.insufficient");
 });
 
-Deno.test("references in a batch: the first that is applied takes each, once", async () => {
-  await using realm = await testRealm();
+test("references in a batch: the first that is applied takes each, once", async (realm) => {
   const { move } = await pair(realm, "3000");
   const taken = await realm.admin.send("POST", "/v1/transactions", move("1", { reference: "old" }));
   equal(taken.status, 201, taken.text);

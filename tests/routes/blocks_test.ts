@@ -2,6 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { expireDueBlocks } from "../../domain/blocks.ts";
 import { databaseClock } from "../support/clock.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** A currency with 100, an empty second account, and a way to block. */
 async function stage(realm: TestRealm) {
@@ -12,8 +13,9 @@ async function stage(realm: TestRealm) {
   return { name, account, other, block, at: `/v1/accounts/${account}/blocks` };
 }
 
-Deno.test("POST /v1/accounts/<id>/blocks takes from available and leaves the total", async () => {
-  await using realm = await testRealm();
+const test = sharing("blocks in one realm");
+
+test("POST /v1/accounts/<id>/blocks takes from available and leaves the total", async (realm) => {
   const { account, other, block, at } = await stage(realm);
   const { status, body } = await block({ amount: 30.5, reason: "order 7", data: { n: 1 } });
   equal(status, 201);
@@ -67,8 +69,7 @@ Deno.test("POST …/blocks refuses what is not available, and changes nothing", 
   equal((await realm.admin.send("GET", at)).body.total, 0);
 });
 
-Deno.test("blocks are for those who may write the account", async () => {
-  await using realm = await testRealm();
+test("blocks are for those who may write the account", async (realm) => {
   const { account, block, at } = await stage(realm);
   const { id } = (await block({ amount: "5" })).body;
   const stranger = await realm.user();
@@ -93,8 +94,7 @@ Deno.test("blocks are for those who may write the account", async () => {
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-Deno.test("DELETE …/blocks/<block> releases once", async () => {
-  await using realm = await testRealm();
+test("DELETE …/blocks/<block> releases once", async (realm) => {
   const { account, other, block, at } = await stage(realm);
   const { id } = (await block({ amount: "40" })).body;
   const wrong = await realm.admin.send("DELETE", `/v1/accounts/${other}/blocks/${id}`);
@@ -110,8 +110,7 @@ Deno.test("DELETE …/blocks/<block> releases once", async () => {
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-Deno.test("POST …/capture moves a part and releases the rest", async () => {
-  await using realm = await testRealm();
+test("POST …/capture moves a part and releases the rest", async (realm) => {
   const { name, account, other, block, at } = await stage(realm);
   const { id } = (await block({ amount: "40" })).body;
   const capture = { destination: { account: other }, amount: "15", seal: { s: 1 }, data: { d: 2 } };
@@ -161,8 +160,7 @@ Deno.test("POST …/capture takes all unless told, and refuses more, frozen and 
   deepEqual(await realm.balance(account), { total: "60", available: "60" });
 });
 
-Deno.test("a block expires by itself, and cannot be captured from that moment on", async () => {
-  await using realm = await testRealm();
+test("a block expires by itself, and cannot be captured from that moment on", async (realm) => {
   const { account, other, block, at } = await stage(realm);
   const setClock = await databaseClock(realm);
   const expires_at = Date.now() + 3_600_000;
@@ -180,8 +178,7 @@ Deno.test("a block expires by itself, and cannot be captured from that moment on
   equal((await realm.admin.send("POST", path, capture)).body.code, "block.closed");
 });
 
-Deno.test("?dry_run=true on blocks and captures answers the same and changes nothing", async () => {
-  await using realm = await testRealm();
+test("?dry_run=true on blocks and captures answers the same and changes nothing", async (realm) => {
   const { account, other, block, at } = await stage(realm);
   const tried = await realm.admin.send("POST", `${at}?dry_run=true`, { amount: "40" });
   deepEqual([tried.status, tried.body.status], [201, "OPEN"]);
@@ -221,8 +218,7 @@ Deno.test("the database keeps the sum of blocks itself, and refuses a second lif
   ]);
 });
 
-Deno.test("a crowd that blocks the same account never blocks more than there is", async () => {
-  await using realm = await testRealm();
+test("a crowd that blocks the same account never blocks more than there is", async (realm) => {
   const { account, block, at } = await stage(realm);
   const answers = await Promise.all(Array.from({ length: 15 }, () => block({ amount: "10" })));
   equal(answers.filter((answer) => answer.status === 201).length, 10);

@@ -6,6 +6,7 @@ import { createApp } from "../../routes/app.ts";
 import { operationId } from "../../routes/openapi_names.ts";
 import { allRoutes } from "../../routes/routes.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const VERB_AND_NOUN = new RegExp(
   "^(activate|assign|begin|cancel|capture|change|check|confirm|consolidate|count|create|deactivate|" +
@@ -13,8 +14,9 @@ const VERB_AND_NOUN = new RegExp(
     "replace|rescan|revert|set|speedUp|test|unassign|undelete|unfreeze|update|verify)[A-Z][A-Za-z]+$",
 );
 
-Deno.test("GET /v1/openapi.json is a valid OpenAPI 3.1 document of every route", async () => {
-  await using realm = await testRealm();
+const test = sharing("docs in one realm");
+
+test("GET /v1/openapi.json is a valid OpenAPI 3.1 document of every route", async (realm) => {
   const { status, body } = await realm.nobody("GET", "/v1/openapi.json");
   equal(status, 200);
   match(body.openapi, /^3\.1\./);
@@ -63,8 +65,7 @@ Deno.test("other requests are served while the OpenAPI document is made", async 
   ok(turns > 5, `${turns} turns`);
 });
 
-Deno.test("patterns of the OpenAPI document are read without any flag", async () => {
-  await using realm = await testRealm();
+test("patterns of the OpenAPI document are read without any flag", async (realm) => {
   const { text } = await realm.nobody("GET", "/v1/openapi.json");
   for (const [, literal] of text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)) {
     const pattern = JSON.parse(literal) as string;
@@ -73,8 +74,7 @@ Deno.test("patterns of the OpenAPI document are read without any flag", async ()
   }
 });
 
-Deno.test("GET / leads a browser to the reference, and others nowhere", async () => {
-  await using realm = await testRealm();
+test("GET / leads a browser to the reference, and others nowhere", async (realm) => {
   const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
   for (const accept of [browser.accept, "text/html"]) {
     const { status, headers } = await realm.nobody("GET", "/", undefined, { accept });
@@ -132,8 +132,7 @@ for (
   });
 }
 
-Deno.test("every reference in the OpenAPI document leads somewhere", async () => {
-  await using realm = await testRealm();
+test("every reference in the OpenAPI document leads somewhere", async (realm) => {
   const { body, text } = await realm.nobody("GET", "/v1/openapi.json");
   for (const [, kind, name] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)) {
     ok(body.components[kind]?.[name], `${kind} ${name}`);
@@ -141,8 +140,7 @@ Deno.test("every reference in the OpenAPI document leads somewhere", async () =>
   ok(!/"\$ref":"(?!#\/components\/\w+\/)/.test(text));
 });
 
-Deno.test("GET /docs and all that it loads come from this process", async () => {
-  await using realm = await testRealm();
+test("GET /docs and all that it loads come from this process", async (realm) => {
   const page = await realm.nobody("GET", "/docs");
   equal(page.status, 200);
   match(page.headers.get("content-type")!, /^text\/html/);
@@ -157,8 +155,7 @@ Deno.test("GET /docs and all that it loads come from this process", async () => 
   match(page.headers.get("content-security-policy")!, /default-src 'self'/);
 });
 
-Deno.test("every error code has a page", async () => {
-  await using realm = await testRealm();
+test("every error code has a page", async (realm) => {
   for (const code of ERROR_CODES) {
     const { status, text } = await realm.nobody("GET", `/problems/${code}`);
     equal(status, 200, code);
@@ -167,8 +164,7 @@ Deno.test("every error code has a page", async () => {
   equal((await realm.nobody("GET", "/problems/no.such")).body.code, "problem.not_found");
 });
 
-Deno.test("the OpenAPI document and the reference are compressed once, and not sent to who has them", async () => {
-  await using realm = await testRealm();
+test("the OpenAPI document and the reference are compressed once, and not sent to who has them", async (realm) => {
   const app = createApp(realm.services, PLATFORM_KEY);
   const ask = async (path: string, headers: Record<string, string> = {}) => {
     const answer = await app(new Request(`http://a${path}`, { headers }), "127.0.0.1");
@@ -191,8 +187,7 @@ Deno.test("the OpenAPI document and the reference are compressed once, and not s
   }
 });
 
-Deno.test("the reference keeps no key in the browser", async () => {
-  await using realm = await testRealm();
+test("the reference keeps no key in the browser", async (realm) => {
   const { text } = await realm.nobody("GET", "/docs/assets/start.js");
   match(text, /persistAuthorization: false/);
 });

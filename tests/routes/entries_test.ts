@@ -1,7 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { openStatement, printJson } from "../../domain/entries.ts";
 import { runQuery } from "../../domain/command.ts";
-import { type TestRealm, testRealm } from "../support/realm.ts";
+import { type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** An account that received 10, sent 1 to 5 and was blocked and frozen on the way. */
 async function story(realm: TestRealm) {
@@ -25,8 +26,9 @@ async function tick(): Promise<number> {
   return start + 1;
 }
 
-Deno.test("GET …/entries lists what moved, by pages, in both directions", async () => {
-  await using realm = await testRealm();
+const test = sharing("entries in one realm");
+
+test("GET …/entries lists what moved, by pages, in both directions", async (realm) => {
   const { from, to, send } = await story(realm);
   const moves = [];
   for (let i = 1; i <= 5; i++) moves.push(await send(from, to, `${i}.5`, `ref ${i}`));
@@ -58,8 +60,7 @@ Deno.test("GET …/entries lists what moved, by pages, in both directions", asyn
   deepEqual(await amounts("to=1"), []);
 });
 
-Deno.test("GET …/entries, …/balance and …/statement refuse and forbid", async () => {
-  await using realm = await testRealm();
+test("GET …/entries, …/balance and …/statement refuse and forbid", async (realm) => {
   const { from } = await story(realm);
   const stranger = await realm.user();
   for (const what of ["entries", "balance", "statement"]) {
@@ -79,8 +80,7 @@ Deno.test("GET …/entries, …/balance and …/statement refuse and forbid", as
   }
 });
 
-Deno.test("GET …/balance?at= tells every balance that ever was, blocked and frozen included", async () => {
-  await using realm = await testRealm();
+test("GET …/balance?at= tells every balance that ever was, blocked and frozen included", async (realm) => {
   const { from, to, send } = await story(realm);
   const path = `/v1/accounts/${to}/balance`;
   const at = async (ms: number) => {
@@ -115,8 +115,7 @@ Deno.test("GET …/balance?at= tells every balance that ever was, blocked and fr
   deepEqual([now.total, now.available], ["6.9", "6.9"]);
 });
 
-Deno.test("GET …/statement opens, tells and closes, as JSON and as CSV", async () => {
-  await using realm = await testRealm();
+test("GET …/statement opens, tells and closes, as JSON and as CSV", async (realm) => {
   const { from, to, send, asset } = await story(realm);
   await send(from, to, "5");
   const start = await tick() + 1;
@@ -150,8 +149,7 @@ Deno.test("GET …/statement opens, tells and closes, as JSON and as CSV", async
   deepEqual([all.opening.total, all.closing.total, all.entries.length], ["0", "102", 4]);
 });
 
-Deno.test("a statement is read page by page, and no further than it is asked", async () => {
-  await using realm = await testRealm();
+test("a statement is read page by page, and no further than it is asked", async (realm) => {
   const { from, to, send } = await story(realm);
   await Promise.all(Array.from({ length: 1100 }, () => send(from, to, "0.1")));
   const statement = await runQuery(

@@ -6,6 +6,7 @@
  */
 import { deepEqual, equal } from "node:assert/strict";
 import { type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const COLLECTIONS = ["users", "identities", "accounts", "aliases", "currencies", "transactions"];
 
@@ -16,8 +17,9 @@ interface Treasure {
   ids: Record<string, string>;
 }
 
-Deno.test("no filter reaches what another user owns", async () => {
-  await using realm = await testRealm();
+const test = sharing("hostile in one realm");
+
+test("no filter reaches what another user owns", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   const queries = [
@@ -50,8 +52,7 @@ Deno.test("no filter reaches what another user owns", async () => {
   }
 });
 
-Deno.test("no id, scope, relation or field opens what another user owns", async () => {
-  await using realm = await testRealm();
+test("no id, scope, relation or field opens what another user owns", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   for (const collection of COLLECTIONS) {
@@ -71,8 +72,7 @@ Deno.test("no id, scope, relation or field opens what another user owns", async 
   equal((await thief.send("POST", `/v1/accounts/${ids.accounts}/freeze`)).status, 404);
 });
 
-Deno.test("a relation is shown whole only to those who may see it", async () => {
-  await using realm = await testRealm();
+test("a relation is shown whole only to those who may see it", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   const { name, account } = await realm.currency("5");
@@ -98,8 +98,7 @@ Deno.test("a relation is shown whole only to those who may see it", async () => 
   deepEqual([aliased.status, aliased.body.code], [404, "account.not_found"]);
 });
 
-Deno.test("text of a request is never SQL", async () => {
-  await using realm = await testRealm();
+test("text of a request is never SQL", async (realm) => {
   const { ids } = await hide(realm);
   const thief = await realm.user();
   const nasty = [
@@ -132,8 +131,7 @@ Deno.test("text of a request is never SQL", async () => {
   equal((await realm.admin.send("GET", `/v1/accounts/${ids.accounts}`)).status, 200);
 });
 
-Deno.test("no request of one realm reaches another realm's entities", async () => {
-  await using realm = await testRealm();
+test("no request of one realm reaches another realm's entities", async (realm) => {
   await using other = await testRealm();
   const { owner, marker, ids } = await hide(other);
   const { admin } = realm;

@@ -3,12 +3,14 @@ import { deleteOldAnswers } from "../../db/records.ts";
 import { locking } from "../../db/transaction.ts";
 import { tidy } from "../support/tidy.ts";
 import { PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const withKey = (key: string) => ({ "idempotency-key": key });
 const replayed = ({ headers }: { headers: Headers }) => headers.get("idempotency-replayed");
 
-Deno.test("a POST and a PATCH are done once and answered byte for byte, others are 422", async () => {
-  await using realm = await testRealm();
+const test = sharing("idempotency in one realm");
+
+test("a POST and a PATCH are done once and answered byte for byte, others are 422", async (realm) => {
   const { send } = realm.admin;
   const post = () => send("POST", "/v1/identities", { country: "DE" }, withKey("a"));
   const first = await post();
@@ -35,8 +37,7 @@ Deno.test("a POST and a PATCH are done once and answered byte for byte, others a
   equal((await send("GET", "/v1/identities/count?scope=all")).body, 2, "the admin's own and one");
 });
 
-Deno.test("a key belongs to its user and its realm", async () => {
-  await using realm = await testRealm();
+test("a key belongs to its user and its realm", async (realm) => {
   await using other = await testRealm();
   const user = await realm.user();
   const answers = [];
@@ -47,8 +48,7 @@ Deno.test("a key belongs to its user and its realm", async () => {
   equal(new Set(answers.map((answer) => answer.body.id)).size, 3);
 });
 
-Deno.test("a dry run under a key and the move itself are two requests", async () => {
-  await using realm = await testRealm();
+test("a dry run under a key and the move itself are two requests", async (realm) => {
   const { name, account } = await realm.currency("5");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { account: other }, value: "1" };
@@ -59,8 +59,7 @@ Deno.test("a dry run under a key and the move itself are two requests", async ()
   equal((await realm.balance(other)).total, "1");
 });
 
-Deno.test("a malformed key is 400 and nothing is done", async () => {
-  await using realm = await testRealm();
+test("a malformed key is 400 and nothing is done", async (realm) => {
   for (const key of ["", "with space", "ü", "x".repeat(256)]) {
     const answer = await realm.admin.send("POST", "/v1/identities", {}, withKey(key));
     deepEqual([answer.status, answer.body.errors[0].path], [400, "/idempotency-key"], key);
@@ -71,8 +70,7 @@ Deno.test("a malformed key is 400 and nothing is done", async () => {
   );
 });
 
-Deno.test("a repeat waits for the one that runs, in this process and in another", async () => {
-  await using realm = await testRealm();
+test("a repeat waits for the one that runs, in this process and in another", async (realm) => {
   await using other = realm.another();
   const create = (send: Send) => send("POST", "/v1/identities", {}, withKey("slow"));
   const { promise: held, resolve: release } = Promise.withResolvers<void>();

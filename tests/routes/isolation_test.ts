@@ -2,6 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import postgres from "postgres";
 import { asSuperuser } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** A session whose login can be one realm's role and nothing else: what an intruder would have. */
 async function intrude(realm: TestRealm) {
@@ -24,8 +25,9 @@ async function intrude(realm: TestRealm) {
   };
 }
 
-Deno.test("a realm's role reaches nothing of another realm or of the platform", async () => {
-  await using realm = await testRealm();
+const test = sharing("isolation in one realm");
+
+test("a realm's role reaches nothing of another realm or of the platform", async (realm) => {
   await using victim = await testRealm();
   await victim.currency("5");
   await using intruder = await intrude(realm);
@@ -78,8 +80,7 @@ Deno.test("a realm's role reaches nothing of another realm or of the platform", 
   }
 });
 
-Deno.test("a realm's role cannot become another, make objects, or look around the server", async () => {
-  await using realm = await testRealm();
+test("a realm's role cannot become another, make objects, or look around the server", async (realm) => {
   await using victim = await testRealm();
   await using intruder = await intrude(realm);
   const { sql } = intruder;
@@ -125,8 +126,7 @@ Deno.test("a realm's role cannot become another, make objects, or look around th
   deepEqual(new Set(seen.map((row) => row.query)), new Set(["<insufficient privilege>"]));
 });
 
-Deno.test("nothing that a client sends crosses from one realm to another", async () => {
-  await using realm = await testRealm();
+test("nothing that a client sends crosses from one realm to another", async (realm) => {
   await using victim = await testRealm();
   const { account } = await victim.currency("5");
   const schema = victim.made.realm.schema_name;

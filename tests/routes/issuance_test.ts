@@ -1,5 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** A currency with 100 in circulation. */
 async function stage(realm: TestRealm) {
@@ -31,8 +32,9 @@ async function supplies(realm: TestRealm, name: string): Promise<string[]> {
   return [row.supply, row.issued, row.held, row.world];
 }
 
-Deno.test("issue and destroy change what circulates, and nothing else does", async () => {
-  await using realm = await testRealm();
+const test = sharing("issuance in one realm");
+
+test("issue and destroy change what circulates, and nothing else does", async (realm) => {
   const { name, account, path } = await stage(realm);
   const other = await realm.account({ asset: name, from: account, total: "30" });
   const issued = await realm.admin.send("POST", `${path}/issue`, { account: other, amount: "5.5" });
@@ -85,8 +87,7 @@ Deno.test("destroy takes only what is available; issue only whole parts of the c
   deepEqual(await supplies(realm, name), ["101", "101", "101", "101"]);
 });
 
-Deno.test("issuing is for the owner of the currency, destroying for the owner of the account too", async () => {
-  await using realm = await testRealm();
+test("issuing is for the owner of the currency, destroying for the owner of the account too", async (realm) => {
   const { name, account, path } = await stage(realm);
   const owner = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -116,8 +117,7 @@ Deno.test("issuing is for the owner of the currency, destroying for the owner of
   equal(name.length > 0, true);
 });
 
-Deno.test("reverting an issue destroys and reverting a destruction issues, once", async () => {
-  await using realm = await testRealm();
+test("reverting an issue destroys and reverting a destruction issues, once", async (realm) => {
   const { name, account, path } = await stage(realm);
   const { body } = await realm.admin.send("POST", `${path}/issue`, { amount: "5" });
   const issue = body.issuing[1].reference;
@@ -133,8 +133,7 @@ Deno.test("reverting an issue destroys and reverting a destruction issues, once"
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-Deno.test("PATCH /v1/currencies/<id> changes what may change, and refuses the rest", async () => {
-  await using realm = await testRealm();
+test("PATCH /v1/currencies/<id> changes what may change, and refuses the rest", async (realm) => {
   const { name, path } = await stage(realm);
   const change = {
     rate: "1.25",
@@ -161,8 +160,7 @@ Deno.test("PATCH /v1/currencies/<id> changes what may change, and refuses the re
   equal((await realm.admin.send("PATCH", path, { rate: "0" })).status, 400);
 });
 
-Deno.test("the rate of a currency gives transfers their value over its base", async () => {
-  await using realm = await testRealm();
+test("the rate of a currency gives transfers their value over its base", async (realm) => {
   const { name, account, path } = await stage(realm);
   const other = await realm.account({ asset: name });
   await realm.admin.send("PATCH", path, { rate: "2.5", base: "GBP" });
@@ -174,8 +172,7 @@ Deno.test("the rate of a currency gives transfers their value over its base", as
   deepEqual(pair.body[0].rate, "3.25");
 });
 
-Deno.test("a crowd that issues and destroys leaves the law of supply whole", async () => {
-  await using realm = await testRealm();
+test("a crowd that issues and destroys leaves the law of supply whole", async (realm) => {
   const { name, path } = await stage(realm);
   const answers = await Promise.all(
     Array.from(

@@ -12,6 +12,7 @@ import {
   testRealm,
 } from "../support/realm.ts";
 import { until } from "../support/until.ts";
+import { sharing } from "../support/sharing.ts";
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0";
 const codeOf = ({ status, body }: Answer) => [status, body.code];
@@ -87,8 +88,9 @@ Deno.test("a user sees its own logins: when, from where, with what, and no key",
   equal(/ey[A-Za-z]|Mozilla/.test(text), false, "neither a key nor the header");
 });
 
-Deno.test("a login that is ended is refused everywhere within a second, and the others are not", async () => {
-  await using realm = await testRealm();
+const test = sharing("logins in one realm");
+
+test("a login that is ended is refused everywhere within a second, and the others are not", async (realm) => {
   await using other = realm.another();
   const user = await realm.user();
   const name = await nameOf(realm, user.id);
@@ -137,8 +139,7 @@ Deno.test("a login that is ended is refused everywhere within a second, and the 
   ok(actions.some(([action]: string[]) => action === "DELETE /v1/auth/logins"));
 });
 
-Deno.test("an administrator of the realm ends a user's logins, and nobody else but the user", async () => {
-  await using realm = await testRealm();
+test("an administrator of the realm ends a user's logins, and nobody else but the user", async (realm) => {
   const user = await realm.user();
   const name = await nameOf(realm, user.id);
   const [one, two] = [await open(realm, name), await open(realm, name)];
@@ -184,8 +185,7 @@ Deno.test("an administrator of the realm ends a user's logins, and nobody else b
   deepEqual((await realm.admin.send("GET", path)).body, []);
 });
 
-Deno.test("logout, a new password and changed rights take logins off the list", async () => {
-  await using realm = await testRealm();
+test("logout, a new password and changed rights take logins off the list", async (realm) => {
   const user = await realm.user();
   const name = await nameOf(realm, user.id);
   const list = async () =>
@@ -198,8 +198,7 @@ Deno.test("logout, a new password and changed rights take logins off the list", 
   equal(await list(), 0);
 });
 
-Deno.test("logins have a bound: one more ends the oldest, and expired ones are forgotten in slices", async () => {
-  await using realm = await testRealm();
+test("logins have a bound: one more ends the oldest, and expired ones are forgotten in slices", async (realm) => {
   const user = await realm.user();
   const name = await nameOf(realm, user.id);
   const oldest = await open(realm, name);
@@ -224,8 +223,7 @@ Deno.test("logins have a bound: one more ends the oldest, and expired ones are f
   equal((await realm.admin.send("GET", path)).body.length, 100);
 });
 
-Deno.test("a hundred requests write down one use of a login", async () => {
-  await using realm = await testRealm();
+test("a hundred requests write down one use of a login", async (realm) => {
   const statements: string[] = [];
   await using other = realm.another({}, (text) => statements.push(text));
   const send = other.send(realm.admin.key);
@@ -234,8 +232,7 @@ Deno.test("a hundred requests write down one use of a login", async () => {
   equal(statements.filter((text) => text.includes("update logins")).length, 1);
 });
 
-Deno.test("a login says whether a code or a recovery code came with the password", async () => {
-  await using realm = await testRealm();
+test("a login says whether a code or a recovery code came with the password", async (realm) => {
   const user = await realm.user();
   const name = await nameOf(realm, user.id);
   const path = `/v1/users/${user.id}/totp`;

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { judgeOf, operationsOf } from "../fuzz/document.ts";
-import { type Answer, type TestRealm, testRealm } from "../support/realm.ts";
+import { type Answer, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** What an answer has against the document; null for nothing. */
 async function judged(
@@ -18,8 +19,9 @@ async function judged(
   };
 }
 
-Deno.test("answers cut down by fields and grown by populate are in the OpenAPI document", async () => {
-  await using realm = await testRealm();
+const test = sharing("openapi truth in one realm");
+
+test("answers cut down by fields and grown by populate are in the OpenAPI document", async (realm) => {
   const fault = await judged(realm);
   const { send } = realm.admin;
   const { account } = await realm.currency("100");
@@ -38,8 +40,7 @@ Deno.test("answers cut down by fields and grown by populate are in the OpenAPI d
   equal(fault("getAccount", cut), " must have required property 'type'");
 });
 
-Deno.test("deposit applications as a list, as a page and cut down are in the OpenAPI document", async () => {
-  await using realm = await testRealm();
+test("deposit applications as a list, as a page and cut down are in the OpenAPI document", async (realm) => {
   const fault = await judged(realm);
   for (const [query, reduced] of [["", false], ["?page=1", false], ["?fields=id", true]] as const) {
     const answer = await realm.admin.send("GET", `/v1/apps/deposit${query}`);
@@ -47,8 +48,7 @@ Deno.test("deposit applications as a list, as a page and cut down are in the Ope
   }
 });
 
-Deno.test("a batch each by itself answers 200 as the OpenAPI document says", async () => {
-  await using realm = await testRealm();
+test("a batch each by itself answers 200 as the OpenAPI document says", async (realm) => {
   const fault = await judged(realm);
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
@@ -64,8 +64,7 @@ Deno.test("a batch each by itself answers 200 as the OpenAPI document says", asy
   }
 });
 
-Deno.test("refusals of a party that is not there are in the OpenAPI document", async () => {
-  await using realm = await testRealm();
+test("refusals of a party that is not there are in the OpenAPI document", async (realm) => {
   const fault = await judged(realm);
   const { send } = realm.admin;
   const { account } = await realm.currency("100");
@@ -84,8 +83,7 @@ Deno.test("refusals of a party that is not there are in the OpenAPI document", a
   equal(fault("createRealmUser", user), null);
 });
 
-Deno.test("each route names the one key that it takes in the OpenAPI document", async () => {
-  await using realm = await testRealm();
+test("each route names the one key that it takes in the OpenAPI document", async (realm) => {
   const { body } = await realm.nobody("GET", "/v1/openapi.json");
   const keys = (path: string, method: string) =>
     body.paths[path][method].security.flatMap(Object.keys);

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { sealRealm } from "../../workers/seals.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 /** A user's account with 50 out of an administrator's 100, and the transfer that brought them. */
 async function stage(realm: TestRealm) {
@@ -12,8 +13,9 @@ async function stage(realm: TestRealm) {
   return { name, account, user, mine, moved, path: `/v1/transactions/${moved.id}` };
 }
 
-Deno.test("POST …/revert moves the value back, once, and says what it reverts", async () => {
-  await using realm = await testRealm();
+const test = sharing("postings in one realm");
+
+test("POST …/revert moves the value back, once, and says what it reverts", async (realm) => {
   const { account, mine, user, moved, path, name } = await stage(realm);
   const body = { seal: { why: "wrong" }, data: { by: "hand" } };
   const { status, body: counter } = await user.send("POST", `${path}/revert`, body);
@@ -51,8 +53,7 @@ Deno.test("POST …/revert obeys the rules of balance and of state", async () =>
   deepEqual([unknown.status, unknown.body.code], [404, "transaction.not_found"]);
 });
 
-Deno.test("POST …/revert is for whoever may move value out of the account that received", async () => {
-  await using realm = await testRealm();
+test("POST …/revert is for whoever may move value out of the account that received", async (realm) => {
   const { path } = await stage(realm);
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -65,8 +66,7 @@ Deno.test("POST …/revert is for whoever may move value out of the account that
   equal((await manager.send("POST", `${path}/revert`)).status, 201);
 });
 
-Deno.test("a crowd that reverts the same transaction reverts it once", async () => {
-  await using realm = await testRealm();
+test("a crowd that reverts the same transaction reverts it once", async (realm) => {
   const { account, path } = await stage(realm);
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => realm.admin.send("POST", `${path}/revert`)),
@@ -76,8 +76,7 @@ Deno.test("a crowd that reverts the same transaction reverts it once", async () 
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-Deno.test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else", async () => {
-  await using realm = await testRealm();
+test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else", async (realm) => {
   const { moved, path, user } = await stage(realm);
   const data = { b: [1, { c: null }], n: 2.5 };
   const { status, body } = await realm.admin.send("PATCH", path, { data });
@@ -99,8 +98,7 @@ Deno.test("PATCH /v1/transactions/<id> replaces the data beside it and nothing e
   deepEqual(again.body.data, {});
 });
 
-Deno.test("GET /v1/transactions/<id> shows number and hash once it is sealed, and to whom", async () => {
-  await using realm = await testRealm();
+test("GET /v1/transactions/<id> shows number and hash once it is sealed, and to whom", async (realm) => {
   const { path, user, moved } = await stage(realm);
   deepEqual([moved.seq, moved.hash], [null, null]);
   await sealRealm(realm.pool, Date.now);
@@ -112,8 +110,7 @@ Deno.test("GET /v1/transactions/<id> shows number and hash once it is sealed, an
   equal((await (await realm.user()).send("GET", path)).status, 404);
 });
 
-Deno.test("a repeat under an idempotency key answers as then, though sealed and annotated since", async () => {
-  await using realm = await testRealm();
+test("a repeat under an idempotency key answers as then, though sealed and annotated since", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const body = { source: { account }, destination: { account: other }, value: "5", data: { a: 1 } };
@@ -125,8 +122,7 @@ Deno.test("a repeat under an idempotency key answers as then, though sealed and 
   deepEqual([second.status, second.text], [201, first.text]);
 });
 
-Deno.test("conditions are checked with the move, by everyone's latest balance", async () => {
-  await using realm = await testRealm();
+test("conditions are checked with the move, by everyone's latest balance", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const send = (conditions: unknown) =>

@@ -1,8 +1,10 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { rowsOf, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", async () => {
-  await using realm = await testRealm();
+const test = sharing("rates in one realm");
+
+test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", async (realm) => {
   const rate = { base: "BTC", currency: "GBP", rate: "51234.567890123456789012" };
   const { status, body } = await realm.admin.send("PUT", "/v1/rates", rate);
   equal(status, 200);
@@ -20,8 +22,7 @@ Deno.test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", asy
   deepEqual((await realm.admin.send("GET", "/v1/rates?base=LTC")).body, []);
 });
 
-Deno.test("PUT /v1/rates refuses what is no rate", async () => {
-  await using realm = await testRealm();
+test("PUT /v1/rates refuses what is no rate", async (realm) => {
   for (
     const [body, path, code] of [
       [{ base: "BTC", currency: "EUR", rate: "0" }, "/rate", "request.invalid"],
@@ -37,8 +38,7 @@ Deno.test("PUT /v1/rates refuses what is no rate", async () => {
   }
 });
 
-Deno.test("rates are read by everyone in the realm and set by its administrators", async () => {
-  await using realm = await testRealm();
+test("rates are read by everyone in the realm and set by its administrators", async (realm) => {
   const rate = { base: "BTC", currency: "EUR", rate: "1" };
   const user = await realm.user();
   const manager = await realm.user({ role: "manage", scope: "realm" });
@@ -75,8 +75,7 @@ Deno.test("the operator sets a rate for all realms at once", async () => {
   equal(unknown.body.code, "asset.unknown");
 });
 
-Deno.test("a transaction carries its value at the moment of commit, rounded half-even", async () => {
-  await using realm = await testRealm();
+test("a transaction carries its value at the moment of commit, rounded half-even", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const other = await realm.account({ asset: name });
   const move = async (value: string) => {
@@ -98,8 +97,7 @@ Deno.test("a transaction carries its value at the moment of commit, rounded half
   equal(then.body.fiat.value, "0.04");
 });
 
-Deno.test("round_half_even() rounds to the even neighbour, and only from the middle", async () => {
-  await using realm = await testRealm();
+test("round_half_even() rounds to the even neighbour, and only from the middle", async (realm) => {
   for (
     const [x, places, expected] of [
       ["0.5", 0, "0"],

@@ -6,6 +6,7 @@ import { NewRealm } from "../../domain/realms.ts";
 import { hashPassword } from "../../domain/passwords.ts";
 import { testDatabase } from "../support/database.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const asked = (more: Record<string, unknown> = {}) => ({
@@ -30,8 +31,9 @@ async function onPlatform(realm: TestRealm, text: string, values: unknown[] = []
   >[];
 }
 
-Deno.test("POST /v1/realms makes a realm that can be logged in to, and keeps its keys sealed", async () => {
-  await using realm = await testRealm();
+const test = sharing("realms in one realm");
+
+test("POST /v1/realms makes a realm that can be logged in to, and keeps its keys sealed", async (realm) => {
   const key = { "idempotency-key": `make ${crypto.randomUUID()}`.replace(" ", "-") };
   const first = await realm.operator("POST", "/v1/realms", asked({ country: "DE" }), key);
   equal(first.status, 201);
@@ -56,8 +58,7 @@ Deno.test("POST /v1/realms makes a realm that can be logged in to, and keeps its
   deepEqual(codeOf(await realm.admin.send("POST", "/v1/realms", asked())), [401, "auth.invalid"]);
 });
 
-Deno.test("application keys are added, listed without themselves, and ended", async () => {
-  await using realm = await testRealm();
+test("application keys are added, listed without themselves, and ended", async (realm) => {
   const path = `/v1/realms/${realm.id}/keys`;
   const added = await realm.operator("POST", path);
   equal(added.status, 201);
@@ -85,8 +86,7 @@ Deno.test("application keys are added, listed without themselves, and ended", as
   deepEqual(codeOf(await realm.admin.send("POST", path)), [401, "auth.invalid"]);
 });
 
-Deno.test("PATCH /v1/realms changes what the caller may, and is seen at once", async () => {
-  await using realm = await testRealm();
+test("PATCH /v1/realms changes what the caller may, and is seen at once", async (realm) => {
   await using other = await testRealm();
   const path = `/v1/realms/${realm.id}`;
   const changed = await realm.admin.send("PATCH", path, {
@@ -136,8 +136,7 @@ function idBefore(id: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-Deno.test("users of a realm are made by its administrators and by the operator", async () => {
-  await using realm = await testRealm();
+test("users of a realm are made by its administrators and by the operator", async (realm) => {
   await using other = await testRealm();
   const path = `/v1/realms/${realm.id}/users`;
   const user = (username: string) => ({ username, password: PASSWORD });
@@ -188,8 +187,7 @@ Deno.test("a realm in a database of its own works end to end, and is migrated th
   deepEqual([who.name, who.db], [schema, new URL(elsewhere.url).pathname.slice(1)]);
 });
 
-Deno.test("a database that cannot be used is said so, and nothing of the realm stays", async () => {
-  await using realm = await testRealm();
+test("a database that cannot be used is said so, and nothing of the realm stays", async (realm) => {
   const count = async () => (await onPlatform(realm, "select id from drafts")).length;
   for (
     const url of [

@@ -1,6 +1,7 @@
 /** What the generic routes promise, told once more along whole stories. @module */
 import { deepEqual, equal } from "node:assert/strict";
 import { type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 async function identity(user: TestUser, body: unknown = {}): Promise<string> {
   const { status, body: made, text } = await user.send("POST", "/v1/identities", body);
@@ -23,8 +24,9 @@ async function people(realm: TestRealm) {
   };
 }
 
-Deno.test("GET /v1/identities lists pages with totals, oldest first", async () => {
-  await using realm = await testRealm();
+const test = sharing("resources in one realm");
+
+test("GET /v1/identities lists pages with totals, oldest first", async (realm) => {
   const { own } = await people(realm);
   const made: string[] = [];
   for (let i = 0; i < 12; i++) made.push(await identity(own, { data: { n: i } }));
@@ -43,8 +45,7 @@ Deno.test("GET /v1/identities lists pages with totals, oldest first", async () =
   deepEqual(await ids(own, "/v1/identities/all?sort=-created_at&limit=2"), [made[11], made[10]]);
 });
 
-Deno.test("GET lists obey query, search, sort and fields", async () => {
-  await using realm = await testRealm();
+test("GET lists obey query, search, sort and fields", async (realm) => {
   const { own } = await people(realm);
   const german = await identity(own, { country: "DE", currency: "EUR", data: { rank: 2.5 } });
   const swiss = await identity(own, { country: "CH", currency: "CHF", data: { rank: 10 } });
@@ -65,8 +66,7 @@ Deno.test("GET lists obey query, search, sort and fields", async () => {
   deepEqual(body[1], { country: "DE", data: { rank: 2.5 } });
 });
 
-Deno.test("GET lists refuse what they do not understand", async () => {
-  await using realm = await testRealm();
+test("GET lists refuse what they do not understand", async (realm) => {
   const { own } = await people(realm);
   for (
     const bad of [
@@ -97,8 +97,7 @@ Deno.test("GET lists refuse what they do not understand", async () => {
   }
 });
 
-Deno.test("scopes never show what a user may not see", async () => {
-  await using realm = await testRealm();
+test("scopes never show what a user may not see", async (realm) => {
   const { admin, own, reader } = await people(realm);
   const foreign = await identity(admin);
   const gone = await identity(own);
@@ -127,8 +126,7 @@ Deno.test("scopes never show what a user may not see", async () => {
   equal((await own.send("GET", `/v1/identities/all?after=${foreign}&sort=country`)).status, 400);
 });
 
-Deno.test("totals count exactly what lists show, also after deletions and restorations", async () => {
-  await using realm = await testRealm();
+test("totals count exactly what lists show, also after deletions and restorations", async (realm) => {
   const { admin, own } = await people(realm);
   const mine = await identity(own);
   await identity(own);
@@ -147,8 +145,7 @@ Deno.test("totals count exactly what lists show, also after deletions and restor
   equal(await count(admin, "all"), before + 1);
 });
 
-Deno.test("accounts: states, default mark, alias, deletion", async () => {
-  await using realm = await testRealm();
+test("accounts: states, default mark, alias, deletion", async (realm) => {
   const { name, account } = await realm.currency("10");
   const { send } = realm.admin;
   const made = await send("POST", "/v1/accounts", {

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Answer, rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const STOPPED = [409, "stop.active"];
 
@@ -61,8 +62,9 @@ async function stage(realm: TestRealm) {
   return { currency, account, other, move, ways };
 }
 
-Deno.test("a stop of moves refuses every posting that users ask for, at once, in every process", async () => {
-  await using realm = await testRealm();
+const test = sharing("stops in one realm");
+
+test("a stop of moves refuses every posting that users ask for, at once, in every process", async (realm) => {
   await using second = realm.another();
   const { ways, move } = await stage(realm);
   const there = second.send(realm.admin.key);
@@ -89,8 +91,7 @@ Deno.test("a stop of moves refuses every posting that users ask for, at once, in
   for (const [name, post] of Object.entries(ways)) ok((await post(there)).status < 300, name);
 });
 
-Deno.test("a stop of moves holds for what it names, and for nothing else", async () => {
-  await using realm = await testRealm();
+test("a stop of moves holds for what it names, and for nothing else", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const owner = await realm.user();
   const own = await realm.admin.send("POST", "/v1/accounts", {
@@ -171,8 +172,7 @@ Deno.test("stops are set by managers of the realm and the operator, lifted by ad
   ok(audit.includes("POST /v1/stops") && audit.includes("DELETE /v1/stops/{id}"), audit);
 });
 
-Deno.test("the operator stops a realm that it names, and no other", async () => {
-  await using realm = await testRealm();
+test("the operator stops a realm that it names, and no other", async (realm) => {
   const neighbour = await realm.neighbour();
   await using _ = neighbour;
   const body = { what: "moves", reason: "incident" };
@@ -199,8 +199,7 @@ Deno.test("the operator stops a realm that it names, and no other", async () => 
   );
 });
 
-Deno.test("a stop of nothing that exists is refused, and the record of a stop cannot be changed", async () => {
-  await using realm = await testRealm();
+test("a stop of nothing that exists is refused, and the record of a stop cannot be changed", async (realm) => {
   const refused: [Record<string, unknown>, string][] = [
     [{ asset: "NOTHING" }, "asset.unknown"],
     [{ account: "nowhere" }, "account.not_found"],
@@ -298,8 +297,7 @@ Deno.test("what a manager, an administrator or the service froze, its owner does
   deepEqual(await act("unfreeze", realm.admin), [200, undefined]);
 });
 
-Deno.test("a block is released and captured by who opened it, or by who writes the whole realm", async () => {
-  await using realm = await testRealm();
+test("a block is released and captured by who opened it, or by who writes the whole realm", async (realm) => {
   const { user, id, other, act } = await owned(realm);
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const at = `/v1/accounts/${id}/blocks`;

@@ -1,10 +1,11 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { type TransactionFacts, viewTransaction } from "../../domain/ledger.ts";
 import { printTransaction } from "../../domain/transaction_text.ts";
-import { testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("POST /v1/transactions moves value exactly and answers with both balances", async () => {
-  await using realm = await testRealm();
+const test = sharing("transactions in one realm");
+
+test("POST /v1/transactions moves value exactly and answers with both balances", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const other = await realm.account({ asset: name });
   const { status, body, text } = await realm.admin.send(
@@ -26,8 +27,7 @@ Deno.test("POST /v1/transactions moves value exactly and answers with both balan
   });
 });
 
-Deno.test("POST /v1/transactions repeats its answer byte for byte under an idempotency key", async () => {
-  await using realm = await testRealm();
+test("POST /v1/transactions repeats its answer byte for byte under an idempotency key", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { account: other }, value: "1", data: { a: 1 } };
@@ -46,8 +46,7 @@ Deno.test("POST /v1/transactions repeats its answer byte for byte under an idemp
   equal(reused.body.code, "idempotency.key_reused");
 });
 
-Deno.test("POST /v1/transactions keeps a refusal under its key", async () => {
-  await using realm = await testRealm();
+test("POST /v1/transactions keeps a refusal under its key", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const move = { source: { account: other }, destination: { account }, value: "1" };
@@ -63,8 +62,7 @@ Deno.test("POST /v1/transactions keeps a refusal under its key", async () => {
   deepEqual(await realm.balance(other), { total: "5", available: "5" });
 });
 
-Deno.test("POST /v1/transactions refuses amounts that are none, and changes nothing", async () => {
-  await using realm = await testRealm();
+test("POST /v1/transactions refuses amounts that are none, and changes nothing", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   for (
@@ -96,8 +94,7 @@ Deno.test("POST /v1/transactions refuses amounts that are none, and changes noth
   deepEqual(await realm.balance(account), { total: "10", available: "10" });
 });
 
-Deno.test("POST /v1/transactions lets nobody move value out of another's account", async () => {
-  await using realm = await testRealm();
+test("POST /v1/transactions lets nobody move value out of another's account", async (realm) => {
   const { name, account } = await realm.currency("10");
   const own = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -119,8 +116,7 @@ Deno.test("POST /v1/transactions lets nobody move value out of another's account
   });
 });
 
-Deno.test("POST /v1/transactions refuses system accounts, other assets and itself", async () => {
-  await using realm = await testRealm();
+test("POST /v1/transactions refuses system accounts, other assets and itself", async (realm) => {
   const a = await realm.currency("10");
   const b = await realm.currency("10");
   const [world] = await realm.command((tx) =>
@@ -138,8 +134,7 @@ Deno.test("POST /v1/transactions refuses system accounts, other assets and itsel
   deepEqual(await send(a.account, "not-an-id"), [404, "account.not_found"]);
 });
 
-Deno.test("a crowd of transfers on one account keeps every unit", async () => {
-  await using realm = await testRealm();
+test("a crowd of transfers on one account keeps every unit", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const answers = await Promise.all(
@@ -156,8 +151,7 @@ Deno.test("a crowd of transfers on one account keeps every unit", async () => {
   deepEqual(await realm.balance(other), { total: "100", available: "100" });
 });
 
-Deno.test("an alias of an identity stands for its default account of the asset", async () => {
-  await using realm = await testRealm();
+test("an alias of an identity stands for its default account of the asset", async (realm) => {
   const { name, account } = await realm.currency("10");
   const receiver = await realm.user();
   const send = async (body: Record<string, unknown>) => {
@@ -186,8 +180,7 @@ Deno.test("an alias of an identity stands for its default account of the asset",
   deepEqual(await realm.balance(account), { total: "10", available: "10" });
 });
 
-Deno.test("what names no account is refused under its key, and stays refused", async () => {
-  await using realm = await testRealm();
+test("what names no account is refused under its key, and stays refused", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { alias: "@later" }, value: "1" };
@@ -258,8 +251,7 @@ Deno.test("the printed answer of a transfer is the text of its view", () => {
   }
 });
 
-Deno.test("a condition on a destination that the actor may not read is refused, also where it is only tried", async () => {
-  await using realm = await testRealm();
+test("a condition on a destination that the actor may not read is refused, also where it is only tried", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const [alice, bob, reader] = [
     await realm.user(),

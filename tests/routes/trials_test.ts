@@ -1,6 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const VARYING = ["id", "created_at", "updated_at", "instance", "expires_at", "issuing", "at"];
 
@@ -58,8 +59,9 @@ async function parity(
   return real;
 }
 
-Deno.test("a dry run says what the real run says, and changes nothing: transfers", async () => {
-  await using realm = await testRealm();
+const test = sharing("trials in one realm");
+
+test("a dry run says what the real run says, and changes nothing: transfers", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const foreign = await realm.account({ asset: "BTC" });
@@ -88,8 +90,7 @@ Deno.test("a dry run says what the real run says, and changes nothing: transfers
   deepEqual(await realm.balance(account), { total: "58", available: "58" });
 });
 
-Deno.test("a dry run says what the real run says, and changes nothing: batches", async () => {
-  await using realm = await testRealm();
+test("a dry run says what the real run says, and changes nothing: batches", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { account: other }, value: "40" };
@@ -107,8 +108,7 @@ Deno.test("a dry run says what the real run says, and changes nothing: batches",
   }
 });
 
-Deno.test("a dry run says what the real run says, and changes nothing: blocks and reverts", async () => {
-  await using realm = await testRealm();
+test("a dry run says what the real run says, and changes nothing: blocks and reverts", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const blocks = `/v1/accounts/${account}/blocks`;
@@ -126,8 +126,7 @@ Deno.test("a dry run says what the real run says, and changes nothing: blocks an
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-Deno.test("a dry run says what the real run says, and changes nothing: issue and destroy", async () => {
-  await using realm = await testRealm();
+test("a dry run says what the real run says, and changes nothing: issue and destroy", async (realm) => {
   const body = { name: "GOLD", supply: "100" };
   const { id } = (await realm.admin.send("POST", "/v1/currencies", body)).body;
   const path = `/v1/currencies/${id}`;

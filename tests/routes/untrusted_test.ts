@@ -4,6 +4,7 @@ import { checkPassword } from "../../domain/passwords.ts";
 import { createApp } from "../../routes/app.ts";
 import { readBody } from "../../routes/validation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
 
@@ -11,8 +12,9 @@ function app(realm: TestRealm) {
   return createApp(realm.services, PLATFORM_KEY);
 }
 
-Deno.test("a login takes a few kilobytes and no more", async () => {
-  await using realm = await testRealm();
+const test = sharing("untrusted in one realm");
+
+test("a login takes a few kilobytes and no more", async (realm) => {
   const body = JSON.stringify({ a: Array(5000).fill(1) });
   for (const path of ["/v1/auth/login", "/v1/auth/users/login", "/v1/auth/admins/login"]) {
     const answer = await realm.nobody("POST", path, body, { "x-api-key": "x" });
@@ -43,8 +45,7 @@ Deno.test("a body in very many small chunks is refused after a few hundred of th
   equal((await read(1000, 1000)).length, 1_000_000);
 });
 
-Deno.test("a body of a hundred thousand faults is told twenty of them", async () => {
-  await using realm = await testRealm();
+test("a body of a hundred thousand faults is told twenty of them", async (realm) => {
   const many = Object.fromEntries(Array.from({ length: 23_000 }, (_, i) => [`k${i}`, 1]));
   const answer = await realm.admin.send("POST", "/v1/identities", many);
   deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
@@ -55,8 +56,7 @@ Deno.test("a body of a hundred thousand faults is told twenty of them", async ()
   deepEqual([batched.status, batched.body.errors.length], [400, 20]);
 });
 
-Deno.test("an array or object of more members than 64 KiB can hold is refused before it is looked at", async () => {
-  await using realm = await testRealm();
+test("an array or object of more members than 64 KiB can hold is refused before it is looked at", async (realm) => {
   for (const body of [`{"data":{"a":[${"1,".repeat(40_000)}1]}}`, `[${"{},".repeat(50_000)}{}]`]) {
     const answer = await realm.admin.send("POST", "/v1/identities", body);
     deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
@@ -64,8 +64,7 @@ Deno.test("an array or object of more members than 64 KiB can hold is refused be
   }
 });
 
-Deno.test("a number where a free-form object belongs is refused, however it is written", async () => {
-  await using realm = await testRealm();
+test("a number where a free-form object belongs is refused, however it is written", async (realm) => {
   const { account } = await realm.currency("5");
   const { send } = realm.admin;
   const move =
@@ -92,8 +91,7 @@ Deno.test("a number where a free-form object belongs is refused, however it is w
   }
 });
 
-Deno.test("free-form objects keep every number as written, and lose no member in silence", async () => {
-  await using realm = await testRealm();
+test("free-form objects keep every number as written, and lose no member in silence", async (realm) => {
   const data = '{"a":1.50,"b":[1e-7,{"c":12345678901234567890}],"d":"1.50","e":-0,"f":0.1}';
   const made = await realm.admin.send("POST", "/v1/identities", `{"data":${data}}`);
   equal(made.status, 201);
@@ -105,8 +103,7 @@ Deno.test("free-form objects keep every number as written, and lose no member in
   }
 });
 
-Deno.test("64 KiB of a free-form object are bytes, not letters", async () => {
-  await using realm = await testRealm();
+test("64 KiB of a free-form object are bytes, not letters", async (realm) => {
   const of = (text: string) => realm.admin.send("POST", "/v1/identities", { data: { text } });
   equal((await of("€".repeat(21_000))).status, 201);
   equal((await of("€".repeat(22_000))).status, 400);
@@ -125,8 +122,7 @@ Deno.test("NUL in a path names nothing that there is", async () => {
   }
 });
 
-Deno.test("a Host that is no host chooses no route", async () => {
-  await using realm = await testRealm();
+test("a Host that is no host chooses no route", async (realm) => {
   const ask = (host: string, url = "http://a/health/live") =>
     app(realm)(new Request(url, { headers: { host } }), "127.0.0.1");
   for (const host of ["a/v1/auth/me#", "a?b", "a#b", "a b", "user@a", "a:99999999", "[::1", ""]) {
@@ -145,8 +141,7 @@ Deno.test("a Host that is no host chooses no route", async () => {
   }
 });
 
-Deno.test("a query of very many parameters is refused before they are put together", async () => {
-  await using realm = await testRealm();
+test("a query of very many parameters is refused before they are put together", async (realm) => {
   const get = (path: string) => realm.admin.send("GET", path);
   const many = await get(`/v1/accounts/all?${"fields=id&".repeat(15_000)}`);
   deepEqual([many.status, many.body.code], [400, "query.invalid"]);
@@ -166,8 +161,7 @@ function heldDerivations(): { open: () => void } & Disposable {
   return { open, [Symbol.dispose]: () => Reflect.deleteProperty(subtle, "deriveBits") };
 }
 
-Deno.test("rights are asked for before a password is worked on, and that work has a bound", async () => {
-  await using realm = await testRealm();
+test("rights are asked for before a password is worked on, and that work has a bound", async (realm) => {
   const user = await realm.user();
   using derivations = heldDerivations();
   const quick = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +

@@ -1,9 +1,11 @@
 /** Users: made, changed, deleted, restored; their keys end, the last administrator stays. @module */
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("POST /v1/users makes a user with cumulative roles and an identity of its own", async () => {
-  await using realm = await testRealm();
+const test = sharing("users in one realm");
+
+test("POST /v1/users makes a user with cumulative roles and an identity of its own", async (realm) => {
   const { status, body } = await realm.admin.send("POST", "/v1/users", {
     username: "grace",
     password: PASSWORD,
@@ -31,8 +33,7 @@ Deno.test("POST /v1/users makes a user with cumulative roles and an identity of 
   match(verifier, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
 });
 
-Deno.test("PATCH /v1/users/<id> changes what is given and leaves the rest", async () => {
-  await using realm = await testRealm();
+test("PATCH /v1/users/<id> changes what is given and leaves the rest", async (realm) => {
   const user = await realm.user();
   const change = { channel: { phone: "+15550002" }, data: { a: 1 } };
   const { status, body } = await user.send("PATCH", `/v1/users/${user.id}`, change);
@@ -46,8 +47,7 @@ Deno.test("PATCH /v1/users/<id> changes what is given and leaves the rest", asyn
   deepEqual([taken.status, taken.body.code], [409, "username.taken"]);
 });
 
-Deno.test("a user's keys end with its password, roles, scopes, activity and life", async () => {
-  await using realm = await testRealm();
+test("a user's keys end with its password, roles, scopes, activity and life", async (realm) => {
   const changes = [
     { password: "another horse battery" },
     { roles: "manage" },
@@ -66,8 +66,7 @@ Deno.test("a user's keys end with its password, roles, scopes, activity and life
   equal((await user.send("GET", "/v1/auth/me")).body.code, "auth.revoked");
 });
 
-Deno.test("who logs in after a change has the new password, and no deleted or inactive user does", async () => {
-  await using realm = await testRealm();
+test("who logs in after a change has the new password, and no deleted or inactive user does", async (realm) => {
   const made = { username: "henry", password: PASSWORD };
   const { id } = (await realm.admin.send("POST", "/v1/users", made)).body;
   const before = await logIn(realm, "henry", PASSWORD);
@@ -86,8 +85,7 @@ Deno.test("who logs in after a change has the new password, and no deleted or in
   equal((await logIn(realm, "henry", change.password)).status, 200);
 });
 
-Deno.test("the last administrator of a realm stays, whatever is tried", async () => {
-  await using realm = await testRealm();
+test("the last administrator of a realm stays, whatever is tried", async (realm) => {
   const self = `/v1/users/${realm.admin.id}`;
   const tries = [
     () => realm.admin.send("DELETE", self),
@@ -102,8 +100,7 @@ Deno.test("the last administrator of a realm stays, whatever is tried", async ()
   equal((await realm.admin.send("GET", "/v1/auth/me")).status, 200);
 });
 
-Deno.test("of two administrators that remove each other at once one stays", async () => {
-  await using realm = await testRealm();
+test("of two administrators that remove each other at once one stays", async (realm) => {
   for (let round = 0; round < 5; round++) {
     const second = await realm.user({ role: "admin", scope: "realm" });
     const answers = await Promise.all([

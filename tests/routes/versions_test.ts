@@ -1,14 +1,16 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { allRoutes } from "../../routes/routes.ts";
 import { takesMatch } from "../../routes/versions.ts";
-import { type Answer, type Send, testRealm } from "../support/realm.ts";
+import { type Answer, type Send } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const etagOf = ({ headers }: Answer) => headers.get("etag")!;
 const given = (etag: string) => ({ "if-match": etag });
 
-Deno.test("of two hundred writers at once that read the same version, exactly one changes it", async () => {
-  await using realm = await testRealm();
+const test = sharing("versions in one realm");
+
+test("of two hundred writers at once that read the same version, exactly one changes it", async (realm) => {
   const { body: user } = await realm.admin.send("POST", "/v1/identities", { data: { n: 0 } });
   const path = `/v1/identities/${user.id}`;
   const etag = etagOf(await realm.admin.send("GET", path));
@@ -26,8 +28,7 @@ Deno.test("of two hundred writers at once that read the same version, exactly on
   equal((await realm.admin.send("GET", path)).body.data.n, done[0]);
 });
 
-Deno.test("writers that read, add and write with If-Match lose no update", async () => {
-  await using realm = await testRealm();
+test("writers that read, add and write with If-Match lose no update", async (realm) => {
   await using other = realm.another();
   const { name, account } = await realm.currency("10");
   const to = await realm.account({ asset: name });
@@ -50,8 +51,7 @@ Deno.test("writers that read, add and write with If-Match lose no update", async
   equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).body.data.n, 30);
 });
 
-Deno.test("every entity that can be changed has a tag, and a stale one changes nothing", async () => {
-  await using realm = await testRealm();
+test("every entity that can be changed has a tag, and a stale one changes nothing", async (realm) => {
   const { admin } = realm;
   const make = async (path: string, body: unknown) => {
     const answer = await admin.send("POST", path, body);
@@ -107,8 +107,7 @@ Deno.test("every entity that can be changed has a tag, and a stale one changes n
   equal(restored.status, 200, restored.text);
 });
 
-Deno.test("a tag is of the answer as it was asked for, and a balance that moves leaves the version", async () => {
-  await using realm = await testRealm();
+test("a tag is of the answer as it was asked for, and a balance that moves leaves the version", async (realm) => {
   const { name, account } = await realm.currency("10");
   const to = await realm.account({ asset: name });
   const path = `/v1/accounts/${account}`;
@@ -132,8 +131,7 @@ Deno.test("a tag is of the answer as it was asked for, and a balance that moves 
   equal(changed.status, 200);
 });
 
-Deno.test("If-Match is refused where it cannot be kept, and never left out in silence", async () => {
-  await using realm = await testRealm();
+test("If-Match is refused where it cannot be kept, and never left out in silence", async (realm) => {
   const { name, account } = await realm.currency("10");
   const to = await realm.account({ asset: name });
   const path = `/v1/accounts/${account}`;
@@ -161,8 +159,7 @@ Deno.test("If-Match is refused where it cannot be kept, and never left out in si
   ok(allRoutes().filter(takesMatch).length >= 25, "routes whose entity has a version");
 });
 
-Deno.test("a version tells nobody of what they may not see, and a repeat is answered from its key", async () => {
-  await using realm = await testRealm();
+test("a version tells nobody of what they may not see, and a repeat is answered from its key", async (realm) => {
   const stranger = await realm.user();
   const { account } = await realm.currency("10");
   const path = `/v1/accounts/${account}`;

@@ -353,8 +353,16 @@ export const BROKEN = "broken on purpose";
 const HARMLESS =
   /^\s*(select|with|(update|delete from|insert into) (jobs|leases|holdings|fee_quotes|chain_\w+)\b)/;
 
+const shared = new WeakSet<TestRealm>();
+
+/** Says of a realm that several tests share it: none of them may break it. */
+export function keepSound(realm: TestRealm): void {
+  shared.add(realm);
+}
+
 /** Says of a realm that it is broken on purpose, so that no audit of what was left behind looks at it. */
 export async function leaveBroken(realm: TestRealm): Promise<void> {
+  if (shared.has(realm)) throw new Error("a test that breaks its realm needs one of its own");
   const { schema } = placeOf(realm.made.realm);
   await realm.database.builder.sql.unsafe(`comment on schema "${schema}" is '${BROKEN}'`);
 }
