@@ -35,7 +35,7 @@ export interface WithdrawalRow {
   speed: "slow" | "medium" | "fast";
   gas_asset: string | null;
   gas: string | null;
-  /** Its user is charged nothing, and the account of another's ramp pays the gas. */
+  /** Its user is charged nothing, and others pay the gas. */
   sponsored: boolean;
   order_id: string;
   block: string;
@@ -121,14 +121,14 @@ export async function insertWithdrawal(tx: Tx, row: NewWithdrawalRow): Promise<W
   return made;
 }
 
-/** Whether a user is none of those whom a ramp's account pays for, and whether it may be paid for now. */
+/** Whether a user is none of those whose gas a ramp pays anyway, and whether it may be paid for now. */
 export async function selectSponsored(
   db: Db,
-  of: { ramp: string; sender: string; user: string | null },
+  of: { ramp: string; sender: string; user: string | null; own: boolean },
 ): Promise<{ sponsored: boolean; may: boolean }> {
   const [row] = await db<{ sponsored: boolean; may: boolean }[]>`
     select not is_sponsor(${of.ramp}, ${of.user}) as sponsored,
-      may_be_sponsored(${of.sender}, ${of.user}, null) as may`;
+      may_be_sponsored(${of.sender}, ${of.user}, ${of.own}, null) as may`;
   return row;
 }
 

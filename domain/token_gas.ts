@@ -16,6 +16,7 @@ import { availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type Asset, findAsset } from "./assets.ts";
 import { DomainError } from "./errors.ts";
+import type { Price } from "./fees.ts";
 import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits } from "./money.ts";
@@ -144,15 +145,17 @@ export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> 
 }
 
 /**
- * Says whether another's account pays for a withdrawal that costs its user nothing.
+ * Says whether others pay for a token's withdrawal that costs its user nothing: the ramp's account for a token
+ * of the realm's own, else the house.
  *
- * @throws {DomainError} rate.limited where it has paid for too many today
+ * @throws {DomainError} rate.limited where they have paid for too many today
  */
 export async function sponsorshipOf(
   tx: Tx,
-  of: { ramp: string; sender: string; user: string | null; fee: string },
+  of: { ramp: string; sender: string; user: string | null; own: boolean },
+  { fee, gas }: Pick<Price, "fee" | "gas">,
 ): Promise<boolean> {
-  if (of.fee !== "0") return false;
+  if (fee !== "0" || gas === null) return false;
   const { sponsored, may } = await selectSponsored(tx, of);
   if (!sponsored || may) return sponsored;
   const why = "too many withdrawals of today cost their users nothing: nothing tells what the" +

@@ -96,8 +96,9 @@ export async function createWithdrawal(
   const { account, ramp, asset, place, price, amount, charged } = decided;
   const keeper = asset.token?.ramp ?? null;
   const cost = budgetFor(price, { asset, amount, factor: input.feeFactor });
-  const paying = { ramp: keeper!, sender: decided.sender, user: actor.user, fee: price.fee };
-  const sponsored = keeper !== null && await sponsorshipOf(tx, paying);
+  const own = keeper !== null;
+  const paying = { ramp: keeper ?? ramp.id, sender: decided.sender, user: actor.user, own };
+  const sponsored = await sponsorshipOf(tx, paying, price);
   const { ids: [id], at } = newIds(actor.at, 1);
   const moved = account.id === ramp.id ? null : await postMove(tx, actor, {
     type: "withdrawal",

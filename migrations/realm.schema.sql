@@ -1949,9 +1949,12 @@ CREATE OR REPLACE FUNCTION check_sponsored()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select from orders o where o.id = new.order_id and is_paid_by_ramp(o) and not is_sponsor(o.ramp, new.owner)
-      and not (new.sponsored and may_be_sponsored(new.sender, new.owner, new.id))) then
-    raise exception 'the account of ramp % pays for too many withdrawals of others today', new.sender
+  if exists (select from orders o
+      cross join lateral (select exists (select from fungible_tokens t
+        where t.account = o.ramp and t.contract = o.contract) as own) q
+      where o.id = new.order_id and o.contract <> '' and not is_sponsor(o.ramp, new.owner)
+        and not (new.sponsored and may_be_sponsored(new.sender, new.owner, q.own, new.id))) then
+    raise exception 'ramp % pays for too many withdrawals of others today', new.sender
       using errcode = 'check_violation', constraint = 'withdrawals_sponsored';
   end if;
   return null;
@@ -2930,12 +2933,12 @@ begin
   commit;
 end $procedure$;
 
-CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_but uuid)
+CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
-  select count(*) filter (where w.owner = p_user) < 5 and count(*) < 50
+  select count(*) filter (where w.owner = p_user) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
   from withdrawals w where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
     and w.id is distinct from p_but
 $function$;
@@ -3480,7 +3483,7 @@ realm may execute on ledger_post(text,boolean,text,text,uuid[],integer[],integer
 realm may execute on ledger_replay(uuid,uuid)
 realm may execute on ledger_single(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb)
 realm may execute on ledger_single_now(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb,text[],text,jsonb)
-realm may execute on may_be_sponsored(text,uuid,uuid)
+realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on ms_time(bigint)
 realm may execute on pays_destination(text,text[])

@@ -55,7 +55,7 @@ create index withdrawals_sponsored on withdrawals (sender, created_at) where spo
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'What speed-ups added to the fee, part of fee and charged.';
-comment on column withdrawals.sponsored is 'Its user is charged nothing, and the account of another''s ramp pays for it.';
+comment on column withdrawals.sponsored is 'Its user is charged nothing for its gas, and others pay: the account of another''s ramp, or the house.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
 comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { refreshFees } from "../../workers/fees.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
@@ -143,6 +143,45 @@ async function drift(till: Till): Promise<[string, boolean]> {
   const [row] = (await realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
   return [row.drift, row.solvent];
 }
+
+Deno.test("one customer does not use up the day of a token's ramp by withdrawals that cost it nothing", async () => {
+  await using till = await openTill();
+  const { realm } = till.stage;
+  const { admin } = realm;
+  const user = await realm.user();
+  const { id: account } =
+    (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" }))
+      .body;
+  await realm.drain();
+  await admin.send("PATCH", `/v1/accounts/${account}`, { ramp: till.ramp.id });
+  const value = "20";
+  const move = { source: { account: till.ramp.id }, destination: { account }, value };
+  equal((await admin.send("POST", "/v1/transactions", move)).status, 201);
+  const asked = { source: { account }, destination: { address: OUTSIDE }, value: "0.000001" };
+  const statuses = [];
+  for (let one = 0; one < 26; one++) {
+    const { status, body } = await user.send("POST", "/v1/withdrawals", asked);
+    statuses.push(body.code ?? status);
+  }
+  deepEqual(statuses, [...Array(25).fill(201), "rate.limited"]);
+  const [order, withdrawal] = [crypto.randomUUID(), crypto.randomUUID()];
+  await rejects(
+    realm.command(async (tx) => {
+      await tx`set constraints withdrawals_sponsored immediate`;
+      await tx`insert into orders select (jsonb_populate_record(o, jsonb_build_object(
+        'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
+        from orders o where purpose = 'withdrawal' limit 1`;
+      await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
+        'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
+    }),
+    /pays for too many withdrawals of others/,
+  );
+  equal((await till.withdraw("1")).status, 201, "who writes the realm is not counted");
+  for (const [base, rate] of [["ETH", "3000"], ["USDC", "1"]]) {
+    equal((await admin.send("PUT", "/v1/rates", { base, currency: "USD", rate })).status, 200);
+  }
+  equal((await user.send("POST", "/v1/withdrawals", { ...asked, value: "1" })).status, 201);
+});
 
 Deno.test("rates older than an hour convert no fee: then what the realm has set counts", async () => {
   await using till = await openTill();
