@@ -15,8 +15,8 @@ import { selectSponsored } from "../db/withdrawals.ts";
 import { availableOf } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type Asset, findAsset } from "./assets.ts";
+import type { ChainAsset } from "./chain_assets.ts";
 import { DomainError } from "./errors.ts";
-import type { Price } from "./fees.ts";
 import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits } from "./money.ts";
@@ -152,11 +152,11 @@ export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> 
  */
 export async function sponsorshipOf(
   tx: Tx,
-  of: { ramp: string; sender: string; user: string | null; own: boolean },
-  { fee, gas }: Pick<Price, "fee" | "gas">,
+  of: { ramp: string; sender: string; user: string | null; asset: ChainAsset; fee: string },
 ): Promise<boolean> {
-  if (fee !== "0" || gas === null) return false;
-  const { sponsored, may } = await selectSponsored(tx, of);
+  const { asset: { contract, token }, fee } = of;
+  if (fee !== "0" || contract === null) return false;
+  const { sponsored, may } = await selectSponsored(tx, { ...of, own: token !== null });
   if (!sponsored || may) return sponsored;
   const why = "too many withdrawals of today cost their users nothing: nothing tells what the" +
     " token is worth";

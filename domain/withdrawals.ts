@@ -93,12 +93,11 @@ export async function createWithdrawal(
   input: NewWithdrawal & WithdrawalLimits,
 ): Promise<WithdrawalRow> {
   const decided = await decide(tx, actor, input);
-  const { account, ramp, asset, place, price, amount, charged } = decided;
+  const { account, ramp, asset, place, price, amount, charged, sender } = decided;
   const keeper = asset.token?.ramp ?? null;
   const cost = budgetFor(price, { asset, amount, factor: input.feeFactor });
-  const own = keeper !== null;
-  const paying = { ramp: keeper ?? ramp.id, sender: decided.sender, user: actor.user, own };
-  const sponsored = await sponsorshipOf(tx, paying, price);
+  const paying = { ramp: keeper ?? ramp.id, sender, user: actor.user, asset, fee: price.fee };
+  const sponsored = await sponsorshipOf(tx, paying);
   const { ids: [id], at } = newIds(actor.at, 1);
   const moved = account.id === ramp.id ? null : await postMove(tx, actor, {
     type: "withdrawal",
@@ -121,7 +120,7 @@ export async function createWithdrawal(
     speed: input.fee.speed,
     wish: {
       kind: "pay",
-      from: decided.sender,
+      from: sender,
       contract: asset.contract,
       payments: [{ to: decided.destination, amount: `${toUnits(amount, asset.decimals)}` }],
     },
@@ -134,7 +133,7 @@ export async function createWithdrawal(
     ramp: ramp.id,
     chain: place.chain,
     network: place.network,
-    sender: decided.sender,
+    sender,
     destination: decided.destination,
     asset: asset.code,
     contract: asset.contract,

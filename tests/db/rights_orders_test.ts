@@ -131,12 +131,12 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
         charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${desk.ramp}', 'withdrawal', '${id}',
         '${desk.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
       insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, contract, value,
-        amount, fee, charged, paid_by, speed, order_id, block, created_at)
+        amount, fee, charged, paid_by, speed, order_id, block, created_at, sponsored)
         values ('${id}', '${desk.account}', '${desk.ramp}', 'ETHEREUM', 'main', '${desk.address}', '${THIEF}',
         'ETH', ${
       of.contract === undefined ? "null" : `'${of.contract}'`
     }, ${of.charged}, ${of.charged}, 0,
-        ${of.charged}, 'sender', 'medium', '${order}', '${block}', now())`;
+        ${of.charged}, 'sender', 'medium', '${order}', '${block}', now(), true)`;
   };
   const one = "1000000000000000000";
   // The ramp's own account holds nothing: what lies at its address covers what others are owed.
