@@ -157,21 +157,58 @@ async function asMachine(
   realmId: string,
   arrival: Arrival,
 ): Promise<Caller> {
+  const realm = services.realms.peek(realmId);
+  const found = realm?.knowsKey(key)
+    ? { realm, grant: await realm.grantOf(key) }
+    : await lookUp(services, { key, realmId, network: networkOf(arrival.address) });
+  if (found === null || found.grant === null) {
+    throw new DomainError("auth.invalid", "the key is not one of ours");
+  }
+  assertGranted(found.grant, found.realm.time(arrival.at), arrival.address);
+  found.realm.noteUse(found.grant, arrival.at);
+  return admitMachine(found.grant, found.realm, arrival);
+}
+
+/** A key that is not known here, and whose network asks. */
+interface Unknown {
+  key: string;
+  realmId: string;
+  network: string;
+}
+type Found = { realm: RealmContext; grant: ApiKeyGrant };
+
+const looking = new WeakMap<Services, Map<string, Promise<Found | null>>>();
+
+/**
+ * Looks a key up, once for all who come with it meanwhile. Networks take turns, and one that has used up its
+ * tries while it waited asks the database nothing more.
+ */
+function lookUp(services: Services, { key, realmId, network }: Unknown): Promise<Found | null> {
+  const running = looking.get(services) ?? new Map<string, Promise<Found | null>>();
+  looking.set(services, running);
+  const known = running.get(key);
+  if (known !== undefined) return known;
   const guard = guardOf(services);
-  const subject = `machine ${networkOf(arrival.address)}`;
-  const wrong = (message: string) => {
-    guard.countWrong(subject);
-    return new DomainError("auth.invalid", message);
+  const subject = `machine ${network}`;
+  const inTurn = <T>(realm: string, look: () => T | Promise<T>, isRight: (found: T) => boolean) =>
+    guard.inTurn({ realm, network }, async () => {
+      guard.check(subject);
+      const found = await look();
+      if (!isRight(found)) guard.countWrong(subject);
+      return found;
+    });
+  const find = async () => {
+    guard.check(subject);
+    const realm = services.realms.peek(realmId) ??
+      await inTurn("machines", () => services.realms.find(realmId), (found) => found !== null);
+    if (realm === null) return null;
+    const look = () => realm.grantOf(key);
+    const grant = await inTurn(`machines of ${realmId}`, look, (found) => found?.alive ?? false);
+    return grant === null ? null : { realm, grant };
   };
-  if (!services.realms.peek(realmId)?.knowsKey(key)) guard.check(subject);
-  const realm = await services.realms.find(realmId);
-  if (realm === null) throw wrong("the key is not one of ours");
-  const grant = await realm.grantOf(key);
-  if (grant === null) throw wrong("the key is not one of ours");
-  if (!grant.alive) guard.countWrong(subject);
-  assertGranted(grant, realm.time(arrival.at), arrival.address);
-  realm.noteUse(grant, arrival.at);
-  return admitMachine(grant, realm, arrival);
+  const found = find().finally(() => running.delete(key));
+  running.set(key, found);
+  return found;
 }
 
 function admitMachine(grant: ApiKeyGrant, realm: RealmContext, arrival: Arrival): Caller {

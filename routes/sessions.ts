@@ -182,10 +182,18 @@ async function realmOf<P, Q, B>(
   const hex = digest.toHex();
   const subject = guard.isKnown(hex) ? `${network} ${hex}` : network;
   guard.check(subject);
-  const found = await runQuery(services.platform, (db) => findRealmByKeys(db, digest, realmKey));
-  guard.remember(hex, found.keyKnown);
+  const turn = { realm: guard.isKnown(hex) ? hex : "applications", network, signal: call.signal() };
+  const found = await guard.inTurn(turn, async () => {
+    guard.check(subject); // others may have used up its tries meanwhile
+    const looked = await runQuery(
+      services.platform,
+      (db) => findRealmByKeys(db, digest, realmKey),
+    );
+    guard.remember(hex, looked.keyKnown);
+    if (looked.realm === null) guard.countWrong(subject);
+    return looked;
+  });
   if (found.realm !== null) return (await services.realms.find(found.realm))!;
-  guard.countWrong(subject);
   if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
   throw new DomainError("auth.credentials", "the login is not right");
 }

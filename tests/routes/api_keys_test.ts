@@ -229,3 +229,32 @@ test("a key costs no query of its own, a made-up one soon none at all", async (r
     deepEqual(codeOf(await send(odd)("GET", "/v1/auth/me")), [401, "auth.invalid"], odd);
   }
 });
+
+Deno.test("made-up keys that come at once are looked up a few at a time, and no more when they are too many; a right one once", async () => {
+  await using realm = await testRealm();
+  const statements: string[] = [];
+  const proxies = { TRUSTED_PROXIES: "127.0.0.1" };
+  await using other = realm.another(proxies, (text) => statements.push(text));
+  const { key } = await makeKey(realm.admin.send);
+  const ask = (given: string, address: string) =>
+    other.send(given)("GET", "/v1/auth/me", undefined, { "x-forwarded-for": address });
+  const right = await Promise.all(Array.from({ length: 200 }, () => ask(key, "192.0.2.1")));
+  deepEqual(new Set(right.map(({ status }) => status)), new Set([200]));
+  const looks = () => statements.filter((text) => text.includes("where k.digest")).length;
+  equal(looks(), 1);
+  const madeUp = () => `key_${realm.id.replaceAll("-", "")}_${crypto.randomUUID().padEnd(43, "A")}`;
+  const wrong = await Promise.all(Array.from({ length: 300 }, () => ask(madeUp(), "192.0.2.2")));
+  deepEqual(new Set(wrong.map(({ status }) => status)), new Set([401, 429, 503]));
+  ok(looks() <= 1 + 30 + 3, `${looks()} looks`);
+  const elsewhere = await Promise.all(
+    Array.from(
+      { length: 300 },
+      (_, i) =>
+        ask(`key_${crypto.randomUUID().replaceAll("-", "")}_${"A".repeat(43)}`, `192.0.3.${i % 2}`),
+    ),
+  );
+  ok(elsewhere.every(({ status }) => [401, 429, 503].includes(status)));
+  const realms = statements.filter((text) => /from realms/.test(text)).length;
+  ok(realms <= 2 * (30 + 3) + 40, `${realms} looks at realms`);
+  equal((await ask(key, "192.0.2.2")).status, 200, "a key that is known goes on");
+});

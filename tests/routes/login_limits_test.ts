@@ -170,3 +170,26 @@ Deno.test("a clock that is set back keeps no network out for longer than a minut
   for (let i = 0; i < 30; i++) guard.countWrong("other");
   throws(() => guard.check("other"), { code: "rate.limited" });
 });
+
+Deno.test("logins with made-up keys that come at once are looked up a few at a time, and public keys once for all", async () => {
+  await using realm = await testRealm();
+  const statements: string[] = [];
+  await using other = realm.another({}, (text) => statements.push(text));
+  const login = { realm_key: realm.made.realm.realm_key, username: ADMIN, password: PASSWORD };
+  const looks = (of: string) => statements.filter((text) => text.includes(of)).length;
+  const answers = await Promise.all(
+    Array.from(
+      { length: 300 },
+      () => other.send(`app_${crypto.randomUUID()}`)("POST", "/v1/auth/login", login),
+    ),
+  );
+  ok(answers.every(({ status }) => [401, 429, 503].includes(status)));
+  ok(looks("application_keys") <= 2 * (30 + 3), `${looks("application_keys")} statements`);
+  statements.length = 0;
+  const asked = Array.from(
+    { length: 100 },
+    () => other.send(null)("GET", "/.well-known/jwks.json"),
+  );
+  ok((await Promise.all(asked)).every(({ status }) => status === 200));
+  ok(looks("signing_keys") <= 3, `${looks("signing_keys")} looks`);
+});
