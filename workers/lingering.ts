@@ -13,6 +13,7 @@ import { bearChild } from "./children.ts";
 import {
   BLOCKS_MS,
   cappedReplacement,
+  keepPlan,
   type Survey,
   surveyAgain,
   surveyNothing,
@@ -107,6 +108,30 @@ async function needOf(
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
     if (age <= LINGERS_MS) return null;
     return error.fault === "refused" ? "refused" : "cancel";
+  }
+}
+
+/**
+ * Bids anew for what no node takes at its price, as one of them may have told too low a one: at the price of
+ * now, and for no more than was charged for it.
+ */
+export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
+  if (unfit || last === undefined || last.raw === null || last.cancels) return;
+  try {
+    const survey = await surveyAgain(work, { ...order, budget: order.charged }, last);
+    if (!isDearer(survey, last)) return;
+    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    await stepInTurn(work, async (tx, current) => {
+      const made = lastOf(await selectCandidates(tx, order.id));
+      if (current.state !== "sent" || made?.attempt !== last.attempt) return;
+      await keepPlan(work, tx, current, plan, survey.head);
+    });
+  } catch (error) {
+    // What it costs by now is its sender's to decide, by a speed-up.
+    if (!(error instanceof ChainError)) throw error;
   }
 }
 

@@ -48,7 +48,7 @@ import {
   stepInTurn,
   type Turn,
 } from "./order_work.ts";
-import { fillGaps, unblock } from "./lingering.ts";
+import { bidAnew, fillGaps, unblock } from "./lingering.ts";
 import { planPayout } from "./payouts.ts";
 
 const POLL_MS = 5_000;
@@ -208,6 +208,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order, answer.obstacle === "malformed");
+      if (answer.obstacle === "underpriced") await bidAnew(work, order);
       if (chain.traits.coins && answer.obstacle === "consumed") {
         const old = await oldFateOf(work, order, living, depth);
         if (old !== null) return await buried(work, order, old, living);

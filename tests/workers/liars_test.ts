@@ -1,5 +1,5 @@
 /** Nodes that lag behind, are of another chain, or take their time, while something is withdrawn. */
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
 import { type Rogue, RogueError, startRogue } from "../support/rogue_node.ts";
@@ -126,6 +126,32 @@ Deno.test("a withdrawal that one of two nodes refuses waits, tells its user why,
   equal((await desk.finish(other)).status, "DONE");
   const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
   equal(canceled.body.status, "CANCELED", canceled.text);
+  await paid(desk, 1n, 1n);
+});
+
+Deno.test("a price that one of two nodes tells far too low is bid anew once it tells the truth, for what was charged", async () => {
+  const made: Rogue[] = [];
+  const front = (url: string) => {
+    made.push(startRogue(url));
+    return `${made[0].url},${url}`;
+  };
+  await using desk = await openDesk({ front });
+  await using liar = made[0];
+  liar.trick = ({ method }) => {
+    if (method !== "eth_feeHistory") return undefined;
+    return { oldestBlock: "0x1", baseFeePerGas: ["0x1", "0x1"], gasUsedRatio: [0], reward: [] };
+  };
+  const { body: { id } } = await desk.withdraw("1");
+  for (let round = 0; round < 2; round++) await desk.look();
+  const orders = "select state, error, charged::text, fee::text from orders";
+  const [before] = await rowsOf<Record<string, string>>(desk.realm, orders);
+  equal(before.state, "sent");
+  match(before.error, /less than block base fee/);
+  liar.trick = () => undefined;
+  equal((await desk.finish(id)).status, "DONE");
+  const [after] = await rowsOf<Record<string, string>>(desk.realm, orders);
+  equal(after.charged, before.charged);
+  ok(BigInt(after.fee) <= BigInt(after.charged), `${after.fee} of ${after.charged}`);
   await paid(desk, 1n, 1n);
 });
 

@@ -203,12 +203,15 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
   const onOtherLayer = big(fields.l1Fee ?? "0x0", "a fee");
   const blobs = big(fields.blobGasUsed ?? "0x0", "gas") *
     big(fields.blobGasPrice ?? "0x0", "a gas price");
+  // Whatever is neither is no answer: it would have a payment fail that was made.
+  const status = number(fields.status, "a status");
+  if (status > 1) throw nonsense("a status", fields.status);
   return {
     hash: hash(fields.transactionHash),
     blockHash: hash(fields.blockHash),
     height: number(fields.blockNumber, "a height"),
     from: address(fields.from),
-    success: fields.status === "0x1",
+    success: status === 1,
     fee: gas * price + onOtherLayer + blobs,
     gasFee: gas * price,
     logs: list(fields.logs).map(readLog),

@@ -193,6 +193,30 @@ Deno.test("two nodes of one test network must be of the same chain", async () =>
   chain.close();
 });
 
+Deno.test("a receipt whose status is neither says nothing: no deposit is passed over, and no payment has failed", async () => {
+  await using stage = await evmStage();
+  await stage.mine();
+  const payer = newParty();
+  const to = newParty().address;
+  await stage.anvil.send({ to: payer.address, value: 10n ** 18n });
+  const { signed: paid } = await signed(stage, payer, pays(payer, to, 5n));
+  await stage.chain.broadcast(paid);
+  await stage.mine();
+  const { height } = await stage.chain.head();
+  let status: unknown;
+  await using node = startRogue(stage.anvil.url, async (question) => {
+    if (question.method !== "eth_getTransactionReceipt") return undefined;
+    // deno-lint-ignore no-explicit-any
+    const { result }: any = await passOn(stage.anvil.url, question);
+    return result && { ...result, status };
+  });
+  const chain = await stage.open(node.url);
+  for (status of [1e300, "0x2", "yes", true, null, -1, ""]) {
+    await failsAs("unavailable", chain.status({ candidates: [paid], since: 0, depth: 1 }));
+    await failsAs("unavailable", scanned(chain, height, height, watching([to])));
+  }
+});
+
 Deno.test("of three nodes one that refuses, hides a contract or tells of nothing that is there ends no order and delays none", async (t) => {
   await using stage = await evmStage();
   await stage.mine();
