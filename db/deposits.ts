@@ -1,6 +1,7 @@
 /** Statements on deposits: what was seen to arrive, and what became of it. @module */
 import type { PlaceKey } from "./chains.ts";
 import type { Db, Tx } from "./database.ts";
+import type { Fragment } from "./filter.ts";
 
 /** A deposit as stored; amounts in whole units of the asset. */
 export interface DepositRow extends PlaceKey {
@@ -89,7 +90,7 @@ function decimals(db: Db) {
 }
 
 /** The columns of a deposit, with the scale of its account. */
-export function columnsOf(db: Db) {
+export function columnsOf(db: Db): Fragment {
   return db`${columns(db)}, ${decimals(db)}`;
 }
 
