@@ -15,7 +15,7 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 
 /** A link of the chain. */
-interface Link {
+export interface Link {
   seq: number;
   hash: string;
 }
@@ -27,15 +27,20 @@ type Shown = Link & Record<string, unknown>;
 type Head = { seq: number; hash: string | null; unsealed: number };
 
 /** What is asked for. */
-interface Options {
+export interface Options {
   url: string;
   key: string;
   from: Link;
   expect: Link | null;
+  /** Where what is found goes: one line. */
+  say: (line: string) => void;
+  /** Asks the service. */
+  ask: (url: string, how: { headers: Record<string, string> }) => Promise<Response>;
 }
 
 const PAGE = 1000;
-const NOTHING: Link = { seq: 0, hash: "00".repeat(32) };
+/** Where a chain begins. */
+export const NOTHING: Link = { seq: 0, hash: "00".repeat(32) };
 const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
   "[--from <seq>:<hash>] [--expect <seq>:<hash>]";
 
@@ -52,7 +57,17 @@ const EXACT = Symbol("exact");
 if (import.meta.main) Deno.exitCode = await verify(readOptions(Deno.args));
 
 /** Follows the chain to the head that the service named before, or beyond it; gives the exit code. */
-async function verify(options: Options): Promise<number> {
+export async function verify(options: Options): Promise<number> {
+  const { say } = options;
+  const fail = (seq: number, reason: string) => {
+    say(`BROKEN at ${seq}: ${reason}`);
+    return 1;
+  };
+  const refuse = (link: Link, named: Link) =>
+    fail(
+      link.seq,
+      link === named ? "the service names another head" : "not the head that was kept",
+    );
   const head = await get(options, "/v1/transactions/head") as Head;
   const named: Link = head.seq === 0 ? NOTHING : { seq: head.seq, hash: `${head.hash}` };
   if (named.seq < options.from.seq) {
@@ -81,17 +96,10 @@ async function verify(options: Options): Promise<number> {
     return fail(options.expect.seq, "the head that was kept lies before the beginning");
   }
   const links = last.seq - options.from.seq;
-  console.log(`ok: ${links - events} transactions and ${events} events recomputed`);
-  if (head.unsealed > 0) console.log(`${head.unsealed} more wait to be sealed`);
-  console.log(`head ${last.seq}:${last.hash}`);
+  say(`ok: ${links - events} transactions and ${events} events recomputed`);
+  if (head.unsealed > 0) say(`${head.unsealed} more wait to be sealed`);
+  say(`head ${last.seq}:${last.hash}`);
   return 0;
-}
-
-function refuse(link: Link, named: Link): number {
-  return fail(
-    link.seq,
-    link === named ? "the service names another head" : "not the head that was kept",
-  );
 }
 
 /**
@@ -178,7 +186,7 @@ function spellOut(literal: string): string {
 }
 
 async function get(options: Options, path: string): Promise<unknown> {
-  const response = await fetch(options.url + path, { headers: { "x-api-key": options.key } });
+  const response = await options.ask(options.url + path, { headers: { "x-api-key": options.key } });
   const text = await response.text();
   if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
   return parse(text);
@@ -186,11 +194,6 @@ async function get(options: Options, path: string): Promise<unknown> {
 
 function matches(a: Link, b: Link): boolean {
   return a.seq === b.seq && a.hash === b.hash;
-}
-
-function fail(seq: number, reason: string): number {
-  console.log(`BROKEN at ${seq}: ${reason}`);
-  return 1;
 }
 
 function readOptions(args: readonly string[]): Options {
@@ -207,6 +210,8 @@ function readOptions(args: readonly string[]): Options {
     key,
     from: linkOf(given.get("from")) ?? NOTHING,
     expect: linkOf(given.get("expect")),
+    say: console.log,
+    ask: fetch,
   };
 }
 

@@ -141,7 +141,8 @@ export async function testRealm(
   return await furnish(services, database, made);
 }
 
-function wire(config: Config, database: Database, ladders: Ladders): Services {
+/** Wires a process around its pools. */
+export function wire(config: Config, database: Database, ladders: Ladders): Services {
   const log = createLog({ level: config.logLevel, format: "pretty" });
   const secrets = openSecrets(PLATFORM_KEY);
   return {
