@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
   workers: ["workers", "domain", "db", "log"],
   tests: [
     ...["main", "launcher", "config", "log", "routes", "domain", "db", "workers"] as const,
-    ...["tests", "bench", "lint"] as const,
+    ...["tests", "bench", "lint", "examples"] as const,
   ],
   bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
   lint: ["lint"],
