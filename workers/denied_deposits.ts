@@ -16,7 +16,13 @@ import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer, Watch } from "./chains/sight.ts";
-import type { PassFacts } from "./deposits.ts";
+
+/** What is asked about: a place, and what is looked for there. */
+interface Asked {
+  place: ChainPlace;
+  watch: Watch;
+  depth: number;
+}
 
 /** Why a deposit waits that the quorum denies. */
 export const DENIED = "the nodes do not have it";
@@ -39,7 +45,7 @@ const FOR_GOOD = trouble(
  * Asks again for what was given up because the quorum denied it, where that is due. What the quorum confirms
  * by now is pending again, and counts as any other once it is proven.
  */
-export async function askAgain(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+export async function askAgain(bench: Bench, chain: Chain, facts: Asked): Promise<void> {
   const { place, watch, depth } = facts;
   const due = await reading(bench.pool, (db) => selectDenied(db, place, AGAIN_MAX));
   for (const row of due) {
@@ -99,7 +105,7 @@ export async function recordAnew(
 export async function denied(
   bench: Bench,
   chain: Chain,
-  { place, watch }: Pick<PassFacts, "place" | "watch">,
+  { place, watch }: Pick<Asked, "place" | "watch">,
   row: PendingRow,
 ): Promise<boolean> {
   try {
