@@ -134,18 +134,17 @@ function failureOf({ fault, error }: OrderRow) {
 }
 
 /**
- * Books the chain's own coins that an order took for its fee, where they are a ramp's assets: the
- * fees bear it, unless the ramp's account does. Coins beside a token, at the address of the token's ramp,
- * are no ramp's assets.
+ * Books what an order took for its fee, where that is of a ramp's asset: the fees bear it, unless the
+ * ramp's account does. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
  */
 export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);
-  if (order.height === null || order.fee === null || order.fee_contract !== null) return;
+  if (order.height === null || order.fee === null) return;
   const ramp = await selectAccount(tx, order.ramp);
-  const coin = ramp === null ? null : findAsset(ramp.asset);
-  if (ramp === null || coin === null || coin.contract !== null) return;
-  const asset = { code: coin.code, decimals: coin.decimals, testnet: ramp.testnet };
-  const amount = fromUnits(BigInt(order.fee), coin.decimals);
+  const paying = ramp === null ? null : findAsset(ramp.asset);
+  if (ramp === null || paying === null || paying.contract !== order.fee_contract) return;
+  const asset = { code: paying.code, decimals: paying.decimals, testnet: ramp.testnet };
+  const amount = fromUnits(BigInt(order.fee), paying.decimals);
   if (amount === "0") return;
   await postMove(tx, actor, {
     type: "fee",

@@ -32,6 +32,7 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
   const payments = [{ to, amount: "all" }];
   const wish: Wish = { kind: "pay", from: to, contract: null, payments };
   const survey = await surveyFor(work, {
+    ramp: parent.ramp,
     sender: to,
     contract: "",
     wish: wish as unknown as Record<string, unknown>,

@@ -32,6 +32,8 @@ import { assertKnown } from "./found.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
+import { selectAccount } from "../db/accounts.ts";
+import { findAsset } from "../domain/assets.ts";
 
 /** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
 export const BLOCKS_MS = 180_000;
@@ -206,10 +208,13 @@ export async function cappedReplacement(bench: Bench, order: OrderRow): Promise<
  */
 export async function surveyFor(
   { bench, chain }: OrderWork,
-  order: Pick<OrderRow, "wish" | "speed" | "sender" | "contract" | "budget" | "budget_contract">,
+  order: Pick<
+    OrderRow,
+    "wish" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
+  >,
 ): Promise<Survey> {
   await assertToken(bench, chain, order.contract);
-  const wish = orderOf(order.wish as unknown as Wish);
+  const wish = await orderOf(bench, order);
   const draft = await chain.draft(wish, order.speed, budgetOf(order));
   assertPaid(draft);
   const head = await chain.head();
@@ -359,7 +364,11 @@ function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget |
 }
 
 /** Reads a wish as the chain takes it. */
-function orderOf(wish: Wish): Order {
+async function orderOf(
+  bench: Bench,
+  of: Pick<OrderRow, "wish" | "ramp">,
+): Promise<Order> {
+  const wish = of.wish as unknown as Wish;
   switch (wish.kind) {
     case "pay":
       return {
@@ -371,7 +380,10 @@ function orderOf(wish: Wish): Order {
       };
     case "deploy":
       return { ...wish, token: { ...wish.token, supply: BigInt(wish.token.supply) } };
-    case "noop":
-      return wish;
+    case "noop": {
+      // A ramp of a token that pays its own fees may never have had a coin.
+      const ramp = await reading(bench.pool, (db) => selectAccount(db, of.ramp));
+      return { ...wish, contract: findAsset(ramp?.asset ?? "")?.contract ?? null };
+    }
   }
 }

@@ -17,6 +17,8 @@ import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { testFollower } from "../support/follower.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/tokens.ts";
+import { advanceOrder } from "../../workers/sender.ts";
+import { type Plan, readPlan } from "../../workers/chains/order.ts";
 
 const UNIT = 10n ** 18n;
 const CELO = 42220;
@@ -132,6 +134,46 @@ Deno.test("a node of Celo that says nothing at the broadcast delays CUSD, and it
   equal(taken.length, 1);
   equal(await stage.held(OUTSIDE), 30n * UNIT);
   await agrees(stage, 70n * UNIT - await stage.held(CELO_COLLECTOR));
+});
+
+Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where the ramp never had a coin", async () => {
+  await using stage = await openStage();
+  const { realm, celo, ramp } = stage;
+  const { send } = realm.admin;
+  const draw = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "30" };
+  const { id } = (await send("POST", "/v1/withdrawals", draw)).body;
+  const bench = await benchOf(realm);
+  try {
+    const [seen] = await rowsOf<{ order: string; look: number }>(
+      realm,
+      "select id as order, looks as look from orders",
+    );
+    let canceled = 0;
+    await advanceOrder(bench, seen, async (step) => {
+      if (step !== "stored" || canceled > 0) return;
+      canceled = (await send("POST", `/v1/withdrawals/${id}/cancel`)).status;
+    });
+    equal(canceled, 200);
+    equal((await withdraw(stage, "20")).status, "DONE", "nothing behind it waits for coins");
+    const token = stage.token.contract;
+    deepEqual(celo.taken.map((sent) => sent.feeCurrency), [token, token]);
+    await agrees(stage, 80n * UNIT - await stage.held(CELO_COLLECTOR));
+    const [{ plan }] = await rowsOf<{ plan: string }>(
+      realm,
+      "select plan from order_candidates where raw is not null order by created_at desc limit 1",
+    );
+    const prior = readPlan<Plan>(plan);
+    const chain = await bench.chains.open({ chain: "CELO", testnet: false });
+    const cancels = { speed: "fast" as const, budget: null, cancels: true };
+    const nothing = chain.plan(
+      await chain.redraft(prior, cancels),
+      { nonce: null, coins: [] },
+      prior,
+    );
+    deepEqual([nothing.order.kind, nothing.feeContract, nothing.amounts], ["noop", token, []]);
+  } finally {
+    bench.chains.close();
+  }
 });
 
 Deno.test("CUSD that pays its own fee no more when it is drafted: nothing is signed, all is given back", async () => {

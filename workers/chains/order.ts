@@ -57,8 +57,11 @@ export type Order =
     readonly feePayer?: Address;
   }
   | { readonly kind: "deploy"; readonly from: Address; readonly token: NewToken }
-  /** Moves nothing: fills a nonce that nobody will use, or cancels what it replaces. */
-  | { readonly kind: "noop"; readonly from: Address };
+  /**
+   * Moves nothing: fills a nonce that nobody will use, or cancels what it replaces. The contract is that of
+   * the sender's token, which pays where the chain takes fees in it.
+   */
+  | { readonly kind: "noop"; readonly from: Address; readonly contract?: Contract };
 
 /** The most that an order may cost. */
 export interface Budget {

@@ -98,7 +98,7 @@ export async function draftOrder(
   budget: Budget | null = null,
 ): Promise<Draft> {
   const order = canonical(evm, given);
-  const contract = order.kind === "pay" ? order.contract : null;
+  const contract = order.kind === "deploy" ? null : order.contract ?? null;
   const chainId = await evm.nodes.chainId();
   const feeToken = await agreedFeeToken(evm, contract);
   const prices = await agreedPrices(evm, feeToken);
@@ -118,8 +118,10 @@ export async function redraftPlan(
   const prior: Body = JSON.parse(replaces.body);
   const { from } = replaces.order;
   const order: Order = cancels ? { kind: "noop", from } : replaces.order;
-  const nothing = { to: from, value: "0", data: "0x", gas: `${GAS_NATIVE}`, all: null };
-  const body = cancels ? { ...prior, ...nothing, feeToken: null } : prior;
+  // What pays its fee in a token is canceled in it: there may be no coin, and its price counts in the token.
+  const gas = `${gasForNothing(prior.feeToken)}`;
+  const nothing = { to: from, value: "0", data: "0x", gas, all: null };
+  const body = cancels ? { ...prior, ...nothing } : prior;
   const { feeToken } = body;
   const prices = await agreedPrices(evm, feeToken);
   const contract = order.kind === "pay" ? order.contract : null;
@@ -220,7 +222,7 @@ function receiverOf(order: Order): string {
 async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> {
   const { order, feeToken } = terms;
   const contract = order.kind === "pay" ? order.contract : null;
-  const held = await heldBy(peer, order.from, contract);
+  const held = await heldBy(peer, order.from, contract ?? feeToken);
   const wish = wishOf(evm, order, held);
   const gas = await gasFor(peer, order, wish, feeToken);
   const paying = feeToken === null ? held.coin : held.token;
@@ -292,9 +294,10 @@ function bidFor(
 function canonical(evm: Evm, order: Order): Order {
   const { getAddress } = evm.ethers;
   const from = getAddress(order.from);
-  if (order.kind !== "pay") return { ...order, from };
+  if (order.kind === "deploy") return { ...order, from };
+  const contract = order.contract ? getAddress(order.contract) : null;
+  if (order.kind === "noop") return { ...order, from, contract };
   const payments = order.payments.map((one) => ({ ...one, to: getAddress(one.to) }));
-  const contract = order.contract === null ? null : getAddress(order.contract);
   return { ...order, from, payments, contract };
 }
 
@@ -326,13 +329,17 @@ function wishOf(evm: Evm, order: Order, held: Held): Wish {
   return { to: order.contract, value: 0n, data: transferCall(to, amount), amount, all };
 }
 
+function gasForNothing(feeToken: Contract): bigint {
+  return GAS_NATIVE + (feeToken === null ? 0n : GAS_FEE_TOKEN);
+}
+
 async function gasFor(
   peer: Peer,
   order: Order,
   wish: Wish,
   feeToken: Contract,
 ): Promise<bigint> {
-  if (order.kind === "noop") return GAS_NATIVE;
+  if (order.kind === "noop") return gasForNothing(feeToken);
   const { to, data } = wish;
   if (data === "0x" && bytes(await peer.call("eth_getCode", [to, "latest"])) === "0x") {
     return GAS_NATIVE;

@@ -15,6 +15,7 @@ import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./n
 import { inspectRaw } from "./payment.ts";
 import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
 import { assertTook } from "./taker.ts";
+import { readCip64 } from "./cip64.ts";
 
 /** What one node knows, and what it calls final. */
 type Told = Testimony & Pick<Standing, "finalized">;
@@ -135,8 +136,7 @@ function moved(evm: Evm, signed: Signed, receipt: EvmReceipt): boolean {
 }
 
 function feeTokenOf(evm: Evm, signed: Signed): string | null {
-  if (!signed.raw.startsWith("0x7b")) return null;
-  return inspectRaw(evm, signed.raw).payments[0]?.contract ?? null;
+  return signed.raw.startsWith("0x7b") ? readCip64(evm.ethers, signed.raw).feeToken : null;
 }
 
 /** Proves that another transaction took the nonce, deep enough; null while nothing is proven. */
