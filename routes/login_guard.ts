@@ -20,6 +20,11 @@ export interface LoginGuard {
   countWrong(subject: string): void;
   /** Refuses a subject for a while. */
   refuse(subject: string, seconds: number): void;
+  /**
+   * Keeps back the answer to a network that is refused, so that who asks again at once is slowed down.
+   * Of very many that wait already the others are answered at once.
+   */
+  hold(network: string): Promise<void>;
   /** Whether a key was right before. Its digest is given. */
   isKnown(digest: string): boolean;
   /** Remembers whether a key is right. */
@@ -48,6 +53,9 @@ interface Queue {
 }
 
 const REST_MS = 25;
+/** For so long the answer to a refused network is kept back, for so many of it at once. */
+const HELD_MS = 250;
+const HELD_MAX = 500;
 const WRONG_MAX = 30;
 const MINUTE_MS = 60_000;
 const SUBJECTS_MAX = 10_000;
@@ -82,8 +90,18 @@ export function openLoginGuard(now: () => number): LoginGuard {
   const wrong = new Map<string, { count: number; since: number }>();
   const refused = new Map<string, number>();
   const known = new Set<string>();
+  const held = new Map<string, number>();
   return {
     ...openQueues(),
+    async hold(network) {
+      const waiting = held.get(network) ?? 0;
+      if (waiting >= HELD_MAX) return;
+      held.set(network, waiting + 1);
+      await new Promise((resolve) => setTimeout(resolve, HELD_MS));
+      const left = held.get(network)! - 1;
+      if (left === 0) held.delete(network);
+      else held.set(network, left);
+    },
     check(subject) {
       const until = refused.get(subject);
       if (until === undefined) return;

@@ -122,11 +122,24 @@ interface Given {
   admin: boolean;
 }
 
-/** Lets in who is right. A login that is refused costs its realm nothing. */
+/** Lets in who is right. A login that is refused costs its realm nothing, and who repeats it some time. */
 async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<Reply> {
+  const guard = guardOf(call.services);
+  const network = networkOf(call.address);
+  try {
+    return await enter(call, login, { guard, network });
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "rate.limited") await guard.hold(network);
+    throw error;
+  }
+}
+
+async function enter<P, Q, B>(
+  call: Call<P, Q, B>,
+  login: Given,
+  { guard, network }: { guard: LoginGuard; network: string },
+): Promise<Reply> {
   const { services, at, address } = call;
-  const guard = guardOf(services);
-  const network = networkOf(address);
   const digest = await digestKey(call.applicationKey);
   const keys = `${network} ${digest.toHex()} ${login.realm_key}`;
   guard.check(keys); // a refused network asks the database nothing

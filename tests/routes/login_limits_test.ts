@@ -193,3 +193,17 @@ Deno.test("logins with made-up keys that come at once are looked up a few at a t
   ok((await Promise.all(asked)).every(({ status }) => status === 200));
   ok(looks("signing_keys") <= 3, `${looks("signing_keys")} looks`);
 });
+
+Deno.test("answers to a network that is refused are kept back for a moment, and no more of them than are few", async () => {
+  const guard = openLoginGuard(Date.now);
+  const order: string[] = [];
+  const ask = (network: string, name: string) => guard.hold(network).then(() => order.push(name));
+  const kept = Array.from({ length: 500 }, () => ask("flood", "kept"));
+  const beyond = ask("flood", "beyond");
+  const other = ask("other", "other");
+  await Promise.all([...kept, beyond, other]);
+  deepEqual([order[0], order.at(-1)], ["beyond", "other"]);
+  const again = ask("flood", "again");
+  equal(order.includes("again"), false);
+  await again;
+});
