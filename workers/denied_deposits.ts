@@ -18,7 +18,7 @@ import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer, Watch } from "./chains/sight.ts";
 
 /** What is asked about: a place, and what is looked for there. */
-interface Asked {
+export interface Asked {
   place: ChainPlace;
   watch: Watch;
   depth: number;
