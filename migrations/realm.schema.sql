@@ -2938,8 +2938,8 @@ CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_own bo
  LANGUAGE sql
  STABLE
 AS $function$
-  select count(*) filter (where w.owner = p_user) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
-  from withdrawals w where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
+  select count(*) filter (where w.owner = p_user or o.root = (select u.root from users u where u.id = p_user)) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
+  from withdrawals w left join users o on o.id = w.owner where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
     and w.id is distinct from p_but
 $function$;
 

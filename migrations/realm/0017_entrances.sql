@@ -461,7 +461,7 @@ create constraint trigger orders_gas_held after insert or update of budget, gas_
   deferrable initially deferred for each row when (new.state <> 'mined') execute function check_gas_held();
 
 -- A withdrawal of a token of the realm's own that costs its user nothing, because nothing tells what the token is worth,
--- is sponsored: the ramp's account pays for it. So few may be in a day of one user, and of all users of a ramp. Its owner,
+-- is sponsored: the ramp's account pays for it. So few may be in a day of one user with all whom it made, and of all users of a ramp. Its owner,
 -- and those who write the whole realm, are not counted.
 create function is_sponsor(p_ramp uuid, p_user uuid) returns boolean language sql stable as $$
   select exists (select from accounts a where a.id = p_ramp and a.owner = p_user)
@@ -470,8 +470,8 @@ $$;
 -- Of a token of the registry likewise, whose gas the house bears: one user alone does not use up the day of its ramp.
 create function may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid) returns boolean
 language sql stable as $$
-  select count(*) filter (where w.owner = p_user) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
-  from withdrawals w where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
+  select count(*) filter (where w.owner = p_user or o.root = (select u.root from users u where u.id = p_user)) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
+  from withdrawals w left join users o on o.id = w.owner where w.sponsored and w.sender = p_sender and w.created_at > now() - interval '1 day'
     and w.id is distinct from p_but
 $$;
 create function check_sponsored() returns trigger language plpgsql as $$

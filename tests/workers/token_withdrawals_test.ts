@@ -164,6 +164,19 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
     statuses.push(body.code ?? status);
   }
   deepEqual(statuses, [...Array(25).fill(201), "rate.limited"]);
+  const made = await realm.user();
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [user.id, made.id]);
+  const more = (await made.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" })).body;
+  await realm.drain();
+  await admin.send("PATCH", `/v1/accounts/${more.id}`, { ramp: till.ramp.id });
+  const given = { ...move, destination: { account: more.id }, value: "1" };
+  equal((await admin.send("POST", "/v1/transactions", given)).status, 201);
+  const another = { ...asked, source: { account: more.id } };
+  equal(
+    (await made.send("POST", "/v1/withdrawals", another)).body.code,
+    "rate.limited",
+    "of its own",
+  );
   const [order, withdrawal] = [crypto.randomUUID(), crypto.randomUUID()];
   await rejects(
     realm.command(async (tx) => {
