@@ -164,6 +164,18 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
     statuses.push(body.code ?? status);
   }
   deepEqual(statuses, [...Array(25).fill(201), "rate.limited"]);
+  const [order, withdrawal] = [crypto.randomUUID(), crypto.randomUUID()];
+  await rejects(
+    realm.command(async (tx) => {
+      await tx`set constraints withdrawals_sponsored immediate`;
+      await tx`insert into orders select (jsonb_populate_record(o, jsonb_build_object(
+        'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
+        from orders o where purpose = 'withdrawal' limit 1`;
+      await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
+        'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
+    }),
+    /pays for too many withdrawals of others/,
+  );
   const made = await realm.user();
   await rowsOf(realm, "update users set owner = $1 where id = $2", [user.id, made.id]);
   const more = (await made.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" })).body;
@@ -176,18 +188,6 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
     (await made.send("POST", "/v1/withdrawals", another)).body.code,
     "rate.limited",
     "of its own",
-  );
-  const [order, withdrawal] = [crypto.randomUUID(), crypto.randomUUID()];
-  await rejects(
-    realm.command(async (tx) => {
-      await tx`set constraints withdrawals_sponsored immediate`;
-      await tx`insert into orders select (jsonb_populate_record(o, jsonb_build_object(
-        'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
-        from orders o where purpose = 'withdrawal' limit 1`;
-      await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
-        'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
-    }),
-    /pays for too many withdrawals of others/,
   );
   equal((await till.withdraw("1")).status, 201, "who writes the realm is not counted");
   for (const [base, rate] of [["ETH", "3000"], ["USDC", "1"]]) {
