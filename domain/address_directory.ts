@@ -8,9 +8,8 @@ import { createHmac } from "node:crypto";
 import { insertDigests, selectAddressKey, selectForeign } from "../db/address_directory.ts";
 import type { Db, Pool, Tx } from "../db/database.ts";
 import { reading } from "../db/transaction.ts";
-import { parseAddress } from "./addresses.ts";
+import { NETWORKS, parseAddress } from "./addresses.ts";
 import { CHAINS } from "./assets.ts";
-import { NETWORKS } from "./stops.ts";
 
 /** Adds addresses of a realm to the directory. */
 export async function enterAddresses(

@@ -10,6 +10,9 @@ import { DomainError } from "./errors.ts";
 
 export { type Network } from "./bitcoin_addresses.ts";
 
+/** All networks that a chain may be followed on. */
+export const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
+
 /** Tells whether an address is good: in its canonical form, or why not. */
 export type ParsedAddress = { readonly ok: true; readonly address: string } | Refusal;
 

@@ -17,18 +17,7 @@ import type { SeenStray } from "../db/strays.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
 import { newIds } from "./ids.ts";
 import { fromUnits } from "./money.ts";
-
-/** Value that arrived, as a chain adapter tells it; amount in base units. */
-export interface SeenTransfer {
-  readonly hash: string;
-  readonly index: number;
-  readonly from: string | null;
-  readonly to: string;
-  readonly contract: string | null;
-  readonly amount: bigint;
-  readonly block: { readonly height: number; readonly hash: string } | null;
-  readonly maturesAt: number | null;
-}
+import type { SeenTransfer } from "./transfers.ts";
 
 /** Arrivals, told apart. */
 export interface Arrivals {

@@ -15,7 +15,7 @@ import { priceAt } from "./gatherings.ts";
 import { fromUnits, toUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
 import { settleCharge } from "./ramp_charges.ts";
-import { bookGas } from "./withdrawal_settlement.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** A whole transaction that is about to be written down; amounts in base units. */
 export interface GatheringPlan {

@@ -5,11 +5,11 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../db/accounts.ts";
+import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
 import type { Db, Tx } from "../db/database.ts";
 import { selectTokenOfCurrency } from "../db/fungible_tokens.ts";
 import { insertEmptyHolding } from "../db/holdings.ts";
-import { type RampRow, selectAddresses, selectRamp, takeIndex } from "../db/ramps.ts";
+import { markOpened, type RampRow, selectAddresses, selectRamp, takeIndex } from "../db/ramps.ts";
 import { selectOwnPlaces } from "../db/recoveries.ts";
 import { viewAddress } from "./account_views.ts";
 import {
@@ -29,8 +29,9 @@ import { emit } from "./events.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
 import { LIMIT_MAX } from "./listing.ts";
-import { handOutAddress, needsReserve } from "./own_addresses.ts";
-import { assertReceivable, openRamp, resolveRamp } from "./ramps.ts";
+import { needsReserve, reserveAddresses } from "./own_addresses.ts";
+import { assertReceivable, resolveRamp } from "./ramps.ts";
+import { handOutAddress } from "./address_handout.ts";
 
 /** What is asked for when an address is made. */
 export const NewAddress = z.strictObject({
@@ -237,6 +238,42 @@ async function addAddressRow(
   });
   if (!needsReserve(branch)) return;
   await enqueue(tx, actor, "ramp.reserve", { account: of.ramp.id }, { dedupe: of.ramp.id });
+}
+
+/**
+ * Keeps what the worker derived for a ramp. Once is enough.
+ *
+ * @param derived.addresses its own, and after it those that are reserved
+ * @returns the account that is ready now; null if it was before
+ */
+async function openRamp(
+  tx: Tx,
+  actor: Actor,
+  ramp: RampRow,
+  derived: { xpub: string; addresses: readonly string[] },
+): Promise<AccountRow | null> {
+  const { xpub, addresses } = derived;
+  if (!await markOpened(tx, ramp, xpub)) return null;
+  const account = (await selectAccount(tx, ramp.account))!;
+  const contract = findAsset(account.asset)?.contract ?? null;
+  await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);
+  await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
+  await handOutAddress(tx, actor, {
+    id: newId(actor.at),
+    account: account.id,
+    ramp: account.id,
+    serves: null,
+    chain: ramp.chain,
+    network: ramp.network,
+    address: addresses[0],
+    derivation_key: 0,
+    xpub,
+    asset: account.asset,
+    data: {},
+    owner: account.owner,
+    created_at: actor.at,
+  });
+  return await markEnabled(tx, account.id);
 }
 
 /** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */

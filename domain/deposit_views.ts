@@ -7,6 +7,7 @@ import type { Actor } from "./actor.ts";
 import { emit } from "./events.ts";
 import { Failure } from "./entity.ts";
 import { DecimalText, trim } from "./money.ts";
+import { errorField } from "./errors.ts";
 
 /** A deposit as shown. */
 export const DepositView = z.object({
@@ -72,7 +73,7 @@ export function viewDeposit(
     owner: row.owner,
     created_at: row.created_at,
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
-    error: row.held === null ? row.error : trouble("chain.quarantined", row.held),
+    error: row.held === null ? row.error : errorField("chain.quarantined", row.held),
   };
 }
 
@@ -85,9 +86,4 @@ export async function tellDeposit(
   sweep: SweepRow | null = null,
 ): Promise<void> {
   await emit(tx, actor, type, { id: row.id, owner: row.owner, view: viewDeposit(row, sweep) });
-}
-
-/** What is kept in the error field of a thing that went wrong later. */
-export function trouble(code: string, detail: string): Record<string, unknown> {
-  return { code, detail };
 }

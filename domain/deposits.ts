@@ -18,10 +18,11 @@ import { applyMoves } from "../db/ledger.ts";
 import type { Move } from "../db/moves.ts";
 import type { Actor } from "./actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
-import { tellDeposit, trouble } from "./deposit_views.ts";
+import { tellDeposit } from "./deposit_views.ts";
 import { counterparty, refusal } from "./ledger.ts";
 import { fromUnits } from "./money.ts";
 import { forwardLater } from "./sweeps.ts";
+import { errorField } from "./errors.ts";
 
 export { type DepositRow } from "../db/deposits.ts";
 
@@ -76,7 +77,7 @@ export async function creditDeposits(
     if ("posted" in outcome) booked.push({ ...bookings[at], transaction: outcome.posted.id });
     else if ("refused" in outcome) {
       const { code, message } = refusal(outcome.refused, true);
-      await putOffDeposit(tx, bookings[at].row.id, trouble(code, message));
+      await putOffDeposit(tx, bookings[at].row.id, errorField(code, message));
     }
   }
   await confirm(tx, actor, booked);
@@ -164,7 +165,7 @@ export async function orphanDeposit(
 }
 
 async function giveUp(tx: Tx, actor: Actor, row: DepositRow, why: string): Promise<void> {
-  await orphan(tx, actor, row, { error: trouble("deposit.not_found", why) });
+  await orphan(tx, actor, row, { error: errorField("deposit.not_found", why) });
 }
 
 async function orphan(

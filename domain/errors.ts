@@ -131,3 +131,8 @@ export class DomainError extends Error {
     super(message);
   }
 }
+
+/** The value of an entity's `error` field: why something went wrong after its request was answered. */
+export function errorField(code: string, detail: string): Record<string, unknown> {
+  return { code, detail };
+}

@@ -13,7 +13,6 @@ import {
   markRegistered,
   selectToken,
   selectTokenByContract,
-  selectTokenByCurrency,
   selectTokenBySymbol,
   selectTokensAmong,
   type TokenRow,
@@ -32,16 +31,7 @@ import { DomainError, type ErrorCode } from "./errors.ts";
 import { priceOf } from "./fees.ts";
 import { isId, newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
-import {
-  add,
-  Amount,
-  AmountOrZero,
-  assertScale,
-  compare,
-  fromUnits,
-  toUnits,
-  trim,
-} from "./money.ts";
+import { Amount, AmountOrZero, assertScale, fromUnits, toUnits } from "./money.ts";
 import { createOrder } from "./orders.ts";
 import { chargeRamp } from "./ramp_charges.ts";
 import { type ChainPlace, type ChainSettings, placeFor } from "./places.ts";
@@ -289,26 +279,6 @@ async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
   const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
   return await markRegistered(tx, token.id, { currency: currency.id, at: actor.at });
-}
-
-/**
- * Refuses to issue more of a token's currency than there is of the token. What was withdrawn is
- * still issued: it circulates on the chain, and may come back.
- *
- * @param more in whole units
- * @throws {DomainError} ramp.assets_insufficient
- */
-export async function assertSupplyLaw(
-  tx: Tx,
-  currency: { id: string; supply: string },
-  more: string,
-): Promise<void> {
-  const token = await selectTokenByCurrency(tx, currency.id);
-  if (token === null) return;
-  if (compare(add(currency.supply, more), token.supply) <= 0) return;
-  const [exist, issued] = [trim(token.supply), trim(currency.supply)];
-  const why = `only ${exist} of the token exist, and ${issued} are issued`;
-  throw new DomainError("ramp.assets_insufficient", why);
 }
 
 async function homeOf(

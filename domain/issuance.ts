@@ -13,11 +13,11 @@ import type { Actor } from "./actor.ts";
 import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";
 import { FreeForm, Id, text } from "./entity.ts";
 import { DomainError } from "./errors.ts";
-import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { Amount, assertScale, compare } from "./money.ts";
 import { assertMay, notFound } from "./permissions.ts";
+import { assertSupplyLaw } from "./supply.ts";
 
 /** What is asked for when a currency is issued or destroyed. */
 export const Issue = z.strictObject({

@@ -7,21 +7,11 @@
 import type { PlaceKey } from "../db/chains.ts";
 import type { Db, Tx } from "../db/database.ts";
 import { endAssignments } from "../db/external_addresses.ts";
-import {
-  handOverDeposits,
-  insertDerived,
-  insertReserved,
-  isReserved,
-  type LinkedDeposit,
-  selectOwnAddress,
-  type UnprovenRow,
-} from "../db/own_addresses.ts";
-import { type AddressRow, insertAddress, type RampRow } from "../db/ramps.ts";
+import { insertReserved, isReserved, selectOwnAddress } from "../db/own_addresses.ts";
+import { type RampRow } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
 import { findAsset } from "./assets.ts";
-import { trouble } from "./deposit_views.ts";
 import { DomainError } from "./errors.ts";
-import { counterparty, postMove } from "./ledger.ts";
 
 /** So many addresses of each ramp are reserved beyond the next one, */
 export const RESERVED_AHEAD = 200;
@@ -41,45 +31,6 @@ export async function reserveAddresses(
 ): Promise<void> {
   await endAssignments(tx, of.addresses, actor.at);
   await insertReserved(tx, { ...of, at: actor.at });
-}
-
-/**
- * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
- * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
- * transaction holds the gate.
- */
-export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
-  await endAssignments(tx, [address.address], actor.at);
-  await insertAddress(tx, address);
-  await handOver(tx, actor, address);
-}
-
-/** Notes addresses that a worker has derived after they were handed out. The transaction holds the gate. */
-export async function proveAddresses(
-  tx: Tx,
-  actor: Actor,
-  rows: readonly UnprovenRow[],
-): Promise<void> {
-  await insertDerived(tx, rows, actor.at);
-  for (const row of rows) await handOver(tx, actor, row);
-}
-
-async function handOver(
-  tx: Tx,
-  actor: Actor,
-  { id, asset }: Pick<AddressRow, "id" | "asset">,
-): Promise<void> {
-  const error = trouble("address.invalid", `the address is one of ours for ${asset}`);
-  const linked = await handOverDeposits(tx, id, { error, at: actor.at });
-  for (const deposit of linked) await takeBack(tx, actor, deposit);
-}
-
-/** Takes linked value back out of the account that it was shown in: it never was that account's. */
-async function takeBack(tx: Tx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
-  const { account, transaction, amount, asset: code, decimals, testnet } = deposit;
-  const destination = await counterparty(tx, actor, "world", { code, decimals, testnet });
-  const move = { type: "revert" as const, source: account, destination, amount };
-  await postMove(tx, actor, { ...move, reverts: transaction });
 }
 
 /**

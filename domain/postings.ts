@@ -12,11 +12,11 @@ import { existsRevert, upsertTransactionData } from "../db/postings.ts";
 import type { Actor } from "./actor.ts";
 import { FreeForm } from "./entity.ts";
 import { DomainError } from "./errors.ts";
-import { assertSupplyLaw } from "./fungible_tokens.ts";
 import { isId } from "./ids.ts";
 import { type MoveType, postMove, viewTransaction } from "./ledger.ts";
 import { compare } from "./money.ts";
 import { assertMay, covers, notFound, rightsOf } from "./permissions.ts";
+import { assertSupplyLaw } from "./supply.ts";
 
 /** What is asked for when a transaction is reverted. */
 export const Revert = z.strictObject({

@@ -17,9 +17,9 @@ import {
   selectStolenNonces,
 } from "../db/quarantine.ts";
 import type { Actor } from "./actor.ts";
-import type { SeenTransfer } from "./arrivals.ts";
 import { type ChainId, tokenByContract } from "./assets.ts";
 import { emit } from "./events.ts";
+import type { SeenTransfer } from "./transfers.ts";
 
 /** The code under which a quarantine is told. */
 export const QUARANTINED = "chain.quarantined";

@@ -3,16 +3,14 @@
  * below which its addresses lie, and an address of its own (index 0). No key is known here.
  * @module
  */
-import { type AccountRow, markEnabled, selectAccount } from "../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
-import { insertEmptyHolding } from "../db/holdings.ts";
-import { insertRamp, markAccountError, markOpened, type RampRow } from "../db/ramps.ts";
+import { insertRamp, markAccountError } from "../db/ramps.ts";
 import type { Actor } from "./actor.ts";
-import { type Asset, findAsset, takesDeposits } from "./assets.ts";
+import { type Asset, takesDeposits } from "./assets.ts";
 import { DomainError } from "./errors.ts";
-import { isId, newId } from "./ids.ts";
+import { isId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
-import { handOutAddress, reserveAddresses } from "./own_addresses.ts";
 import { assertMay, notFound } from "./permissions.ts";
 import type { ChainPlace } from "./places.ts";
 
@@ -46,42 +44,6 @@ export async function registerRamp(
     throw new DomainError("chain.quarantined", why);
   }
   await enqueue(tx, actor, "ramp.open", { account: account.id });
-}
-
-/**
- * Keeps what the worker derived for a ramp. Once is enough.
- *
- * @param derived.addresses its own, and after it those that are reserved
- * @returns the account that is ready now; null if it was before
- */
-export async function openRamp(
-  tx: Tx,
-  actor: Actor,
-  ramp: RampRow,
-  derived: { xpub: string; addresses: readonly string[] },
-): Promise<AccountRow | null> {
-  const { xpub, addresses } = derived;
-  if (!await markOpened(tx, ramp, xpub)) return null;
-  const account = (await selectAccount(tx, ramp.account))!;
-  const contract = findAsset(account.asset)?.contract ?? null;
-  await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);
-  await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
-  await handOutAddress(tx, actor, {
-    id: newId(actor.at),
-    account: account.id,
-    ramp: account.id,
-    serves: null,
-    chain: ramp.chain,
-    network: ramp.network,
-    address: addresses[0],
-    derivation_key: 0,
-    xpub,
-    asset: account.asset,
-    data: {},
-    owner: account.owner,
-    created_at: actor.at,
-  });
-  return await markEnabled(tx, account.id);
 }
 
 /** Says why a ramp cannot be opened; it stays disabled. */

@@ -26,14 +26,15 @@ import { updateWithdrawal } from "../db/withdrawals.ts";
 import { selectAccount } from "../db/accounts.ts";
 import type { Actor } from "./actor.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "./assets.ts";
-import { trouble } from "./deposit_views.ts";
 import { newId } from "./ids.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { fromUnits, toUnits } from "./money.ts";
 import { cancelOrder, nudgeOrder, type OrderRow, undoPayout, type Wish } from "./orders.ts";
 import { divideFee, progressPayout } from "./payouts.ts";
 import { unplanOrder } from "./signing_holds.ts";
-import { bookGas, settleWithdrawal } from "./withdrawal_settlement.ts";
+import { settleWithdrawal } from "./withdrawal_settlement.ts";
+import { errorField } from "./errors.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** A mined transaction that one of our keys signed. */
 export interface FoundTransaction {
@@ -256,7 +257,7 @@ async function settleHeld(
   const held = await selectHeldDeposits(tx, place, { hashes: [found.hash] });
   await releaseDeposits(tx, held.map(({ id }) => id));
   for (const row of held.filter((one) => !external.has(one.address))) {
-    const error = trouble("chain.quarantined", "it is a transaction of our own, found again");
+    const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
     await markOrphaned(tx, row.id, { error, at: actor.at });
   }
 }

@@ -11,7 +11,8 @@ import type { OrderRow } from "./orders.ts";
 import { progressPayout, settlePayout } from "./payouts.ts";
 import { settleRecovered } from "./recoveries.ts";
 import { progressSweep, settleSweep } from "./sweeps.ts";
-import { bookGas, progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** Follows an order; the transaction holds the ledger's gate when it has ended. */
 export interface Follower {

@@ -18,11 +18,11 @@ import { deleteGainsAbove } from "../db/holdings.ts";
 import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../db/sightings.ts";
 import { deleteFoundStrays, deleteStraysAbove, upsertStrays } from "../db/strays.ts";
 import type { Actor } from "./actor.ts";
-import { type SeenTransfer, sortArrivals } from "./arrivals.ts";
-import { tellDeposit, trouble } from "./deposit_views.ts";
+import { sortArrivals } from "./arrivals.ts";
+import { tellDeposit } from "./deposit_views.ts";
 import { checkConsumed, checkSenders } from "./quarantine.ts";
-
-export { type SeenTransfer } from "./arrivals.ts";
+import { errorField } from "./errors.ts";
+import type { SeenTransfer } from "./transfers.ts";
 
 /** A stretch of scanned blocks that link to each other. */
 export interface Stretch {
@@ -121,7 +121,7 @@ export async function rollBack(
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");
   for (const row of lost) {
-    const error = trouble(
+    const error = errorField(
       "deposit.not_found",
       "a reorganisation beyond the depth took its block away",
     );

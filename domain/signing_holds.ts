@@ -8,13 +8,11 @@ import type { Db, Tx } from "../db/database.ts";
 import { lockOrder, updateOrder } from "../db/orders.ts";
 import { selectCarried } from "../db/payouts.ts";
 import { selectSigning, type SigningRow } from "../db/stops.ts";
-import { selectWithdrawal, updateWithdrawal } from "../db/withdrawals.ts";
 import type { Actor, RealmDefaults } from "./actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "./assets.ts";
 import { findUnjustified } from "./order_reasons.ts";
 import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./orders.ts";
 import { costHold, tellCostHold } from "./ramp_costs.ts";
-import { announce } from "./withdrawal_settlement.ts";
 
 /**
  * Says why an order may not be signed now; null if it may. A payout is held where one of the
@@ -86,7 +84,7 @@ export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promis
   return true;
 }
 
-/** Writes down why an order waits, and tells its withdrawal's user. Gives the order as it is now. */
+/** Writes down why an order waits. Gives the order as it is now. */
 export async function noteHold(
   tx: Tx,
   actor: Actor,
@@ -97,12 +95,5 @@ export async function noteHold(
   if (order === null || !isOpen(order)) return order;
   const noted = await updateOrder(tx, order.id, { error: reason.slice(0, 500) });
   await tellCostHold(tx, actor, order, reason);
-  if (order.purpose !== "withdrawal" || order.subject === null) return noted;
-  const row = await selectWithdrawal(tx, order.subject);
-  if (row === null || row.status !== "PROCESSING") return noted;
-  const last = row.history.at(-1);
-  if (last?.event === "waiting" && last.reason === reason) return noted;
-  const entry = { at: actor.at, event: "waiting", reason };
-  await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
   return noted;
 }

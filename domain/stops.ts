@@ -19,7 +19,7 @@ import {
 } from "../db/stops.ts";
 import { selectUser } from "../db/users.ts";
 import { type Actor, reachesRealm, roleOf } from "./actor.ts";
-import { type Network, parseAddress } from "./addresses.ts";
+import { NETWORKS, parseAddress } from "./addresses.ts";
 import { allAssets, type ChainId, CHAINS, findAsset } from "./assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "./collection.ts";
 import { Failure, Id, text } from "./entity.ts";
@@ -85,9 +85,6 @@ export const STOPS: Collection<StopRow> = {
   read: selectStops,
   show: (_db, actor, rows) => Promise.resolve(rows.map((row) => viewStop(actor, row))),
 };
-
-/** All networks that a chain may be followed on. */
-export const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
 
 /** A destination as given, and all that it is compared with. */
 export interface StoppedDestination {

@@ -11,7 +11,7 @@ import { type ChainId, findAsset, nativeAsset } from "./assets.ts";
 import { counterparty, postMove } from "./ledger.ts";
 import { compare, fromUnits, subtract } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
-import { bookGas } from "./withdrawal_settlement.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** What a sweep carried; amounts in whole units. */
 export interface Carried {

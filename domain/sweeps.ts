@@ -27,8 +27,8 @@ import type { Actor } from "./actor.ts";
 import type { Network } from "./addresses.ts";
 import type { ChainId } from "./assets.ts";
 import { noteDeposit, settleApp } from "./deposit_apps.ts";
-import { tellDeposit, trouble } from "./deposit_views.ts";
-import { DomainError } from "./errors.ts";
+import { tellDeposit } from "./deposit_views.ts";
+import { DomainError, errorField } from "./errors.ts";
 import { emit } from "./events.ts";
 import { newId } from "./ids.ts";
 import { enqueue } from "./jobs.ts";
@@ -38,7 +38,7 @@ import { createOrder, type NewOrder, type OrderRow } from "./orders.ts";
 import type { ChainPlace } from "./places.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
 import { releaseGas } from "./token_gas.ts";
-import { bookGas } from "./withdrawal_settlement.ts";
+import { bookGas } from "./network_fees.ts";
 
 export { type ForwardRow, type SweepRow } from "../db/sweeps.ts";
 
@@ -178,7 +178,7 @@ async function topUpCost(tx: Tx, actor: Actor, forward: ForwardRow): Promise<big
 
 /** Notes why a sweep waits for the ramp's account, and tells of it once. */
 async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string): Promise<void> {
-  const error = trouble("ramp.gas_insufficient", reason);
+  const error = errorField("ramp.gas_insufficient", reason);
   await updateSweep(tx, sweep.id, { state: "waiting", error });
   if (sweep.error !== null) return;
   const { account, ramp, chain, network } = sweep;
@@ -228,7 +228,7 @@ async function failSweep(
   sweep: SweepRow,
   { why, struck }: { why: string; struck: boolean },
 ): Promise<void> {
-  const error = trouble("upstream.failed", why);
+  const error = errorField("upstream.failed", why);
   await leaveSweep(tx, sweep.id);
   await markSweepFailed(tx, sweep.id, { error, struck });
   await settleApp(tx, actor, sweep.account, { status: "FAILED", error });

@@ -8,7 +8,7 @@ import { fromUnits } from "./money.ts";
 import type { OrderRow } from "./orders.ts";
 import { settleCharge } from "./ramp_charges.ts";
 import { viewToken } from "./token_views.ts";
-import { bookGas } from "./withdrawal_settlement.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** Notes the hash under which a deployment left. */
 export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {

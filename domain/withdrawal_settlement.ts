@@ -4,7 +4,6 @@
  * takes for a transaction that moved nothing is the sender's: less comes back.
  * @module
  */
-import { selectAccount } from "../db/accounts.ts";
 import type { Tx } from "../db/database.ts";
 import { selectMade } from "../db/orders.ts";
 import {
@@ -14,15 +13,15 @@ import {
   type WithdrawalRow,
 } from "../db/withdrawals.ts";
 import type { Actor } from "./actor.ts";
-import { findAsset } from "./assets.ts";
 import { freeBlock } from "./blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "./chain_assets.ts";
 import { emit } from "./events.ts";
 import { counterparty, type MoveType, postMove } from "./ledger.ts";
 import { add, compare, fromUnits, subtract, toUnits } from "./money.ts";
-import { cancelOrder, type OrderRow } from "./orders.ts";
-import { chargeTokenGas, isBorneByHouse, releaseGas } from "./token_gas.ts";
+import { cancelOrder, isOpen, type OrderRow } from "./orders.ts";
+import { isBorneByHouse, releaseGas } from "./token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
+import { bookGas } from "./network_fees.ts";
 
 /** A chain's fee and whether it was paid in the asset itself. */
 interface Cost {
@@ -133,29 +132,6 @@ function failureOf({ fault, error }: OrderRow) {
   return { code: "upstream.failed", title: "Not sent", status: 502, detail };
 }
 
-/**
- * Books what an order took for its fee, where that is of a ramp's asset: the fees bear it, unless the
- * ramp's account does. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
- */
-export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
-  await releaseGas(tx, order);
-  if (order.height === null || order.fee === null) return;
-  const ramp = await selectAccount(tx, order.ramp);
-  const paying = ramp === null ? null : findAsset(ramp.asset);
-  if (ramp === null || paying === null || paying.contract !== order.fee_contract) return;
-  const asset = { code: paying.code, decimals: paying.decimals, testnet: ramp.testnet };
-  const amount = fromUnits(BigInt(order.fee), paying.decimals);
-  if (amount === "0") return;
-  await postMove(tx, actor, {
-    type: "fee",
-    source: await counterparty(tx, actor, "fees", asset),
-    destination: await counterparty(tx, actor, "world", asset),
-    amount,
-    data: { order: order.id },
-  }, { force: true });
-  await chargeTokenGas(tx, actor, order);
-}
-
 function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
   const own = (order.fee_contract ?? "") === (row.contract ?? "");
   const decimals = own ? asset.decimals : asset.gas.decimals;
@@ -242,6 +218,22 @@ async function sidesOf(
     world: await counterparty(tx, actor, "world", asset),
     fees: await counterparty(tx, actor, "fees", asset),
   };
+}
+
+/** Tells a withdrawal's user why its order waits, once for each reason. */
+export async function noteWaiting(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  reason: string,
+): Promise<void> {
+  if (!isOpen(order) || order.purpose !== "withdrawal" || order.subject === null) return;
+  const row = await selectWithdrawal(tx, order.subject);
+  if (row === null || row.status !== "PROCESSING") return;
+  const last = row.history.at(-1);
+  if (last?.event === "waiting" && last.reason === reason) return;
+  const entry = { at: actor.at, event: "waiting", reason };
+  await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
 }
 
 /** Tells the world how a withdrawal stands. */

@@ -8,7 +8,6 @@ import { type DeniedEnd, putOffDenied, selectDenied } from "../db/deposit_proofs
 import { deletePending, type PendingRow } from "../db/deposits.ts";
 import { reading } from "../db/transaction.ts";
 import { placeOf } from "../domain/arrivals.ts";
-import { trouble } from "../domain/deposit_views.ts";
 import { orphanDeposit } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
@@ -16,6 +15,7 @@ import { recordTransfers } from "../domain/sightings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer, Watch } from "./chains/sight.ts";
+import { errorField } from "../domain/errors.ts";
 
 /** What is asked about: a place, and what is looked for there. */
 export interface Asked {
@@ -32,11 +32,11 @@ const DENIED_MAX = 8;
 const ASKED_MAX = DENIED_MAX + 34;
 /** Deposits that were given up and are asked for in one pass. */
 const AGAIN_MAX = 8;
-const GIVEN_UP = trouble(
+const GIVEN_UP = errorField(
   "deposit.not_found",
   "as many nodes as must agree deny it: it is asked for again, ever more rarely, for a month",
 );
-const FOR_GOOD = trouble(
+const FOR_GOOD = errorField(
   "deposit.not_found",
   "as many nodes as must agree have denied it for a month: only a rescan looks for it again",
 );

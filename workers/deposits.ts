@@ -18,9 +18,7 @@ import { selectUnproven, type UnprovenRow } from "../db/own_addresses.ts";
 import { reading, writing } from "../db/transaction.ts";
 import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";
-import { proveAddresses } from "../domain/own_addresses.ts";
 import { deriveAddress } from "../domain/derivation.ts";
-import { trouble } from "../domain/deposit_views.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/places.ts";
@@ -36,6 +34,8 @@ import {
 } from "./chains/sight.ts";
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
 import { tokenFault } from "./token_facts.ts";
+import { errorField } from "../domain/errors.ts";
+import { proveAddresses } from "../domain/address_handout.ts";
 
 /** What a pass has found out. */
 export interface PassFacts {
@@ -90,7 +90,7 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
     const asset = findAsset(code);
     if (asset === null) continue;
     const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
-    const error = (why: string) => trouble(SUSPENDED, why);
+    const error = (why: string) => errorField(SUSPENDED, why);
     if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
     else if (asset.contract !== null) {
       const why = "it came under a contract that is no longer this asset's";
@@ -132,7 +132,7 @@ async function derived(
     proven: ripe.filter(({ address }) => !looked.has(address)),
     deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
       bench.log("error", "a deposit came to an address that is not ours", { deposit: id, address });
-      return { id, error: trouble("address.invalid", why) };
+      return { id, error: errorField("address.invalid", why) };
     }),
   };
 }
@@ -177,7 +177,7 @@ async function prove(
       }
       if (fault !== null) {
         bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
-        const error = trouble(UNCONFIRMED, fault.message.slice(0, 500));
+        const error = errorField(UNCONFIRMED, fault.message.slice(0, 500));
         // Tries for which nodes were out of reach, or not of one mind, are no denials.
         const anew = fault.message === DENIED && !wasDenied(some[at]);
         found.deferred.push({ id, error, anew });

@@ -33,23 +33,10 @@ import type { Log } from "../log.ts";
 import { ChainError } from "./chains/chain.ts";
 import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
 import { pause } from "./patience.ts";
+import type { Guard } from "./signer.ts";
 
 /** What keeps a process from signing where it must not. */
-export interface Fence {
-  /**
-   * Compares the database with the record.
-   *
-   * @throws {ChainError} `held` while nothing may be signed
-   */
-  assertOpen(): Promise<void>;
-  /** Why nothing may be signed; null if it may. */
-  fault(): Promise<string | null>;
-  /**
-   * Writes a secret while the master key cannot be changed.
-   *
-   * @throws {ChainError} `held` if this process has another key than the current one
-   */
-  underMaster<T>(work: () => Promise<T>): Promise<T>;
+export interface Fence extends Guard {
   /** Stops comparing. */
   close(): Promise<void>;
 }

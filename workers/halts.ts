@@ -1,27 +1,12 @@
 /** Puts every ramp of an installation into quarantine, because its database is not to be trusted. @module */
 import type { Database } from "../db/database.ts";
-import { type RealmRow, selectRealms } from "../db/realms.ts";
-import { reading, serializable } from "../db/transaction.ts";
+import { serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import { quarantine } from "../domain/quarantine.ts";
 import { placeOf } from "../domain/realms.ts";
 import type { Log } from "../log.ts";
 import { workerActor } from "./bench.ts";
-
-const PAGE = 200;
-
-/** Reads all realms, in pages. */
-export async function* allRealms(database: Database): AsyncGenerator<RealmRow> {
-  for (let after: string | null = null;;) {
-    const page: RealmRow[] = await reading(
-      database.platform,
-      (db) => selectRealms(db, after, PAGE),
-    );
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page[page.length - 1].id;
-  }
-}
+import { allRealms } from "./realm_pages.ts";
 
 /** Quarantines all ramps of all realms; one whose database is away is kept from signing all the same. */
 export async function haltRealms(database: Database, log: Log, detail: string): Promise<void> {

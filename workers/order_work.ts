@@ -16,6 +16,7 @@ import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "./chains/order.ts";
 import type { ChainPlace } from "./chains/registry.ts";
+import { noteWaiting } from "../domain/withdrawal_settlement.ts";
 
 /** The places between two steps of an order, in their order. */
 export const STEPS = [
@@ -165,10 +166,12 @@ export async function holdInTurn(
   work: Pick<OrderWork, "bench" | "turn">,
   reason: string,
 ): Promise<OrderRow> {
-  return await stepInTurn(
-    work,
-    async (tx, { id }) => (await noteHold(tx, work.bench.actor, id, reason))!,
-  );
+  return await stepInTurn(work, async (tx, { id }) => {
+    const { actor } = work.bench;
+    const order = (await noteHold(tx, actor, id, reason))!;
+    await noteWaiting(tx, actor, order, reason);
+    return order;
+  });
 }
 
 async function sign({ bench, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {

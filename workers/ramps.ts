@@ -8,18 +8,14 @@ import type { Network } from "../domain/addresses.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { openRampAccount } from "../domain/deposit_accounts.ts";
 import { deriveAddresses } from "../domain/derivation.ts";
-import {
-  needsReserve,
-  proveAddresses,
-  reserveAddresses,
-  RESERVED_AHEAD,
-} from "../domain/own_addresses.ts";
+import { needsReserve, reserveAddresses, RESERVED_AHEAD } from "../domain/own_addresses.ts";
 import { refuseRamp } from "../domain/ramps.ts";
 import type { Bench } from "./bench.ts";
 import { isOurs } from "./deposits.ts";
 import { refreshFees } from "./fees.ts";
 import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
+import { proveAddresses } from "../domain/address_handout.ts";
 
 /** Addresses that are derived in one go, while nothing else of the process runs: some milliseconds. */
 const AT_ONCE = 20;

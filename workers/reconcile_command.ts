@@ -10,9 +10,10 @@ import { compareRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";
 import { openChains } from "./chains/registry.ts";
 import { claimEpoch, lookAtInstallation } from "./fence.ts";
-import { allRealms, haltRealms } from "./halts.ts";
+import { haltRealms } from "./halts.ts";
 import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "./signer.ts";
+import { allRealms } from "./realm_pages.ts";
 
 /** What the command works with. */
 export interface ReconcileSite {

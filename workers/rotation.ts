@@ -10,7 +10,7 @@ import { locking, reading, serializable } from "../db/transaction.ts";
 import { placeOf } from "../domain/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../domain/sealing.ts";
 import type { Log } from "../log.ts";
-import { allRealms } from "./halts.ts";
+import { allRealms } from "./realm_pages.ts";
 
 /** What a rotation takes. */
 export interface Rotation {

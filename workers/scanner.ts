@@ -19,7 +19,7 @@ import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { allAssets } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/places.ts";
-import { halt, recordStretch, rollBack, type SeenTransfer, WINDOW } from "../domain/sightings.ts";
+import { halt, recordStretch, rollBack, WINDOW } from "../domain/sightings.ts";
 import { reviveSweeps } from "../domain/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
@@ -27,6 +27,7 @@ import type { Head, Scanned, Watch } from "./chains/sight.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposits.ts";
 import { refreshHoldings } from "./holdings.ts";
 import { beginCursor } from "./ramps.ts";
+import type { SeenTransfer } from "../domain/transfers.ts";
 
 /** How a pass ended: with the newest block, with more to do, or without a step forward. */
 export type Pass = "caught up" | "more" | "stuck";

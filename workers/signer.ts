@@ -18,7 +18,6 @@ import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain
 import { ChainError } from "./chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "./chains/keys.ts";
 import type { Keys } from "./chains/order.ts";
-import type { Fence } from "./fence.ts";
 
 /** A realm's own secrets: where they are, and whose. */
 export interface Vault {
@@ -69,7 +68,22 @@ export interface Signer {
 const KIND = "seed";
 
 /** Says whether keys may be used. */
-export type Guard = Pick<Fence, "assertOpen" | "fault" | "underMaster">;
+export interface Guard {
+  /**
+   * Compares the database with the record.
+   *
+   * @throws {ChainError} `held` while nothing may be signed
+   */
+  assertOpen(): Promise<void>;
+  /** Why nothing may be signed; null if it may. */
+  fault(): Promise<string | null>;
+  /**
+   * Writes a secret while the master key cannot be changed.
+   *
+   * @throws {ChainError} `held` if this process has another key than the current one
+   */
+  underMaster<T>(work: () => Promise<T>): Promise<T>;
+}
 
 const UNGUARDED: Guard = {
   assertOpen: () => Promise.resolve(),

@@ -2,11 +2,11 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { putOffDeposit } from "../../db/deposits.ts";
 import { checkLedger } from "../../domain/checks.ts";
-import { trouble } from "../../domain/deposit_views.ts";
 import { openDesk } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
+import { errorField } from "../../domain/errors.ts";
 
 const ETHER = 10n ** 18n;
 /** A contract that refuses whatever is paid to it. */
@@ -111,7 +111,7 @@ Deno.test("a deposit that the ledger refused is tried again, ever more rarely, a
   const [{ id }] = await stage.deposits();
   const pauses = [];
   for (let round = 0; round < 12; round++) {
-    await realm.command((tx) => putOffDeposit(tx, id, trouble("account.not_found", "refused")));
+    await realm.command((tx) => putOffDeposit(tx, id, errorField("account.not_found", "refused")));
     const [{ minutes }] = await rowsOf<{ minutes: number }>(
       realm,
       "select (extract(epoch from retry_at - updated_at) / 60)::integer as minutes from deposits",
