@@ -13,7 +13,7 @@ import { planDraft } from "../workers/chains/bitcoin/payment.ts";
 import type { Coin, Draft } from "../workers/chains/order.ts";
 import type { Watch } from "../workers/chains/sight.ts";
 import { median } from "./processes.ts";
-import { writeBitcoin } from "../domain/bitcoin_addresses.ts";
+import { writeBitcoin } from "../domain/chains/bitcoin_addresses.ts";
 
 const TRANSACTIONS = 3_000;
 const WATCHED = 100_000;

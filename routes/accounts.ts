@@ -11,9 +11,9 @@ import {
   restoreAccount,
   setState,
   showAccount,
-} from "../domain/account_changes.ts";
-import { AccountView, createAccount, NewAccount } from "../domain/accounts.ts";
-import { createNamedDepositAccount } from "../domain/deposit_accounts.ts";
+} from "../domain/accounts/account_collection.ts";
+import { AccountView, createAccount, NewAccount } from "../domain/accounts/accounts.ts";
+import { createNamedDepositAccount } from "../domain/deposits/deposit_accounts.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

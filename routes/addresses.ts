@@ -1,15 +1,15 @@
 /** HTTP face of deposit addresses. @module */
 import { z } from "zod";
-import { enabledAmong, findReadyAddress } from "../domain/account_changes.ts";
-import { viewWholeAccount } from "../domain/account_views.ts";
-import { AccountView } from "../domain/accounts.ts";
+import { enabledAmong, findReadyAddress } from "../domain/accounts/account_collection.ts";
+import { viewWholeAccount } from "../domain/accounts/account_views.ts";
+import { AccountView } from "../domain/accounts/accounts.ts";
 import {
   addAddress,
   AddressList,
   AddressView,
   listAddresses,
   NewAddress,
-} from "../domain/deposit_accounts.ts";
+} from "../domain/deposits/deposit_accounts.ts";
 import { command, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 

@@ -1,6 +1,6 @@
 /** HTTP face of aliases. @module */
 import { z } from "zod";
-import { ALIAS_COLLECTION, removeAliasOf } from "../domain/alias_collection.ts";
+import { ALIAS_COLLECTION, removeAliasOf } from "../domain/accounts/alias_collection.ts";
 import {
   AliasChange,
   AliasView,
@@ -8,7 +8,7 @@ import {
   createAlias,
   NewAlias,
   viewAlias,
-} from "../domain/aliases.ts";
+} from "../domain/identity/aliases.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

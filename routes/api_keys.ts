@@ -7,7 +7,7 @@ import {
   endApiKey,
   NewApiKey,
   NewApiKeyView,
-} from "../domain/api_keys.ts";
+} from "../domain/identity/api_keys.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

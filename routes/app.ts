@@ -5,7 +5,7 @@
  */
 import { Hono } from "hono";
 import type { Actor } from "../domain/actor.ts";
-import { assertFreshLogin } from "../domain/api_keys.ts";
+import { assertFreshLogin } from "../domain/identity/api_keys.ts";
 import { DomainError } from "../domain/errors.ts";
 import { failureOf } from "../domain/failures.ts";
 import { newId } from "../domain/ids.ts";

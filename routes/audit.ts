@@ -1,6 +1,6 @@
 /** HTTP face of the trail. @module */
 import { z } from "zod";
-import { AuditQuery, AuditView, readTrail } from "../domain/audit.ts";
+import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { searching } from "./seats.ts";
 

@@ -12,10 +12,10 @@ import {
   NewBlock,
   releaseBlock,
   viewBlock,
-} from "../domain/blocks.ts";
+} from "../domain/ledger/blocks.ts";
 import { DryRun } from "../domain/entity.ts";
-import { TransactionView } from "../domain/ledger.ts";
-import { pageOf } from "../domain/listing.ts";
+import { TransactionView } from "../domain/ledger/posting.ts";
+import { pageOf } from "../domain/collections/list_parameters.ts";
 import { pageView } from "./collection.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -1,6 +1,6 @@
 /** HTTP face of assets and chains. @module */
 import { z } from "zod";
-import { AssetView, ChainView, listAssets, listChains } from "../domain/chain_status.ts";
+import { AssetView, ChainView, listAssets, listChains } from "../domain/chains/chain_status.ts";
 import { query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 

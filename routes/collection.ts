@@ -6,10 +6,10 @@ import {
   findEntities,
   getEntity,
   listEntities,
-} from "../domain/collection.ts";
-import { queriesOf } from "../domain/collection_parameters.ts";
+} from "../domain/collections/collection.ts";
+import { queriesOf } from "../domain/collections/collection_parameters.ts";
 import type { Db, Tx } from "../domain/command.ts";
-import { LIMIT_MAX } from "../domain/listing.ts";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { command, query, search } from "./door.ts";

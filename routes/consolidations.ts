@@ -7,16 +7,16 @@ import {
   Hastening,
   NewConsolidation,
   viewConsolidation,
-} from "../domain/consolidation_views.ts";
+} from "../domain/consolidations/consolidation_views.ts";
 import {
   createConsolidation,
   findConsolidation,
   hastenConsolidation,
   listConsolidations,
-} from "../domain/consolidations.ts";
+} from "../domain/consolidations/consolidations.ts";
 import { DryRun } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { pageOf } from "../domain/listing.ts";
+import { pageOf } from "../domain/collections/list_parameters.ts";
 import { pageView } from "./collection.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

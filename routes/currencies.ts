@@ -1,6 +1,6 @@
 /** HTTP face of virtual currencies. @module */
-import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies.ts";
-import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currency_collection.ts";
+import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies/currencies.ts";
+import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currencies/currency_collection.ts";
 import { DryRun } from "../domain/entity.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";

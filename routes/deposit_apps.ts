@@ -1,7 +1,7 @@
 /** HTTP face of deposit applications. @module */
 import { z } from "zod";
-import { findEntities, listEntities } from "../domain/collection.ts";
-import { PageFields, queriesOf } from "../domain/collection_parameters.ts";
+import { findEntities, listEntities } from "../domain/collections/collection.ts";
+import { PageFields, queriesOf } from "../domain/collections/collection_parameters.ts";
 import {
   changeDepositApp,
   createDepositApp,
@@ -9,10 +9,10 @@ import {
   DepositAppChange,
   NewDepositApp,
   removeDepositApp,
-} from "../domain/deposit_app_list.ts";
+} from "../domain/deposits/deposit_app_collection.ts";
 import type { Db } from "../domain/command.ts";
-import { DepositAppView, findDepositApp } from "../domain/deposit_apps.ts";
-import { LIMIT_MAX } from "../domain/listing.ts";
+import { DepositAppView, findDepositApp } from "../domain/deposits/deposit_apps.ts";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
 import { collectionRoutes, pageView } from "./collection.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -1,8 +1,8 @@
 /** HTTP face of deposits. @module */
 import { z } from "zod";
-import { DEPOSITS, requestRescan, Rescan, RescanView } from "../domain/deposit_list.ts";
-import { DepositView } from "../domain/deposit_views.ts";
-import { listStrays, StrayQuery, StrayView } from "../domain/strays.ts";
+import { DEPOSITS, requestRescan, Rescan, RescanView } from "../domain/deposits/deposit_collection.ts";
+import { DepositView } from "../domain/deposits/deposit_views.ts";
+import { listStrays, StrayQuery, StrayView } from "../domain/deposits/unmatched_deposits.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -19,8 +19,8 @@ import {
   type Tx,
 } from "../domain/command.ts";
 import type { Actor } from "../domain/actor.ts";
-import { confirmed } from "../domain/attestations.ts";
-import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/batches.ts";
+import { confirmed } from "../domain/realms/attestations.ts";
+import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/ledger/batches.ts";
 import { DomainError } from "../domain/errors.ts";
 import {
   type NewTransaction,
@@ -28,8 +28,8 @@ import {
   type Road,
   transfer,
   type TransferResult,
-} from "../domain/transactions.ts";
-import { trialLane } from "../domain/trials.ts";
+} from "../domain/ledger/transactions.ts";
+import { trialLane } from "../domain/ledger/dry_run.ts";
 import { problemOf, PROBLEMS } from "./errors.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./versions.ts";

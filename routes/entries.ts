@@ -13,7 +13,7 @@ import {
   printJson,
   StatementOf,
   StatementView,
-} from "../domain/entries.ts";
+} from "../domain/ledger/entries.ts";
 import { pageView } from "./collection.ts";
 import { query } from "./door.ts";
 import { paging } from "./seats.ts";

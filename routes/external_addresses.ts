@@ -1,13 +1,13 @@
 /** HTTP face of watched addresses. @module */
 import { z } from "zod";
-import { foreignForms } from "../domain/address_directory.ts";
+import { foreignForms } from "../domain/chains/address_directory.ts";
 import {
   assignAddress,
   AssignedList,
   ExternalAddressView,
   listAssigned,
   unassignAddress,
-} from "../domain/external_addresses.ts";
+} from "../domain/accounts/external_addresses.ts";
 import { command, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 

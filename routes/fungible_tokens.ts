@@ -9,15 +9,15 @@ import {
   registeredAmong,
   registerToken,
   TokenRegistration,
-} from "../domain/fungible_tokens.ts";
-import { removeToken, TOKEN_COLLECTION } from "../domain/token_collection.ts";
+} from "../domain/currencies/tokens.ts";
+import { removeToken, TOKEN_COLLECTION } from "../domain/currencies/token_collection.ts";
 import {
   DeployedView,
   RegisteredView,
   TokenView,
   viewDeployed,
   viewRegistered,
-} from "../domain/token_views.ts";
+} from "../domain/currencies/token_views.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command, type DoorOptions } from "./door.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";

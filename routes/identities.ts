@@ -1,6 +1,6 @@
 /** HTTP face of identities. @module */
 import { z } from "zod";
-import { IdentityView } from "../domain/identities.ts";
+import { IdentityView } from "../domain/identity/identities.ts";
 import {
   changeIdentity,
   createIdentityWithAlias,
@@ -8,7 +8,7 @@ import {
   IdentityChange,
   NewIdentityWithAlias,
   removeIdentity,
-} from "../domain/identity_changes.ts";
+} from "../domain/identity/identity_collection.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -1,6 +1,6 @@
 /** HTTP face of issuing and destroying virtual currencies, and of changing them. @module */
 import { z } from "zod";
-import { CurrencyView, viewCurrency } from "../domain/currencies.ts";
+import { CurrencyView, viewCurrency } from "../domain/currencies/currencies.ts";
 import { DryRun } from "../domain/entity.ts";
 import {
   changeCurrency,
@@ -8,7 +8,7 @@ import {
   destroyCurrency,
   Issue,
   issueCurrency,
-} from "../domain/issuance.ts";
+} from "../domain/currencies/issuance.ts";
 import { command } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 

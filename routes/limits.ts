@@ -4,9 +4,9 @@
  * @module
  */
 import type { Allowance } from "../domain/allowance.ts";
-import { type Cost, openMeter, type Tier } from "../domain/credits.ts";
+import { type Cost, openMeter, type Tier } from "../domain/realms/usage.ts";
 import type { Pool } from "../domain/command.ts";
-import type { RealmContext } from "../domain/realm_context.ts";
+import type { RealmContext } from "../domain/realms/context.ts";
 import type { Log } from "../log.ts";
 
 /** Headers that say what is left. */

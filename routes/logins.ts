@@ -8,7 +8,7 @@ import {
   listLogins,
   type LoginsOf,
   LoginView,
-} from "../domain/logins.ts";
+} from "../domain/identity/logins.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 

@@ -2,7 +2,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { DomainError } from "../domain/errors.ts";
 import { notFound } from "../domain/permissions.ts";
-import type { RealmContext } from "../domain/realm_context.ts";
+import type { RealmContext } from "../domain/realms/context.ts";
 import type { Call } from "./route.ts";
 
 /**

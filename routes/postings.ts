@@ -5,15 +5,15 @@
  */
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
-import { LIMIT_MAX } from "../domain/listing.ts";
-import { TransactionView } from "../domain/ledger.ts";
-import { ChainLinkView } from "../domain/links.ts";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
+import { TransactionView } from "../domain/ledger/posting.ts";
+import { ChainLinkView } from "../domain/audit/chain_links.ts";
 import {
   changeTransaction,
   Revert,
   revertTransaction,
   TransactionChange,
-} from "../domain/postings.ts";
+} from "../domain/ledger/reversals.ts";
 import {
   ChainPage,
   HeadView,
@@ -22,7 +22,7 @@ import {
   verifyChain,
   VerifyRange,
   VerifyView,
-} from "../domain/seals.ts";
+} from "../domain/audit/hash_chain.ts";
 import { command, query, search } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { recomputing } from "./seats.ts";

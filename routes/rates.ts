@@ -8,7 +8,7 @@ import {
   setRate,
   spreadRates,
   viewRate,
-} from "../domain/rates.ts";
+} from "../domain/currencies/rates.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 

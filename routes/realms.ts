@@ -1,7 +1,7 @@
 /** HTTP face of realms, for the operator of the installation. @module */
 import { z } from "zod";
-import { abandonRealm, prepareRealm } from "../domain/drafts.ts";
-import { hashPassword } from "../domain/passwords.ts";
+import { abandonRealm, prepareRealm } from "../domain/realms/provisioning.ts";
+import { hashPassword } from "../domain/security/passwords.ts";
 import {
   addApplicationKey,
   changeRealm,
@@ -17,9 +17,9 @@ import {
   viewApplicationKey,
   viewMadeRealm,
   viewRealm,
-} from "../domain/realms.ts";
-import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realm_keys.ts";
-import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/users.ts";
+} from "../domain/realms/realms.ts";
+import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realms/realm_keys.ts";
+import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
 import { isKept } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
 import { command, query } from "./door.ts";

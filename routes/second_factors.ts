@@ -1,7 +1,7 @@
 /** HTTP face of second factors. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
-import { assertPlatformKey } from "../domain/platform_key.ts";
+import { assertPlatformKey } from "../domain/security/platform_key.ts";
 import {
   beginTotp,
   confirmTotp,
@@ -11,7 +11,7 @@ import {
   readTotp,
   RecoveryView,
   TotpView,
-} from "../domain/second_factor_changes.ts";
+} from "../domain/identity/second_factor_changes.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";
 

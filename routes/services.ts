@@ -1,11 +1,11 @@
 /** What the routes are given: the wiring's product. @module */
 import type { Config } from "../config.ts";
 import type { Pool } from "../domain/command.ts";
-import type { RealmSite } from "../domain/drafts.ts";
-import type { Keyring } from "../domain/keyring.ts";
-import type { RealmContexts } from "../domain/realm_context.ts";
-import type { Ladders } from "../domain/realms.ts";
-import type { Secrets } from "../domain/serving_secrets.ts";
+import type { RealmSite } from "../domain/realms/provisioning.ts";
+import type { Keyring } from "../domain/security/signing_keys.ts";
+import type { RealmContexts } from "../domain/realms/context.ts";
+import type { Ladders } from "../domain/realms/realms.ts";
+import type { Secrets } from "../domain/security/serving_secrets.ts";
 import type { Log } from "../log.ts";
 import type { Ending } from "./ending.ts";
 import type { Limits } from "./limits.ts";

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
-import { agentOf } from "../domain/logins.ts";
-import { LoginRefusal } from "../domain/login_limits.ts";
-import type { RealmContext } from "../domain/realm_context.ts";
-import { digestKey, findRealmByKeys } from "../domain/realms.ts";
+import { agentOf } from "../domain/identity/logins.ts";
+import { LoginRefusal } from "../domain/security/login_limits.ts";
+import type { RealmContext } from "../domain/realms/context.ts";
+import { digestKey, findRealmByKeys } from "../domain/realms/realms.ts";
 import {
   AdminLogin,
   claimsOf,
@@ -13,8 +13,8 @@ import {
   revokeKey,
   SessionView,
   UserLogin,
-} from "../domain/sessions.ts";
-import { findUser, UserView, viewUser } from "../domain/users.ts";
+} from "../domain/security/sessions.ts";
+import { findUser, UserView, viewUser } from "../domain/identity/users.ts";
 import { command, query } from "./door.ts";
 import { guardOf, type LoginGuard, networkOf, rest } from "./login_guard.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";

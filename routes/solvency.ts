@@ -1,8 +1,8 @@
 /** HTTP face of the proof of solvency, and of covering what the house has lost. @module */
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
-import { findSolvency, SolvencyView } from "../domain/solvency.ts";
-import { Cover, coverLoss, CoverView } from "../domain/solvency_cover.ts";
+import { findSolvency, SolvencyView } from "../domain/audit/solvency.ts";
+import { Cover, coverLoss, CoverView } from "../domain/audit/solvency_cover.ts";
 import { command, query } from "./door.ts";
 import { namedRealm } from "./named_realm.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -8,7 +8,7 @@ import {
   STOPS,
   StopView,
   viewStop,
-} from "../domain/stops.ts";
+} from "../domain/stops/stops.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";
 import { namedRealm } from "./named_realm.ts";

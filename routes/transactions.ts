@@ -1,9 +1,9 @@
 /** HTTP face of transactions. @module */
-import { BATCH_BODY_MAX, BatchOutline, BatchView, NewBatch } from "../domain/batches.ts";
+import { BATCH_BODY_MAX, BatchOutline, BatchView, NewBatch } from "../domain/ledger/batches.ts";
 import { DryRun } from "../domain/entity.ts";
-import { TransactionView } from "../domain/ledger.ts";
-import { TRANSACTIONS } from "../domain/transaction_collection.ts";
-import { NewTransaction } from "../domain/transactions.ts";
+import { TransactionView } from "../domain/ledger/posting.ts";
+import { TRANSACTIONS } from "../domain/ledger/transaction_collection.ts";
+import { NewTransaction } from "../domain/ledger/transactions.ts";
 import { collectionRoutes } from "./collection.ts";
 import { move, moveMany } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -1,11 +1,11 @@
 /** HTTP face of users. @module */
 import { z } from "zod";
-import { assertFreshLogin } from "../domain/api_keys.ts";
+import { assertFreshLogin } from "../domain/identity/api_keys.ts";
 import { runQuery } from "../domain/command.ts";
-import { changePassword, NewPassword, provePassword } from "../domain/password_changes.ts";
-import { hashPassword } from "../domain/passwords.ts";
+import { changePassword, NewPassword, provePassword } from "../domain/identity/password_changes.ts";
+import { hashPassword } from "../domain/security/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
-import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/users.ts";
+import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
 import {
   assertMayChange,
   changeUser,
@@ -13,7 +13,7 @@ import {
   restoreUser,
   UserChange,
   USERS,
-} from "../domain/user_changes.ts";
+} from "../domain/identity/user_collection.ts";
 import { DomainError } from "../domain/errors.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command } from "./door.ts";

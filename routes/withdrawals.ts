@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { DryRun, FreeForm, Id, text } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { Estimate, estimateFee, Speed } from "../domain/fees.ts";
+import { Estimate, estimateFee, Speed } from "../domain/sending/fees.ts";
 import {
   cancelWithdrawal,
   changeWithdrawal,
@@ -10,10 +10,10 @@ import {
   NewWithdrawal,
   viewWithdrawal,
   WithdrawalView,
-} from "../domain/withdrawals.ts";
+} from "../domain/withdrawals/withdrawals.ts";
 import { Amount } from "../domain/money.ts";
-import { hastenWithdrawal } from "../domain/withdrawal_speed.ts";
-import { WITHDRAWALS } from "../domain/withdrawal_collection.ts";
+import { hastenWithdrawal } from "../domain/withdrawals/speed_ups.ts";
+import { WITHDRAWALS } from "../domain/withdrawals/withdrawal_collection.ts";
 import { collectionRoutes } from "./collection.ts";
 import { command, query } from "./door.ts";
 import { type AnyRoute, route } from "./route.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { openSecrets } from "../domain/serving_secrets.ts";
-import { claimPlatformKey } from "../domain/platform_key.ts";
-import { placeOf } from "../domain/realms.ts";
+import { openSecrets } from "../domain/security/serving_secrets.ts";
+import { claimPlatformKey } from "../domain/security/platform_key.ts";
+import { placeOf } from "../domain/realms/realms.ts";
 import { testDatabase } from "./support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "./support/realm.ts";
 

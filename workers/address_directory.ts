@@ -12,7 +12,7 @@ import {
 } from "../db/external_addresses.ts";
 import { markShared, selectUnshared } from "../db/own_addresses.ts";
 import { locking, reading } from "../db/transaction.ts";
-import { enterAddresses, foreignAddresses } from "../domain/address_directory.ts";
+import { enterAddresses, foreignAddresses } from "../domain/chains/address_directory.ts";
 import type { Bench } from "./bench.ts";
 
 const AT_ONCE = 1_000;

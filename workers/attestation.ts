@@ -13,8 +13,8 @@ import {
 } from "../db/attestations.ts";
 import type { Pool } from "../db/database.ts";
 import { locking, reading } from "../db/transaction.ts";
-import { beginStep, endStep, isExpected } from "../domain/attestations.ts";
-import { quarantine } from "../domain/quarantine.ts";
+import { beginStep, endStep, isExpected } from "../domain/realms/attestations.ts";
+import { quarantine } from "../domain/sending/quarantine.ts";
 import { shareAddresses } from "./address_directory.ts";
 import type { Bench } from "./bench.ts";
 

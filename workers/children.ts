@@ -6,7 +6,7 @@
 import { insertChange } from "../db/coins.ts";
 import { lockOrder, selectCandidates, selectChild, updateOrder } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import { createOrder, type OrderRow, type Wish } from "../domain/orders.ts";
+import { createOrder, type OrderRow, type Wish } from "../domain/sending/chain_orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "./chains/order.ts";
 import { keepPlan, surveyFor } from "./order_plans.ts";

@@ -17,7 +17,7 @@ import { selectPlaces } from "../db/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { enqueue } from "../domain/jobs.ts";
-import type { ChainPlace } from "../domain/places.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 

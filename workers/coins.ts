@@ -16,8 +16,13 @@ import {
   upsertRound,
 } from "../db/coins.ts";
 import { reading } from "../db/transaction.ts";
-import { correctCoins, restoreCoins, type SpentCoin, UNKNOWN_SPENDER } from "../domain/coins.ts";
-import type { ChainPlace } from "../domain/places.ts";
+import {
+  correctCoins,
+  restoreCoins,
+  type SpentCoin,
+  UNKNOWN_SPENDER,
+} from "../domain/sending/missing_coins.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { signedOf } from "./order_work.ts";

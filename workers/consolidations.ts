@@ -2,8 +2,8 @@
 import type { CoinRow } from "../db/coins.ts";
 import { lockSmallCoins, selectConsolidation, type SmallCoins } from "../db/consolidations.ts";
 import type { Tx } from "../db/database.ts";
-import { admitPlan } from "../domain/consolidation_settlement.ts";
-import type { OrderRow } from "../domain/orders.ts";
+import { admitPlan } from "../domain/consolidations/consolidation_settlement.ts";
+import type { OrderRow } from "../domain/sending/chain_orders.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Plan } from "./chains/order.ts";

@@ -7,11 +7,11 @@
 import { type DeniedEnd, putOffDenied, selectDenied } from "../db/deposit_proofs.ts";
 import { deletePending, type PendingRow } from "../db/deposits.ts";
 import { reading } from "../db/transaction.ts";
-import { placeOf } from "../domain/arrivals.ts";
-import { orphanDeposit } from "../domain/deposits.ts";
+import { placeOf } from "../domain/deposits/incoming_transfers.ts";
+import { orphanDeposit } from "../domain/deposits/deposits.ts";
 import { toUnits } from "../domain/money.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { recordTransfers } from "../domain/sightings.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { recordTransfers } from "../domain/deposits/scan_results.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer, Watch } from "./chains/sight.ts";

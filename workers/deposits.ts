@@ -16,13 +16,13 @@ import {
 } from "../db/deposits.ts";
 import { selectUnproven, type UnprovenRow } from "../db/own_addresses.ts";
 import { reading, writing } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
+import type { Network } from "../domain/chains/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";
-import { deriveAddress } from "../domain/derivation.ts";
-import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits.ts";
+import { deriveAddress } from "../domain/chains/derivation.ts";
+import { creditDeposits, orphanDeposit, type Proof } from "../domain/deposits/deposits.ts";
 import { toUnits } from "../domain/money.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { recordTransfers } from "../domain/sightings.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { recordTransfers } from "../domain/deposits/scan_results.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import {
@@ -35,7 +35,7 @@ import {
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
 import { tokenFault } from "./token_facts.ts";
 import { errorField } from "../domain/errors.ts";
-import { proveAddresses } from "../domain/address_handout.ts";
+import { proveAddresses } from "../domain/deposits/address_handout.ts";
 
 /** What a pass has found out. */
 export interface PassFacts {

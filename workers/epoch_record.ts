@@ -3,7 +3,7 @@
  * its owner alone can read, written under a lock that all processes of the host share.
  * @module
  */
-import type { Outside } from "../domain/installation.ts";
+import type { Outside } from "../domain/realms/installation.ts";
 
 /** Where a record is kept. */
 export interface RecordStore {

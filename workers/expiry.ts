@@ -1,7 +1,7 @@
 /** Expires blocks whose time is over, realm by realm, a slice at a time, beside the traffic. @module */
 import type { Pool } from "../db/database.ts";
 import { serializable } from "../db/transaction.ts";
-import { EXPIRED_MAX, expireDueBlocks } from "../domain/blocks.ts";
+import { EXPIRED_MAX, expireDueBlocks } from "../domain/ledger/blocks.ts";
 
 /**
  * Expires a realm's blocks until none is due or the time is up; tells how many. Between two slices

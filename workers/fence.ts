@@ -28,7 +28,7 @@ import {
   type Outside,
   type Step,
   type Verdict,
-} from "../domain/installation.ts";
+} from "../domain/realms/installation.ts";
 import type { Log } from "../log.ts";
 import { ChainError } from "./chains/chain.ts";
 import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";

@@ -10,7 +10,7 @@ import {
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
 import { compare, fromUnits, toUnits } from "../domain/money.ts";
-import { settleAhead, settleSwept, stepSweep, type SweepStep } from "../domain/sweeps.ts";
+import { settleAhead, settleSwept, stepSweep, type SweepStep } from "../domain/deposits/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Draft, feeOf, type Order } from "./chains/order.ts";

@@ -10,9 +10,14 @@ import {
 } from "../db/recoveries.ts";
 import { lockOrder } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import { type CandidateRow, isOpen, nudgeOrder, type OrderRow } from "../domain/orders.ts";
-import { quarantine, QUARANTINED } from "../domain/quarantine.ts";
-import { type FoundPayment, type FoundTransaction, takeIn } from "../domain/recoveries.ts";
+import {
+  type CandidateRow,
+  isOpen,
+  nudgeOrder,
+  type OrderRow,
+} from "../domain/sending/chain_orders.ts";
+import { quarantine, QUARANTINED } from "../domain/sending/quarantine.ts";
+import { type FoundPayment, type FoundTransaction, takeIn } from "../domain/recovery/recoveries.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Fate } from "./chains/order.ts";

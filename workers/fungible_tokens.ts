@@ -3,8 +3,8 @@ import { selectAccount } from "../db/accounts.ts";
 import { selectToken } from "../db/fungible_tokens.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
-import { concludeCheck } from "../domain/fungible_tokens.ts";
-import { findOwnAddress } from "../domain/withdrawal_checks.ts";
+import { concludeCheck } from "../domain/currencies/tokens.ts";
+import { findOwnAddress } from "../domain/sending/funds.ts";
 import type { Bench } from "./bench.ts";
 import { refreshFees } from "./fees.ts";
 

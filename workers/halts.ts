@@ -2,8 +2,8 @@
 import type { Database } from "../db/database.ts";
 import { serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
-import { quarantine } from "../domain/quarantine.ts";
-import { placeOf } from "../domain/realms.ts";
+import { quarantine } from "../domain/sending/quarantine.ts";
+import { placeOf } from "../domain/realms/realms.ts";
 import type { Log } from "../log.ts";
 import { workerActor } from "./bench.ts";
 import { allRealms } from "./realm_pages.ts";

@@ -17,8 +17,8 @@ import {
 import { sumCoins } from "../db/sightings.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../domain/assets.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { WINDOW } from "../domain/sightings.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { WINDOW } from "../domain/deposits/scan_results.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Holding, Watch } from "./chains/sight.ts";

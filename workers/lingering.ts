@@ -6,7 +6,7 @@
 import { countFills, selectBlocking, selectDone, selectGaps } from "../db/nonces.ts";
 import { insertCandidate, selectCandidates, updateOrder } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import { type CandidateRow, fillNonce, type OrderRow } from "../domain/orders.ts";
+import { type CandidateRow, fillNonce, type OrderRow } from "../domain/sending/chain_orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, writePlan } from "./chains/order.ts";
 import { bearChild } from "./children.ts";

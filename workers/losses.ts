@@ -1,8 +1,8 @@
 /** Why what was signed for an order can never be mined, and what that tells of coins of ours. @module */
 import { selectOldest } from "../db/coins.ts";
 import { reading } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
-import type { CandidateRow, DeathProof, OrderRow } from "../domain/orders.ts";
+import type { Network } from "../domain/chains/addresses.ts";
+import type { CandidateRow, DeathProof, OrderRow } from "../domain/sending/chain_orders.ts";
 import type { Fate } from "./chains/order.ts";
 import { markTaken } from "./coins.ts";
 import { assertScanned } from "./departures.ts";

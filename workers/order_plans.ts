@@ -14,8 +14,8 @@ import {
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import { BORNE, cappedBudgets } from "../domain/holder_losses.ts";
-import type { CandidateRow, OrderRow, Wish } from "../domain/orders.ts";
+import { BORNE, cappedBudgets } from "../domain/sending/holder_losses.ts";
+import type { CandidateRow, OrderRow, Wish } from "../domain/sending/chain_orders.ts";
 import { ChainError } from "./chains/chain.ts";
 import {
   type Budget,

@@ -9,14 +9,14 @@ import {
   updateOrder,
 } from "../db/orders.ts";
 import { reading } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
-import { type CandidateRow, isOpen, type OrderRow } from "../domain/orders.ts";
-import { noteHold, signingHold, unplanOrder } from "../domain/signing_holds.ts";
+import type { Network } from "../domain/chains/addresses.ts";
+import { type CandidateRow, isOpen, type OrderRow } from "../domain/sending/chain_orders.ts";
+import { noteHold, signingHold, unplanOrder } from "../domain/sending/signing_holds.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "./chains/order.ts";
 import type { ChainPlace } from "./chains/registry.ts";
-import { noteWaiting } from "../domain/withdrawal_settlement.ts";
+import { noteWaiting } from "../domain/withdrawals/withdrawal_settlement.ts";
 
 /** The places between two steps of an order, in their order. */
 export const STEPS = [

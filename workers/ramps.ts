@@ -4,18 +4,22 @@ import { insertCursor, selectCursor } from "../db/chains.ts";
 import { selectUnreserved, type UnprovenRow } from "../db/own_addresses.ts";
 import { type RampRow, selectRamp } from "../db/ramps.ts";
 import { reading } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
+import type { Network } from "../domain/chains/addresses.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
-import { openRampAccount } from "../domain/deposit_accounts.ts";
-import { deriveAddresses } from "../domain/derivation.ts";
-import { needsReserve, reserveAddresses, RESERVED_AHEAD } from "../domain/own_addresses.ts";
-import { refuseRamp } from "../domain/ramps.ts";
+import { openRampAccount } from "../domain/deposits/deposit_accounts.ts";
+import { deriveAddresses } from "../domain/chains/derivation.ts";
+import {
+  needsReserve,
+  reserveAddresses,
+  RESERVED_AHEAD,
+} from "../domain/accounts/own_addresses.ts";
+import { refuseRamp } from "../domain/accounts/ramps.ts";
 import type { Bench } from "./bench.ts";
 import { isOurs } from "./deposits.ts";
 import { refreshFees } from "./fees.ts";
 import { pause } from "./patience.ts";
 import { tokenFault } from "./token_facts.ts";
-import { proveAddresses } from "../domain/address_handout.ts";
+import { proveAddresses } from "../domain/deposits/address_handout.ts";
 
 /** Addresses that are derived in one go, while nothing else of the process runs: some milliseconds. */
 const AT_ONCE = 20;

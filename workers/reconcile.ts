@@ -24,17 +24,17 @@ import {
   skipIndices,
 } from "../db/recoveries.ts";
 import { reading } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
+import type { Network } from "../domain/chains/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
-import { recoverAddress } from "../domain/deposit_accounts.ts";
-import { deriveAddresses } from "../domain/derivation.ts";
+import { recoverAddress } from "../domain/deposits/deposit_accounts.ts";
+import { deriveAddresses } from "../domain/chains/derivation.ts";
 import { enqueue } from "../domain/jobs.ts";
-import { nudgeOrder, type OrderRow } from "../domain/orders.ts";
-import { reserveAddresses } from "../domain/own_addresses.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { takeIn, type Taken } from "../domain/recoveries.ts";
-import { recordTransfers } from "../domain/sightings.ts";
-import { settlePaid } from "../domain/withdrawal_settlement.ts";
+import { nudgeOrder, type OrderRow } from "../domain/sending/chain_orders.ts";
+import { reserveAddresses } from "../domain/accounts/own_addresses.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { takeIn, type Taken } from "../domain/recovery/recoveries.ts";
+import { recordTransfers } from "../domain/deposits/scan_results.ts";
+import { settlePaid } from "../domain/withdrawals/withdrawal_settlement.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Transfer } from "./chains/sight.ts";

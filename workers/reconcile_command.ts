@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 import type { Database } from "../db/database.ts";
 import { serializable } from "../db/transaction.ts";
 import { isId, newId } from "../domain/ids.ts";
-import { placeOf } from "../domain/realms.ts";
+import { placeOf } from "../domain/realms/realms.ts";
 import type { Log } from "../log.ts";
 import { compareRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";

@@ -2,8 +2,8 @@
 import { selectCursor } from "../db/chains.ts";
 import { reading } from "../db/transaction.ts";
 import type { JobPayloads } from "../domain/jobs.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { recordTransfers, resume } from "../domain/sightings.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { recordTransfers, resume } from "../domain/deposits/scan_results.ts";
 import type { Bench } from "./bench.ts";
 import type { Chain } from "./chains/chain.ts";
 import { verifyCoins } from "./coins.ts";

@@ -7,8 +7,8 @@ import type { Database, Pool } from "../db/database.ts";
 import { lockInstallation, updateInstallation } from "../db/installation.ts";
 import { type SecretRow, selectSecretsNotUnder, updateWrapping } from "../db/secrets.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
-import { placeOf } from "../domain/realms.ts";
-import { type MasterKey, readMasterKey, rewrapSecret } from "../domain/sealing.ts";
+import { placeOf } from "../domain/realms/realms.ts";
+import { type MasterKey, readMasterKey, rewrapSecret } from "../domain/security/envelope.ts";
 import type { Log } from "../log.ts";
 import { allRealms } from "./realm_pages.ts";
 

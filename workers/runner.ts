@@ -17,7 +17,7 @@ import {
 import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
-import { placeOf } from "../domain/realms.ts";
+import { placeOf } from "../domain/realms/realms.ts";
 import { confirmRealm } from "./attestation.ts";
 import { attemptJob, benchFor, type Site, type Workshop } from "./attempts.ts";
 import { patiently } from "./patience.ts";

@@ -18,16 +18,16 @@ import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
 import { selectKeptTokens } from "../db/fungible_tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { allAssets } from "../domain/assets.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { halt, recordStretch, rollBack, WINDOW } from "../domain/sightings.ts";
-import { reviveSweeps } from "../domain/sweeps.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import { halt, recordStretch, rollBack, WINDOW } from "../domain/deposits/scan_results.ts";
+import { reviveSweeps } from "../domain/deposits/sweeps.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";
 import type { Head, Scanned, Watch } from "./chains/sight.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposits.ts";
 import { refreshHoldings } from "./holdings.ts";
 import { beginCursor } from "./ramps.ts";
-import type { SeenTransfer } from "../domain/transfers.ts";
+import type { SeenTransfer } from "../domain/chains/observed_transfers.ts";
 
 /** How a pass ended: with the newest block, with more to do, or without a step forward. */
 export type Pass = "caught up" | "more" | "stuck";

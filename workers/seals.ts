@@ -1,7 +1,7 @@
 /** Seals what was posted, realm by realm, a batch at a time, beside the traffic. @module */
 import type { Pool } from "../db/database.ts";
 import { locking } from "../db/transaction.ts";
-import { sealNext } from "../domain/seals.ts";
+import { sealNext } from "../domain/audit/hash_chain.ts";
 
 /** Links sealed together: enough to share the cost, few enough to be done in milliseconds. */
 const BATCH = 1000;

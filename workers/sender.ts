@@ -27,9 +27,9 @@ import {
   releaseClaims,
   renewOrder,
   reviveOrders,
-} from "../domain/orders.ts";
-import { noteRampCost } from "../domain/ramp_costs.ts";
-import { FOLLOWERS } from "../domain/settlement.ts";
+} from "../domain/sending/chain_orders.ts";
+import { noteRampCost } from "../domain/sending/ramp_costs.ts";
+import { FOLLOWERS } from "./sending/order_handlers.ts";
 import type { Bench } from "./bench.ts";
 import { ChainError } from "./chains/chain.ts";
 import type { Broadcast, Fate } from "./chains/order.ts";

@@ -11,10 +11,15 @@ import {
   selectSeedNeeded,
 } from "../db/secrets.ts";
 import { reading, serializable } from "../db/transaction.ts";
-import type { Network } from "../domain/addresses.ts";
+import type { Network } from "../domain/chains/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { newId } from "../domain/ids.ts";
-import { type MasterKey, openSecret, readMasterKey, sealSecret } from "../domain/sealing.ts";
+import {
+  type MasterKey,
+  openSecret,
+  readMasterKey,
+  sealSecret,
+} from "../domain/security/envelope.ts";
 import { ChainError } from "./chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "./chains/keys.ts";
 import type { Keys } from "./chains/order.ts";

@@ -22,8 +22,13 @@ import {
 import { reading, snapshot } from "../db/transaction.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { toUnits } from "../domain/money.ts";
-import type { ChainPlace } from "../domain/places.ts";
-import { compareSides, concludeSolvency, type FlightFate, type Found } from "../domain/solvency.ts";
+import type { ChainPlace } from "../domain/chains/networks.ts";
+import {
+  compareSides,
+  concludeSolvency,
+  type FlightFate,
+  type Found,
+} from "../domain/audit/solvency.ts";
 import { lossMaxOf } from "../domain/withdrawal_settings.ts";
 import type { Bench } from "./bench.ts";
 import { type Chain, ChainError } from "./chains/chain.ts";

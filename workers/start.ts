@@ -2,7 +2,7 @@
 import type { Config } from "../config.ts";
 import type { Database } from "../db/database.ts";
 import type { Ladders } from "../db/migrate.ts";
-import { readMasterKey } from "../domain/sealing.ts";
+import { readMasterKey } from "../domain/security/envelope.ts";
 import type { Log } from "../log.ts";
 import { openChains } from "./chains/registry.ts";
 import { scheduleTicks } from "./cron.ts";

@@ -1,5 +1,5 @@
 /** Every job's handler; a job without one does not compile. @module */
-import { enableAccount } from "../domain/accounts.ts";
+import { enableAccount } from "../domain/accounts/accounts.ts";
 import type { JobName, JobPayloads } from "../domain/jobs.ts";
 import type { Bench } from "./bench.ts";
 import { forwardJob, sweptJob } from "./forwarder.ts";

@@ -15,10 +15,10 @@ import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/rea
 import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
-import { migrateRealms } from "../domain/migrations.ts";
-import { copyRates, keepRates, spreadRates } from "../domain/rates.ts";
-import { noteSettings } from "../domain/realm_events.ts";
-import { placeOf } from "../domain/realms.ts";
+import { migrateRealms } from "../domain/realms/migrations.ts";
+import { copyRates, keepRates, spreadRates } from "../domain/currencies/rates.ts";
+import { noteSettings } from "../domain/realms/realm_events.ts";
+import { placeOf } from "../domain/realms/realms.ts";
 import type { Log } from "../log.ts";
 import { attestRealm } from "./attestation.ts";
 import { type Bench, workerActor } from "./bench.ts";

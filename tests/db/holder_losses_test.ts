@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { selectHolderLosses } from "../../db/holder_losses.ts";
 import { reading, serializable } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";

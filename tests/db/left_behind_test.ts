@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readLadders } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
-import { migrateAll, restateAll } from "../../domain/migrations.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { migrateAll, restateAll } from "../../domain/realms/migrations.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 

@@ -6,10 +6,10 @@ import { readLadders } from "../../db/migrate.ts";
 import { type RealmRow, selectRealm } from "../../db/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { restateAll } from "../../domain/migrations.ts";
-import { resealAll } from "../../domain/platform_key_rotation.ts";
-import { placeOf } from "../../domain/realms.ts";
-import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
+import { restateAll } from "../../domain/realms/migrations.ts";
+import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 

@@ -2,7 +2,7 @@ import { equal, ok, rejects } from "node:assert/strict";
 import type { Pool } from "../../db/database.ts";
 import { reading, readingBriefly, using } from "../../db/transaction.ts";
 import { Contention, isDisconnect } from "../../db/errors.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";

@@ -7,8 +7,8 @@ import {
   type Migration,
   readLadders,
 } from "../../db/migrate.ts";
-import { migrateAll, migrateRealms } from "../../domain/migrations.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Db } from "../../db/database.ts";
 import { unprepared } from "../../db/filter.ts";
 import { afterOf, type Anchor, anchorOf, orderOf, sortsById } from "../../db/order.ts";
-import { parseSort } from "../../domain/listing.ts";
+import { parseSort } from "../../domain/collections/list_parameters.ts";
 import {
   idAt,
   insertNamed,

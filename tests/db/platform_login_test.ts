@@ -3,9 +3,9 @@ import { openDatabase } from "../../db/database.ts";
 import { selectDue } from "../../db/jobs.ts";
 import { selectRealm } from "../../db/realms.ts";
 import { reading } from "../../db/transaction.ts";
-import { serveWithLess } from "../../domain/platform_login.ts";
-import { placeOf } from "../../domain/realms.ts";
-import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
+import { serveWithLess } from "../../domain/security/platform_login.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 

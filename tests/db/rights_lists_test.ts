@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

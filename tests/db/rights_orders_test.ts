@@ -1,8 +1,8 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { scanPlace } from "../../workers/scanner.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";

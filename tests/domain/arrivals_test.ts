@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { TargetRow } from "../../db/deposits.ts";
-import { targetsOf } from "../../domain/arrivals.ts";
+import { targetsOf } from "../../domain/deposits/incoming_transfers.ts";
 
 const ROW: TargetRow = {
   address: "0x1",

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { applyAssets, type AssetSetting, checkAssets } from "../../domain/asset_settings.ts";
+import { applyAssets, type AssetSetting, checkAssets } from "../../domain/chains/asset_settings.ts";
 import { allAssets, findAsset, tokenByContract } from "../../domain/assets.ts";
 
 const OTHER = "0xd3E7C41b39Bb252d909Fb64D2433Abf225Eaf49E";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { parseContract } from "../../domain/addresses.ts";
+import { parseContract } from "../../domain/chains/addresses.ts";
 import {
   allAssets,
   chainFacts,

@@ -1,7 +1,7 @@
 import { equal } from "node:assert/strict";
-import { canonical, canonicalNumber } from "../../domain/canonical.ts";
+import { canonical, canonicalNumber } from "../../domain/canonical_json.ts";
 import { parseJson, parseStoredJson } from "../../domain/json.ts";
-import { createLinker, GENESIS, sealedForm } from "../../domain/links.ts";
+import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
 
 Deno.test("canonical() writes the examples of RFC 8785", () => {
   const sample = String.raw`{

@@ -5,7 +5,7 @@ import {
   checkWithin,
   type LedgerAudit,
   type MismatchCode,
-} from "../../domain/checks.ts";
+} from "../../domain/audit/ledger_check.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import { tampering } from "../support/tamper.ts";
 

@@ -1,9 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { type CheckCode, selectMismatches } from "../../db/checks.ts";
 import type { Tx } from "../../db/database.ts";
-import { CHECK_CODES } from "../../domain/checks.ts";
-import { recomputeTrail } from "../../domain/audit_chain.ts";
-import { recomputeAll } from "../../domain/seals.ts";
+import { CHECK_CODES } from "../../domain/audit/ledger_check.ts";
+import { recomputeTrail } from "../../domain/audit/trail_chain.ts";
+import { recomputeAll } from "../../domain/audit/hash_chain.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import type { TestRealm } from "../support/realm.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { parseAddress } from "../../domain/addresses.ts";
+import { parseAddress } from "../../domain/chains/addresses.ts";
 import { CHAINS } from "../../domain/assets.ts";
 import {
   accountPath,
@@ -7,7 +7,7 @@ import {
   deriveAddress,
   deriveAddresses,
   hdVersion,
-} from "../../domain/derivation.ts";
+} from "../../domain/chains/derivation.ts";
 
 // The account m/84'/0'/0' of BIP-84's test vector, with xpub version bytes instead of zpub.
 const XPUB =

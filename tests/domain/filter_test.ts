@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import type { Columns } from "../../db/filter.ts";
 import type { DomainError } from "../../domain/errors.ts";
-import { parseQuery } from "../../domain/filter.ts";
+import { parseQuery } from "../../domain/collections/filter.ts";
 import { idBound, newId } from "../../domain/ids.ts";
 import { parseJson } from "../../domain/json.ts";
 

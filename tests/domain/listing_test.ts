@@ -9,7 +9,7 @@ import {
   parseSearch,
   parseSort,
   parseWindow,
-} from "../../domain/listing.ts";
+} from "../../domain/collections/list_parameters.ts";
 
 const COLUMNS: Columns = {
   id: { column: "id", type: "id" },

@@ -5,8 +5,8 @@ import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { breathe, encodeLong, inSlices } from "../../domain/slices.ts";
 import { moveParameters, outcomesOf, readOutcomes, writeMoves } from "../../db/moves.ts";
-import { BatchOutline, NewBatch } from "../../domain/batches.ts";
-import { NewTransaction } from "../../domain/transactions.ts";
+import { BatchOutline, NewBatch } from "../../domain/ledger/batches.ts";
+import { NewTransaction } from "../../domain/ledger/transactions.ts";
 import { readBody, readLong } from "../../routes/validation.ts";
 
 const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());

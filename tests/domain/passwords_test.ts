@@ -4,7 +4,7 @@ import {
   deriveByPlatform,
   deriveByWasm,
   hashPassword,
-} from "../../domain/passwords.ts";
+} from "../../domain/security/passwords.ts";
 
 Deno.test("the platform's argon2id and the one in WebAssembly give the same", async () => {
   const salt = Uint8Array.from({ length: 16 }, (_, i) => i);

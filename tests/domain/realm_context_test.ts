@@ -1,6 +1,6 @@
 import { equal, notEqual, ok } from "node:assert/strict";
-import { openRealmContexts } from "../../domain/realm_context.ts";
-import { claimsOf, revokeKey } from "../../domain/sessions.ts";
+import { openRealmContexts } from "../../domain/realms/context.ts";
+import { claimsOf, revokeKey } from "../../domain/security/sessions.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { equal, match } from "node:assert/strict";
-import { base32, newTotpSecret, totpCode, totpStep, totpUri } from "../../domain/totp.ts";
+import { base32, newTotpSecret, totpCode, totpStep, totpUri } from "../../domain/security/totp.ts";
 
 const SECRET = base32(new TextEncoder().encode("12345678901234567890"));
 

@@ -5,7 +5,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Event } from "../support/history.ts";
 import { type Ledger, unitsOf } from "../support/model_book.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";

@@ -1,7 +1,7 @@
 /** Overload: bounded queues answer 503 with retry-after, and nothing is lost or left behind. @module */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openLane } from "../../db/lane.ts";
-import type { RealmContext } from "../../domain/realm_context.ts";
+import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertLaws } from "./laws.ts";

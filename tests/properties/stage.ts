@@ -5,11 +5,11 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
-import { expireDueBlocks } from "../../domain/blocks.ts";
+import { expireDueBlocks } from "../../domain/ledger/blocks.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { openRealmContexts } from "../../domain/realm_context.ts";
-import { sealNext } from "../../domain/seals.ts";
+import { openRealmContexts } from "../../domain/realms/context.ts";
+import { sealNext } from "../../domain/audit/hash_chain.ts";
 import { type App, createApp } from "../../routes/app.ts";
 import { databaseClock } from "../support/clock.ts";
 import { testDatabaseUrl } from "../support/database.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { totpCode } from "../../domain/totp.ts";
+import { totpCode } from "../../domain/security/totp.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";

@@ -1,6 +1,6 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

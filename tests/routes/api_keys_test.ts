@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
-import { claimsOf } from "../../domain/sessions.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { type Answer, rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 import { sharing } from "../support/sharing.ts";

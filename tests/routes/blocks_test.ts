@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { expireDueBlocks } from "../../domain/blocks.ts";
+import { expireDueBlocks } from "../../domain/ledger/blocks.ts";
 import { databaseClock } from "../support/clock.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { applyMoves } from "../../db/ledger.ts";
 import { insertBlock } from "../../db/blocks.ts";
-import { counterparty, type MoveType } from "../../domain/ledger.ts";
+import { counterparty, type MoveType } from "../../domain/ledger/posting.ts";
 import { rich } from "../support/anvil.ts";
 import { bookAsOwner } from "../support/booking.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";

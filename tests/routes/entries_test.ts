@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { openStatement, printJson } from "../../domain/entries.ts";
+import { openStatement, printJson } from "../../domain/ledger/entries.ts";
 import { runQuery } from "../../domain/command.ts";
 import { type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";

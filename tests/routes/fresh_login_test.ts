@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { openRealmContexts } from "../../domain/realm_context.ts";
-import { claimsOf } from "../../domain/sessions.ts";
+import { openRealmContexts } from "../../domain/realms/context.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { allRoutes } from "../../routes/routes.ts";
 import { type Answer, PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 

@@ -1,9 +1,9 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { reading } from "../../db/transaction.ts";
-import { claimPlatformKey } from "../../domain/platform_key.ts";
-import { resealAll } from "../../domain/platform_key_rotation.ts";
-import { openSecrets } from "../../domain/serving_secrets.ts";
-import { totpCode } from "../../domain/totp.ts";
+import { claimPlatformKey } from "../../domain/security/platform_key.ts";
+import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
+import { openSecrets } from "../../domain/security/serving_secrets.ts";
+import { totpCode } from "../../domain/security/totp.ts";
 import { createApp } from "../../routes/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { Pool } from "../../db/database.ts";
-import { type Login, logIn } from "../../domain/sessions.ts";
+import { type Login, logIn } from "../../domain/security/sessions.ts";
 import { PASSWORD, type Send, testRealm } from "../support/realm.ts";
 
 /** The pool; `meanwhile` happens once the user has been read, before its password is looked at. */

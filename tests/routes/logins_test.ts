@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { decodeJwt } from "jose";
 import { deleteOldLogins } from "../../db/records.ts";
-import { agentOf } from "../../domain/logins.ts";
-import { totpCode } from "../../domain/totp.ts";
+import { agentOf } from "../../domain/identity/logins.ts";
+import { totpCode } from "../../domain/security/totp.ts";
 import {
   type Answer,
   PASSWORD,

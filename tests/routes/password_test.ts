@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { claimsOf } from "../../domain/sessions.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { type Answer, PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const NEW = "another horse battery";

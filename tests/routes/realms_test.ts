@@ -1,9 +1,9 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import { migrateAll } from "../../domain/migrations.ts";
-import { prepareRealm } from "../../domain/drafts.ts";
-import { NewRealm } from "../../domain/realms.ts";
-import { hashPassword } from "../../domain/passwords.ts";
+import { migrateAll } from "../../domain/realms/migrations.ts";
+import { prepareRealm } from "../../domain/realms/provisioning.ts";
+import { NewRealm } from "../../domain/realms/realms.ts";
+import { hashPassword } from "../../domain/security/passwords.ts";
 import { testDatabase } from "../support/database.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
-import { canonical } from "../../domain/canonical.ts";
+import { canonical } from "../../domain/canonical_json.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { createLinker, GENESIS } from "../../domain/links.ts";
+import { createLinker, GENESIS } from "../../domain/audit/chain_links.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -184,7 +184,7 @@ Deno.test("several processes seal beside traffic without gaps, forks or waiting"
 Deno.test("a sealer that dies in the middle leaves nothing behind", async () => {
   await using realm = await testRealm();
   await stage(realm, 2);
-  const { sealNext } = await import("../../domain/seals.ts");
+  const { sealNext } = await import("../../domain/audit/hash_chain.ts");
   await realm.pool.sql
     .begin(async (tx) => {
       equal((await sealNext(tx, { at: Date.now() }, 100))!.transactions, 3);

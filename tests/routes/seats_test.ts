@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { claimsOf } from "../../domain/sessions.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { openEnding, watchLeaving } from "../../routes/ending.ts";
 import {
   listing,

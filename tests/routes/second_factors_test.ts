@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { claimsOf } from "../../domain/sessions.ts";
-import { totpCode } from "../../domain/totp.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
+import { totpCode } from "../../domain/security/totp.ts";
 import {
   type Answer,
   PASSWORD,

@@ -2,9 +2,9 @@ import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { insertSigningKey } from "../../db/realms.ts";
 import { reading, serializable } from "../../db/transaction.ts";
-import { openKeyring } from "../../domain/keyring.ts";
+import { openKeyring } from "../../domain/security/signing_keys.ts";
 import { newId } from "../../domain/ids.ts";
-import { claimsOf } from "../../domain/sessions.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 

@@ -1,6 +1,6 @@
 /** The law of supply, and the names that currencies may have. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { credit } from "../support/desk.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 

@@ -1,6 +1,6 @@
 /** Time and order are the ledger's: what the clocks of processes, and even the database's, do is no matter. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { postMove } from "../../domain/ledger.ts";
+import { postMove } from "../../domain/ledger/posting.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { expireRealm } from "../../workers/expiry.ts";
 import { sealRealm } from "../../workers/seals.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
-import { type TransactionFacts, viewTransaction } from "../../domain/ledger.ts";
-import { printTransaction } from "../../domain/transaction_text.ts";
+import { type TransactionFacts, viewTransaction } from "../../domain/ledger/posting.ts";
+import { printTransaction } from "../../domain/ledger/transaction_json.ts";
 import { sharing } from "../support/sharing.ts";
 
 const test = sharing("transactions in one realm");

@@ -1,6 +1,6 @@
 /** What strangers send: refused with a precise answer, before anything costly is done for them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { checkPassword } from "../../domain/passwords.ts";
+import { checkPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/app.ts";
 import { readBody } from "../../routes/validation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";

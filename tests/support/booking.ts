@@ -5,7 +5,7 @@
 import { actingAs } from "../../db/database.ts";
 import { moveParameters, positionsOf } from "../../db/moves.ts";
 import { serializable } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import type { TestRealm } from "./realm.ts";
 
 /** One move. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { equal } from "node:assert/strict";
-import { totpCode } from "../../domain/totp.ts";
+import { totpCode } from "../../domain/security/totp.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { type TestRealm, testRealm } from "./realm.ts";
 

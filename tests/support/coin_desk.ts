@@ -6,8 +6,8 @@
 import { equal } from "node:assert/strict";
 import { selectLeaves } from "../../db/orders.ts";
 import { reading } from "../../db/transaction.ts";
-import { scriptOf } from "../../domain/addresses.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { newId } from "../../domain/ids.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { Bench } from "../../workers/bench.ts";

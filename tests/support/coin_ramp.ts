@@ -3,7 +3,7 @@
  * @module
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { scriptOf } from "../../domain/addresses.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
 import { fromUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type CoinDesk, openCoinDesk, type Play } from "./coin_desk.ts";

@@ -3,7 +3,7 @@
  * a test is a template of another, as a dump and its restore would be.
  * @module
  */
-import { quarantine } from "../../domain/quarantine.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
 import { attestRealm } from "../../workers/attestation.ts";
 import { type PlaceReport, type Question, reconcileRealm } from "../../workers/reconcile.ts";
 import { benchOf } from "./desk.ts";

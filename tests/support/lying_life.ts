@@ -4,7 +4,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { fieldsOf, type Lie, liesAbout, type LyingNode, nameOf } from "./lies.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 

@@ -5,9 +5,9 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
-import { checkRealms, sayAudit } from "../../domain/checks.ts";
+import { checkRealms, sayAudit } from "../../domain/audit/ledger_check.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { loginsUnder, openSecrets } from "../../domain/serving_secrets.ts";
+import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

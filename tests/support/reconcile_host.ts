@@ -3,7 +3,7 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
-import { readMasterKey } from "../../domain/sealing.ts";
+import { readMasterKey } from "../../domain/security/envelope.ts";
 import { openFence } from "../../workers/fence.ts";
 import { PLATFORM_KEY, testConfig } from "./realm.ts";
 

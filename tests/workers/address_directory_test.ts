@@ -1,7 +1,7 @@
 /** The directory of own addresses: what one realm has, no other links; what was passed over, nobody does. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
-import { deriveAddress } from "../../domain/derivation.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { attestRealm } from "../../workers/attestation.ts";
 import { shareAddresses } from "../../workers/address_directory.ts";
 import { benchOf } from "../support/desk.ts";

@@ -1,10 +1,10 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import type { Pool, Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
-import { confirmed } from "../../domain/attestations.ts";
-import { checkLedger } from "../../domain/checks.ts";
-import { placeOf } from "../../domain/realms.ts";
-import { cancelWithdrawal } from "../../domain/withdrawals.ts";
+import { confirmed } from "../../domain/realms/attestations.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
 import { compareRealm } from "../../workers/attestation.ts";
 import { benchOf, openDesk, OUTSIDE } from "../support/desk.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";

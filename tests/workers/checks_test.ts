@@ -1,6 +1,6 @@
 /** The checker on ledgers whose value came from a chain, and left by it. @module */
 import { deepEqual, equal } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { openDesk } from "../support/desk.ts";
 import { mineUntil, rampStage } from "../support/ramps.ts";
 

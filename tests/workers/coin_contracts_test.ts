@@ -1,6 +1,6 @@
 /** Contracts that move what lies at a ramp already, as if it were a token of their own. */
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
-import { parseAddress } from "../../domain/addresses.ts";
+import { parseAddress } from "../../domain/chains/addresses.ts";
 import { CHAINS } from "../../domain/assets.ts";
 import { EVM_TABLES, isEvm } from "../../workers/chains/evm/networks.ts";
 import { rich, startAnvil } from "../support/anvil.ts";

@@ -1,7 +1,7 @@
 /** Accounts that are deleted, or shall be, while value is on its way to them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { putOffDeposit } from "../../db/deposits.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { openDesk } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { applyAssets } from "../../domain/asset_settings.ts";
+import { applyAssets } from "../../domain/chains/asset_settings.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

@@ -1,10 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { selectOrder } from "../../db/orders.ts";
 import { reading } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
-import { BORNE, cappedBudgets } from "../../domain/holder_losses.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
 import { compare, fromUnits, toUnits } from "../../domain/money.ts";
-import type { OrderRow } from "../../domain/orders.ts";
+import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { LITECOIN, openCoinDesk } from "../support/coin_desk.ts";

@@ -1,8 +1,8 @@
 /** Linked addresses on coin chains, whose addresses have several spellings and whose value lies in coins. */
 import { deepEqual, equal } from "node:assert/strict";
-import { scriptOf } from "../../domain/addresses.ts";
-import { deriveAddress } from "../../domain/derivation.ts";
-import { RESERVED_AHEAD } from "../../domain/own_addresses.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
 import { COIN, type CoinDesk, openCoinDesk, type Play, PLAYS } from "../support/coin_desk.ts";
 import { rowsOf } from "../support/realm.ts";
 

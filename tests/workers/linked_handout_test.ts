@@ -2,10 +2,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { actingAs } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
-import { deriveAddress } from "../../domain/derivation.ts";
-import { postMove } from "../../domain/ledger.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { postMove } from "../../domain/ledger/posting.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
-import { RESERVED_AHEAD } from "../../domain/own_addresses.ts";
-import { deriveAddress } from "../../domain/derivation.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";

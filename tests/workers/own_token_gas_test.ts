@@ -1,7 +1,7 @@
 /** Who pays the network for tokens that a customer has made, and whose price it sets itself. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { allAssets, CHAINS, nativeAsset } from "../../domain/assets.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { fromUnits, subtract } from "../../domain/money.ts";
 import { CALLS } from "../support/anvil.ts";
 import { OUTSIDE } from "../support/desk.ts";

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { sumInFlight } from "../../db/orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
-import { divideFee } from "../../domain/payouts.ts";
+import { divideFee } from "../../domain/withdrawals/withdrawal_batches.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { startBcash } from "../support/bcash.ts";
 import { COIN, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";

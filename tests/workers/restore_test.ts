@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/timetable.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { coinRamp } from "../support/coin_ramp.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";

@@ -1,7 +1,7 @@
 /** Restored databases in which orders are signed or sent: they end as the chain says, and give nothing back before. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/reconcile.ts";
 import { COIN, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { type Desk, openDesk } from "../support/desk.ts";

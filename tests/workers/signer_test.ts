@@ -1,9 +1,9 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import { openSecret, readMasterKey, sealSecret } from "../../domain/sealing.ts";
+import { openSecret, readMasterKey, sealSecret } from "../../domain/security/envelope.ts";
 import type { Leaf } from "../../workers/signer.ts";
 import { openSigner } from "../../workers/signer.ts";
-import { placeOf } from "../../domain/realms.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
 import { rotateRealm } from "../../workers/rotation.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
@@ -58,7 +58,7 @@ Deno.test("keys are lent for one call, wiped after it, and only for their own ad
     match(error.message, /no key of 0x0+DeaDBeef/);
     return true;
   });
-  const { deriveAddress } = await import("../../domain/derivation.ts");
+  const { deriveAddress } = await import("../../domain/chains/derivation.ts");
   const xpub = (await signer.xpub(vault, BRANCH))!;
   const address = await deriveAddress("ETHEREUM", "testnet", xpub, 3);
   let lent: Uint8Array = new Uint8Array();

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { checkLedger } from "../../domain/checks.ts";
-import { counterparty, postMove } from "../../domain/ledger.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { isHouseAccount } from "../../db/solvency.ts";

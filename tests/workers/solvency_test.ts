@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { counterparty, postMove } from "../../domain/ledger.ts";
+import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { add, toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";

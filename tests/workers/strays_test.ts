@@ -4,7 +4,7 @@ import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 import { deployToken, installToken } from "../support/tokens.ts";
-import { applyAssets } from "../../domain/asset_settings.ts";
+import { applyAssets } from "../../domain/chains/asset_settings.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;

@@ -2,8 +2,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { selectOrder } from "../../db/orders.ts";
 import { newId } from "../../domain/ids.ts";
-import { settleSweep } from "../../domain/sweeps.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { settleSweep } from "../../domain/deposits/sweeps.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { forwardJob, sweptJob } from "../../workers/forwarder.ts";
 import { refreshFees } from "../../workers/fees.ts";
 import { scanPlace } from "../../workers/scanner.ts";

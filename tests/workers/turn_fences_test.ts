@@ -8,7 +8,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
-import { readMasterKey } from "../../domain/sealing.ts";
+import { readMasterKey } from "../../domain/security/envelope.ts";
 import type { Bench } from "../../workers/bench.ts";
 import { openFence } from "../../workers/fence.ts";
 import { forwardJob } from "../../workers/forwarder.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { add, compare, subtract, toUnits } from "../../domain/money.ts";
 import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
-import { checkLedger } from "../../domain/checks.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { advanceOrder } from "../../workers/sender.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";

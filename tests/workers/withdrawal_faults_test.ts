@@ -173,7 +173,7 @@ Deno.test("a withdrawal whose look was lost is taken up again", async () => {
   const { body: { id } } = await desk.withdraw("1");
   await rowsOf(desk.realm, "delete from jobs");
   await rowsOf(desk.realm, "update orders set looked_at = now() - interval '1 hour'");
-  const { reviveOrders } = await import("../../domain/orders.ts");
+  const { reviveOrders } = await import("../../domain/sending/chain_orders.ts");
   equal(await desk.bench.step((tx) => reviveOrders(tx, desk.bench.actor)), 1);
   await desk.realm.drain();
   ok((await desk.read(id)).chain.hash);

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { selectLeaves } from "../../db/orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
-import type { OrderRow } from "../../domain/orders.ts";
+import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { reconcile } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";

@@ -9,7 +9,7 @@
  * asks no node), and only when the signed bytes are stored, `broadcast` and `status`.
  * @module
  */
-import type { Network } from "../../domain/addresses.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import type { CoinWitness } from "./coins.ts";
 import type {

@@ -4,9 +4,9 @@
  * and no error repeats what it was given.
  * @module
  */
-import type { Network } from "../../domain/addresses.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
 import { chainFacts, type ChainId } from "../../domain/assets.ts";
-import { accountPath, addressOfKey, hdKeys, hdVersion } from "../../domain/derivation.ts";
+import { accountPath, addressOfKey, hdKeys, hdVersion } from "../../domain/chains/derivation.ts";
 
 /** A private key with the address it signs for. Wipe it after use. */
 export interface AddressKey {

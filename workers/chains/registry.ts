@@ -4,7 +4,7 @@
  * @module
  */
 import type { ChainConfig, Config } from "../../config.ts";
-import type { Network } from "../../domain/addresses.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
 import { chainFacts, type ChainId } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";

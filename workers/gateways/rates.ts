@@ -4,7 +4,7 @@
  * @module
  */
 import { parseJson } from "../../domain/json.ts";
-import { priceOf } from "../../domain/rates.ts";
+import { priceOf } from "../../domain/currencies/rates.ts";
 
 /** A price that was found. */
 export interface Price {

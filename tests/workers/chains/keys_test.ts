@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { base58 } from "@scure/base";
-import { deriveAddress } from "../../../domain/derivation.ts";
+import { deriveAddress } from "../../../domain/chains/derivation.ts";
 import { accountXpub, addressKey, seedOf, slip10, wipe } from "../../../workers/chains/keys.ts";
 
 const PHRASE = "abandon ".repeat(11) + "about";

@@ -3,7 +3,7 @@
  * Bitcoin Core made common. The nodes need no index and no wallet.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions } from "../node.ts";

@@ -3,7 +3,7 @@
  * encodes, and what was seen and is worth remembering.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import type { Nodes } from "../node.ts";
 import type { CoinTable } from "./networks.ts";
 import type { CoinTransaction } from "./node.ts";

@@ -3,7 +3,7 @@
  * asks nobody.
  * @module
  */
-import { parseAddress } from "../../../domain/addresses.ts";
+import { parseAddress } from "../../../domain/chains/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import type { Budget, Draft, Order, Payment, Speed } from "../order.ts";

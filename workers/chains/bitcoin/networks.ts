@@ -3,7 +3,7 @@
  * are base units (satoshi) per 1000 virtual bytes, as nodes speak of them.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import type { ChainId } from "../../../domain/assets.ts";
 import type { Speed } from "../order.ts";
 

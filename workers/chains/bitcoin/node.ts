@@ -3,7 +3,7 @@
  * shape before it is used, and nonsense counts as no answer. Amounts are read from their text.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import { ChainError } from "../chain.ts";
 import {
   allOf,

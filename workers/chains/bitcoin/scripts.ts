@@ -3,7 +3,7 @@
  * outputs are compared as text and no address is ever encoded while scanning.
  * @module
  */
-import { type Network, scriptOf } from "../../../domain/addresses.ts";
+import { type Network, scriptOf } from "../../../domain/chains/addresses.ts";
 import type { Watch } from "../sight.ts";
 import type { CoinChainId, CoinTable } from "./networks.ts";
 

@@ -3,8 +3,8 @@
  * before they leave here.
  * @module
  */
-import { writeBitcoin } from "../../../domain/bitcoin_addresses.ts";
-import { addressOfKey } from "../../../domain/derivation.ts";
+import { writeBitcoin } from "../../../domain/chains/bitcoin_addresses.ts";
+import { addressOfKey } from "../../../domain/chains/derivation.ts";
 import { ChainError } from "../chain.ts";
 import type { Inspection, Keys, Plan, Signed } from "../order.ts";
 import type { CoinChain } from "./context.ts";

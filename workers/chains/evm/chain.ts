@@ -2,7 +2,7 @@
  * Ethereum, Polygon, Celo and BSC behind the one chain interface.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node.ts";

@@ -3,7 +3,7 @@
  * loaded once for encoding, hashing and signing. Ethers is never given a connection.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import type { EvmTable } from "./networks.ts";
 import type { EvmNodes } from "./node.ts";
 

@@ -3,7 +3,7 @@
  * used, and nonsense counts as no answer. Only raw JSON-RPC; hexadecimal is kept in lower case.
  * @module
  */
-import type { Network } from "../../../domain/addresses.ts";
+import type { Network } from "../../../domain/chains/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node.ts";

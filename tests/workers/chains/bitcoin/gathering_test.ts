@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { nativeAsset } from "../../../../domain/assets.ts";
-import { NewConsolidation } from "../../../../domain/consolidation_views.ts";
-import { GATHERINGS } from "../../../../domain/gatherings.ts";
+import { NewConsolidation } from "../../../../domain/consolidations/consolidation_views.ts";
+import { GATHERINGS } from "../../../../domain/consolidations/consolidation_limits.ts";
 import { toUnits } from "../../../../domain/money.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../../../../workers/chains/bitcoin/payment.ts";

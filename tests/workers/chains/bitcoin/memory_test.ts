@@ -1,6 +1,6 @@
 import { equal } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
-import { scriptOf } from "../../../../domain/addresses.ts";
+import { scriptOf } from "../../../../domain/chains/addresses.ts";
 import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
 import { type BlockReader, openSpends } from "../../../../workers/chains/bitcoin/spends.ts";
 import type { Peer } from "../../../../workers/chains/node.ts";

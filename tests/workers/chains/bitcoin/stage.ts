@@ -3,8 +3,8 @@
  * @module
  */
 import * as curve from "@bitcoinerlab/secp256k1";
-import { scriptOf } from "../../../../domain/addresses.ts";
-import { addressOfKey } from "../../../../domain/derivation.ts";
+import { scriptOf } from "../../../../domain/chains/addresses.ts";
+import { addressOfKey } from "../../../../domain/chains/derivation.ts";
 import type { Chain } from "../../../../workers/chains/chain.ts";
 import { openCoins } from "../../../../workers/chains/bitcoin/chain.ts";
 import type { CoinChainId } from "../../../../workers/chains/bitcoin/networks.ts";

@@ -1,0 +1,285 @@
+/** Accounts as a collection: lists, states, changes, deletion; and accounts made with an alias. @module */
+import { z } from "zod";
+import {
+  type AccountRow,
+  type AccountTie,
+  clearDefault,
+  freezeAccount,
+  markActive,
+  selectAccount,
+  selectAccounts,
+  selectAccountTie,
+  selectEnabledAmong,
+  unfreezeAccount,
+  updateAccount,
+} from "../../db/accounts.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { selectIdentities, selectIdentityOfUser } from "../../db/identities.ts";
+import { selectUsers } from "../../db/users.ts";
+import { viewAccounts, viewWholeAccount } from "./account_views.ts";
+import { assertVirtual } from "./accounts.ts";
+import { type Actor, reachesRealm, roleOf } from "../actor.ts";
+import { addAlias, aliasesOf, mayRead } from "../identity/aliases.ts";
+import {
+  type Collection,
+  findVisible,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import { Flag, FreeForm, Id } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { viewIdentity } from "../identity/identities.ts";
+import { compare } from "../money.ts";
+import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
+import { resolveRamp } from "./ramps.ts";
+import { viewUser } from "../identity/users.ts";
+
+/** What can be changed of an account. */
+export const AccountChange = z.strictObject({
+  data: FreeForm.optional(),
+  default: Flag.optional().meta({
+    description: "Moved by the holder's own user, or by roles manage and admin with scope realm.",
+  }),
+  ramp: Id.nullable().optional(),
+}).meta({ id: "AccountChange" });
+
+/** Why an account cannot be deleted yet. */
+const TIES: Readonly<Record<AccountTie, string>> = {
+  balance: "total and available balance must both be 0",
+  withdrawal: "a withdrawal of this account is still on its way",
+  sweep: "value is being carried from this account's address to its ramp",
+  deposit: "a deposit to this account has been seen and is not credited yet",
+  forward: "value that arrived at a deposit account below is still to be forwarded",
+};
+
+/** The collection of accounts. */
+export const ACCOUNTS: Collection<AccountRow> = {
+  name: "accounts",
+  table: "accounts",
+  deletable: true,
+  tallied: true,
+  notFound: "account.not_found",
+  populate: ["address", "holder", "owner", "ramp"],
+  fields: ["alias", "balance", "address", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    type: textColumn("type"),
+    asset: textColumn("asset"),
+    currency: textColumn("currency"),
+    country: textColumn("country"),
+    reference: textColumn("reference", true),
+    testnet: { column: "testnet", type: "boolean" },
+    default: { column: "is_default", type: "boolean" },
+    active: { column: "active", type: "boolean" },
+    frozen: { column: "frozen", type: "boolean" },
+    enabled: { column: "enabled", type: "boolean" },
+    holder: { column: "holder", type: "id", nullable: true },
+    ramp: { column: "ramp", type: "id", nullable: true },
+    "balance.total": { column: "total", type: "decimal" },
+  },
+  /** The ledger's counterparties are shown to realm administrators who ask for them by type. */
+  concealed: {
+    rows: { op: "eq", at: { field: "type", path: [] }, value: "system" },
+    asked: (actor, query) =>
+      roleOf(actor) === "admin" && reachesRealm(actor) &&
+      (query === null || `${query}`.includes('"system"')),
+  },
+  read: selectAccounts,
+  async show(db, actor, rows, populate) {
+    const [views, aliases] = [
+      await viewAccounts(db, rows, populate.has("address") ? { addressFor: actor } : {}),
+      await aliasesOf(db, rows.map((row) => row.id)),
+    ];
+    const shown = views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));
+    await populateParties(db, actor, rows, shown, populate);
+    return shown;
+  },
+};
+
+/** Shows one account. */
+export async function showAccount(
+  db: Db,
+  actor: Actor,
+  row: AccountRow,
+): Promise<Record<string, unknown>> {
+  return (await ACCOUNTS.show(db, actor, [row], new Set()))[0];
+}
+
+/** Tells which of some accounts are ready. */
+export async function enabledAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectEnabledAmong(db, ids);
+}
+
+/** Shows an account once it is ready; null until then, and where the actor may not see it. */
+export async function findReady(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, ACCOUNTS, id);
+  return row?.enabled ? await showAccount(db, actor, row) : null;
+}
+
+/** Shows an account as {@link findReady} does, with its address. */
+export async function findReadyAddress(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, ACCOUNTS, id);
+  return row?.enabled ? await viewWholeAccount(db, row, { addressFor: actor }) : null;
+}
+
+/** Gives a new account its alias, if it is to have one. @throws {DomainError} alias.taken */
+export async function nameAccount(
+  tx: Tx,
+  actor: Actor,
+  row: AccountRow,
+  alias: string | undefined,
+): Promise<void> {
+  if (alias === undefined) return;
+  await addAlias(tx, actor, { alias, type: "account", account: row.id, data: {} });
+}
+
+/**
+ * Changes an account. The default mark moves from the account that had it.
+ *
+ * @throws {DomainError} account.not_found, permission.owner, permission.role, permission.scope,
+ *   ramp.not_found, account.asset_mismatch, request.invalid
+ */
+export async function changeAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: z.infer<typeof AccountChange>,
+): Promise<Record<string, unknown>> {
+  const row = await accountFor(tx, actor, id, "write");
+  if (input.ramp !== undefined && row.type !== "virtual") {
+    const message = "only virtual accounts are given a ramp";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/ramp", message }] });
+  }
+  if (typeof input.ramp === "string") {
+    await resolveRamp(tx, actor, input.ramp, { asset: row.asset, testnet: row.testnet });
+  }
+  if (input.default !== undefined && input.default !== row.is_default) {
+    await moveDefault(tx, actor, row, input.default);
+  }
+  await updateAccount(tx, row.id, {
+    data: input.data ?? row.data,
+    is_default: input.default ?? row.is_default,
+    ramp: input.ramp === undefined ? row.ramp : input.ramp,
+  }, actor.at);
+  return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
+}
+
+/**
+ * Changes an account's state. Each is where it was asked to be afterwards, also if it was before. What
+ * the realm or the service has frozen, only the realm unfreezes.
+ *
+ * @throws {DomainError} account.not_found, permission.owner, account.not_empty
+ */
+export async function setState(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  state: "freeze" | "unfreeze" | "deactivate" | "activate",
+): Promise<Record<string, unknown>> {
+  const row = await accountFor(tx, actor, id, "write");
+  if (state === "deactivate") assertEmpty(row);
+  if (state === "activate" && !row.enabled) {
+    throw new DomainError("account.not_enabled", "the account is not ready yet");
+  }
+  const realm = rightsOf(actor).write === "all";
+  if (state === "unfreeze" && row.frozen_by_realm && !realm) {
+    throw new DomainError("permission.owner", "a manager or administrator froze this account");
+  }
+  const user = actor.kind === "user" ? actor.user : null;
+  if (state === "freeze") await freezeAccount(tx, row.id, { user, realm, at: actor.at });
+  else if (state === "unfreeze") await unfreezeAccount(tx, row.id, { realm, at: actor.at });
+  else await markActive(tx, row.id, state === "activate", actor.at);
+  return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
+}
+
+/** Payments to an identity go to its default account: its own user decides which, or a manager. */
+async function moveDefault(tx: Tx, actor: Actor, row: AccountRow, to: boolean): Promise<void> {
+  if (to) assertVirtual(row.type);
+  const own = await selectIdentityOfUser(tx, actor.user);
+  if (own === null || own.id !== row.holder) assertMayAssign(actor);
+  if (!to) return;
+  await clearDefault(tx, { holder: row.holder!, asset: row.asset, testnet: row.testnet });
+}
+
+/**
+ * Deletes an account that holds nothing, and that nothing is on its way to.
+ *
+ * @throws {DomainError} account.not_found, permission.*, account.not_empty
+ */
+export async function removeAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await accountFor(tx, actor, id, "delete");
+  const tie = await selectAccountTie(tx, row.id);
+  if (tie !== null) throw new DomainError("account.not_empty", TIES[tie]);
+  return await setDeleted(tx, actor, ACCOUNTS, id, true);
+}
+
+/** Restores an account. It comes back without the default mark: another may carry it meanwhile. */
+export async function restoreAccount(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await accountFor(tx, actor, id, "undelete");
+  if (row.is_default && row.deleted_at !== null) {
+    await updateAccount(tx, row.id, { ...row, is_default: false }, actor.at);
+  }
+  return await setDeleted(tx, actor, ACCOUNTS, id, false);
+}
+
+/** Finds an account to change; the ledger's counterparties are nobody's to change. */
+async function accountFor(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  act: "write" | "delete" | "undelete",
+): Promise<AccountRow> {
+  const row = await rowFor(tx, actor, ACCOUNTS, id, act);
+  if (row.type !== "system") return row;
+  if (!ACCOUNTS.concealed!.asked(actor, null)) throw notFound("account.not_found");
+  throw new DomainError("permission.owner", "this account belongs to the ledger itself");
+}
+
+function assertEmpty(row: AccountRow): void {
+  if (compare(row.total, "0") === 0 && compare(row.blocked, "0") === 0) return;
+  throw new DomainError("account.not_empty", "total and available balance must both be 0");
+}
+
+/** Puts holders, owners and ramps in the place of their ids, one statement for each relation. */
+async function populateParties(
+  db: Db,
+  actor: Actor,
+  rows: AccountRow[],
+  views: Record<string, unknown>[],
+  populate: ReadonlySet<string>,
+): Promise<void> {
+  const idsOf = (of: (row: AccountRow) => string | null) => [
+    ...new Set(rows.flatMap((row) => of(row) ?? [])),
+  ];
+  const put = (field: string, of: (row: AccountRow) => string | null, by: Map<string, unknown>) =>
+    rows.forEach((row, i) => {
+      const whole = by.get(of(row) ?? "");
+      if (whole !== undefined) views[i][field] = whole;
+    });
+  if (populate.has("holder")) {
+    const found = await selectIdentities(db, idsOf((row) => row.holder));
+    const seen = found.filter((row) => mayRead(actor, row.owner));
+    put("holder", (row) => row.holder, new Map(seen.map((row) => [row.id, viewIdentity(row)])));
+  }
+  if (populate.has("owner")) {
+    const found = await selectUsers(db, idsOf((row) => row.owner));
+    const seen = found.filter((row) => row.id === actor.user || mayRead(actor, row.owner));
+    put("owner", (row) => row.owner, new Map(seen.map((row) => [row.id, viewUser(row)])));
+  }
+  if (populate.has("ramp")) {
+    const found = await selectAccounts(db, idsOf((row) => row.ramp));
+    const seen = found.filter((row) => mayRead(actor, row.owner));
+    const shown = await viewAccounts(db, seen);
+    put("ramp", (row) => row.ramp, new Map(seen.map((row, i) => [row.id, shown[i]])));
+  }
+}

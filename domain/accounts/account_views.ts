@@ -1,0 +1,86 @@
+/** What accounts show of the chain: addresses, and balances there as workers last saw them. @module */
+import type { AccountRow } from "../../db/accounts.ts";
+import type { Db } from "../../db/database.ts";
+import { type OwnedAddressRow, selectAddressesFor, selectHoldings } from "../../db/ramps.ts";
+import { type ChainPart, viewAccount } from "./accounts.ts";
+import { type Actor, reachesRealm, roleOf } from "../actor.ts";
+import { findAsset } from "../assets.ts";
+import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { fromUnits } from "../money.ts";
+
+/** Shows accounts with what they hold on their chains; their addresses too, to whom it is said. */
+export async function viewAccounts(
+  db: Db,
+  rows: readonly AccountRow[],
+  populate: { addressFor?: Actor } = {},
+): Promise<Record<string, unknown>[]> {
+  const onChain = rows.filter((row) => row.type === "ramp" || row.type === "deposit");
+  const asked = populate.addressFor ? rows.filter((row) => row.type !== "system") : onChain;
+  if (asked.length === 0) return rows.map((row) => viewAccount(row));
+  const addresses = await selectAddressesFor(db, asked.map((row) => row.id));
+  const holdings = await selectHoldings(db, onChain.map((row) => row.id));
+  const held = new Map(holdings.map((one) => [`${one.account} ${one.contract}`, one.amount]));
+  const assets = new Map<string, ChainAsset>();
+  for (const code of new Set(onChain.map((row) => row.asset))) {
+    assets.set(code, await resolveChainAsset(db, code));
+  }
+  return rows.map((row) => {
+    const own = addresses.find((one) => one.account === row.id || one.serves === row.id);
+    const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
+    const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
+    const view = viewAccount(row, part);
+    if (populate.addressFor === undefined) return view;
+    const address = own === undefined ? null : viewAddress(own, populate.addressFor);
+    return { ...view, ...chainOf(own), address };
+  });
+}
+
+/** Shows one account as {@link viewAccounts} does. */
+export async function viewWholeAccount(
+  db: Db,
+  row: AccountRow,
+  populate: { addressFor?: Actor } = {},
+): Promise<Record<string, unknown>> {
+  return (await viewAccounts(db, [row], populate))[0];
+}
+
+/** Shows an address; what all addresses of its ramp derive from only to those who may know them. */
+export function viewAddress(row: OwnedAddressRow, actor: Actor): Record<string, unknown> {
+  return {
+    id: row.id,
+    account: row.serves ?? row.account,
+    asset: row.asset,
+    address: row.address,
+    derivation_key: `${row.derivation_key}`,
+    xpub: seesXpub(actor, row.ramp_owner) ? row.xpub : null,
+    destination_tag: null,
+    memo: null,
+    message: null,
+    notification: null,
+    owner: row.owner,
+    data: row.data,
+    created_at: row.created_at,
+    error: null,
+  };
+}
+
+function seesXpub(actor: Actor, rampOwner: string | null): boolean {
+  if (reachesRealm(actor) && roleOf(actor) !== "user") return true;
+  return rampOwner !== null && rampOwner === actor.user;
+}
+
+function partOf(
+  row: AccountRow,
+  of: { asset: ChainAsset; address: string | null; held: ReadonlyMap<string, string> },
+): ChainPart {
+  const { asset: { contract, gas: coin }, address, held } = of;
+  const units = held.get(`${row.id} ${contract ?? ""}`) ?? 0;
+  const assets = fromUnits(BigInt(units), row.decimals);
+  const paysItself = contract === null || findAsset(row.asset)?.gasAsset === null;
+  if (paysItself) return { address, assets };
+  return { address, assets, gas: fromUnits(BigInt(held.get(`${row.id} `) ?? 0), coin.decimals) };
+}
+
+function chainOf(address: OwnedAddressRow | undefined): { chain?: string } {
+  return address === undefined ? {} : { chain: address.chain };
+}

@@ -1,0 +1,277 @@
+/**
+ * The chain of hashes. In the order of commit each transaction, and each event that changes whose money
+ * it is, gets a number without gaps and a hash over the hash before it and its own canonical form, so
+ * that no line of the ledger can be changed, removed or slipped in without every later hash telling.
+ * @module
+ */
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import type { Db, Tx } from "../../db/database.ts";
+import { selectTransactions } from "../../db/ledger.ts";
+import { insertEvents } from "../../db/records.ts";
+import {
+  type HeadRow,
+  insertSeals,
+  lockHead,
+  type Sealable,
+  selectHash,
+  selectHead,
+  selectSealed,
+  selectUnsealed,
+} from "../../db/seals.ts";
+import { type Actor, reachesRealm } from "../actor.ts";
+import { openAnswer } from "../answers.ts";
+import { chainTrail } from "./trail_chain.ts";
+import { DomainError } from "../errors.ts";
+import { newIds } from "../ids.ts";
+import { viewTransaction } from "../ledger/posting.ts";
+import { type ChainLink, createLinker, GENESIS, sealedForm, viewLink } from "./chain_links.ts";
+import { breathe } from "../slices.ts";
+
+/** The head of the chain as shown: what an anchor elsewhere should hold. */
+export const HeadView = z.object({
+  seq: z.number().int(),
+  hash: z.string().nullable(),
+  unsealed: z.number().int(),
+}).meta({ id: "ChainHead" });
+
+/** Which part of the chain is recomputed. */
+export const VerifyRange = z.strictObject({
+  from: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
+  to: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
+});
+/** Which part of the chain is recomputed. */
+export type VerifyRange = z.infer<typeof VerifyRange>;
+
+/** What recomputing the chain found. */
+export const VerifyView = z.object({
+  valid: z.boolean(),
+  checked: z.number().int(),
+  head: z.object({ seq: z.number().int(), hash: z.string().nullable() }),
+  break: z.object({ seq: z.number().int(), reason: z.string() }).nullable(),
+  next: z.number().int().nullable(),
+}).meta({ id: "ChainCheck" });
+
+/** Which part of the chain is read. */
+export const ChainPage = z.strictObject({
+  after: z.string().regex(/^\d{1,16}$/).optional().meta({ type: "integer", minimum: 0 }),
+  limit: z.string().regex(/^\d{1,4}$/).optional().meta({
+    type: "integer",
+    minimum: 0,
+    maximum: 1000,
+  }),
+});
+/** Which part of the chain is read. */
+export type ChainPage = z.infer<typeof ChainPage>;
+
+/** Why the chain breaks at a transaction. */
+export type BreakReason =
+  | "hash_mismatch"
+  | "seq_missing"
+  | "transaction_missing"
+  | "event_missing"
+  | "head_mismatch";
+
+const SALT_BYTES = 16;
+/** Links that one request recomputes at most; a longer range is asked for in parts. */
+const CHECKED_MAX = 100_000;
+const CHAIN_PAGE_MAX = 1000;
+/** Links that are read at once: each may hold a free-form seal. */
+const READ_AT_ONCE = 500;
+/** Links that are recomputed in one go: some milliseconds of work. */
+const SLICE = 100;
+
+/** What one turn of sealing did. */
+export interface Turn {
+  links: number;
+  /** How many of the links are transactions. */
+  transactions: number;
+}
+
+/**
+ * Seals what was posted and noted, at most about `limit` links, in the caller's transaction; null
+ * while another process does.
+ */
+export async function sealNext(
+  tx: Tx,
+  by: { at: number },
+  limit: number,
+): Promise<Turn | null> {
+  const head = await lockHead(tx);
+  if (head === null) return null;
+  await chainTrail(tx, limit);
+  const { commits, rows } = await selectUnsealed(tx, limit);
+  if (rows.length === 0) return { links: 0, transactions: 0 };
+  const from = BigInt(head.seq);
+  const link = createLinker(head.hash);
+  const salts = randomBytes(SALT_BYTES * rows.length).toString("hex");
+  let seq = from;
+  const hashes = rows.map((row, i) =>
+    link(sealedForm(row, { seq: ++seq, salt: saltAt(salts, i) }))
+  );
+  await insertSeals(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
+  const transactions = rows.flatMap((row) => row.event === null ? [row.id] : []);
+  if (head.heard && transactions.length > 0) await announce(tx, by, transactions);
+  return { links: rows.length, transactions: transactions.length };
+}
+
+function saltAt(salts: string, i: number): string {
+  return salts.slice(i * SALT_BYTES * 2, (i + 1) * SALT_BYTES * 2);
+}
+
+/** How many of the transactions each owner made. */
+function ownersOf(rows: readonly Sealable[]): Map<string, number> {
+  const owners = new Map<string, number>();
+  for (const row of rows) {
+    if (row.event !== null || row.owner === null) continue;
+    owners.set(row.owner, (owners.get(row.owner) ?? 0) + 1);
+  }
+  return owners;
+}
+
+/** Makes events of sealed transactions, in their order. */
+async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void> {
+  const rows = new Map((await selectTransactions(tx, ids)).map((row) => [row.id, row]));
+  const stamps = newIds(by.at, ids.length);
+  await insertEvents(
+    tx,
+    ids.map((id, i) => ({
+      id: stamps.ids[i],
+      type: "transaction.created",
+      entity: id,
+      owner: rows.get(id)!.owner,
+      payload: viewTransaction(rows.get(id)!, () => true),
+      created_at: stamps.at,
+    })),
+  );
+}
+
+/** Shows the head of the chain, to be kept where this service cannot reach it. */
+export async function showHead(db: Db): Promise<z.infer<typeof HeadView>> {
+  const { unsealed, ...head } = await selectHead(db);
+  return { ...viewHead(head), unsealed: parseInt(unsealed, 10) };
+}
+
+/**
+ * Recomputes the chain from one number to another, both included, and names the first break.
+ *
+ * @throws {DomainError} permission.scope
+ */
+export async function verifyChain(
+  db: Db,
+  actor: Actor,
+  range: VerifyRange,
+): Promise<z.infer<typeof VerifyView>> {
+  assertAuditor(actor);
+  const head = await selectHead(db);
+  const end = BigInt(head.seq);
+  const from = BigInt(range.from ?? 1);
+  const most = from + BigInt(CHECKED_MAX) - 1n;
+  const wanted = range.to === undefined ? end : BigInt(range.to);
+  const last = [wanted, end, most].reduce((a, b) => a < b ? a : b);
+  const found = await recompute(db, from, last, head);
+  const more = found.break === null && last < end && last < wanted;
+  return {
+    valid: found.break === null,
+    checked: found.checked,
+    head: viewHead(head),
+    break: found.break,
+    next: more ? asNumber(last + 1n) : null,
+  };
+}
+
+/** Recomputes the whole chain and names its first break. */
+export async function recomputeAll(db: Db): Promise<Recomputed> {
+  const head = await selectHead(db);
+  return await recompute(db, 1n, BigInt(head.seq), head);
+}
+
+/** What recomputing a part of the chain found. */
+export interface Recomputed {
+  checked: number;
+  /** The hash of the last of them. */
+  tip: string;
+  break: { seq: number; reason: BreakReason } | null;
+}
+
+async function recompute(
+  db: Db,
+  from: bigint,
+  last: bigint,
+  head: HeadRow,
+): Promise<Recomputed> {
+  let tip = GENESIS;
+  let checked = 0;
+  const broken = (seq: bigint, reason: BreakReason): Recomputed => ({
+    checked,
+    tip,
+    break: { seq: asNumber(seq), reason },
+  });
+  if (head.hash === "") return broken(0n, "head_mismatch");
+  if (from > 1n && from <= last) {
+    const before = await selectHash(db, from - 1n);
+    if (before === null) return broken(from - 1n, "seq_missing");
+    tip = before;
+  }
+  const link = createLinker(tip);
+  for (let seq = from; seq <= last;) {
+    const left = last - seq + 1n;
+    const limit = left < BigInt(READ_AT_ONCE) ? parseInt(`${left}`, 10) : READ_AT_ONCE;
+    const rows = await selectSealed(db, seq, limit);
+    if (rows.length === 0) return broken(seq, "seq_missing");
+    for (const row of rows) {
+      if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
+      if ("missing" in row) return broken(seq, `${row.missing}_missing`);
+      const due = link(sealedForm(row, { seq, salt: row.salt }));
+      if (due !== row.hash) return broken(seq, "hash_mismatch");
+      tip = due;
+      if (++checked % SLICE === 0) await breathe();
+      seq++;
+    }
+  }
+  const whole = from <= last && last === BigInt(head.seq);
+  if (whole && tip !== head.hash) return broken(last, "head_mismatch");
+  return { checked, tip, break: null };
+}
+
+/**
+ * Shows links in the order of the chain, for those who recompute it themselves. None is left out: of
+ * one whose transaction or event is gone, the hash and the id are shown.
+ *
+ * @throws {DomainError} permission.scope, query.invalid
+ */
+export async function readChain(
+  db: Db,
+  actor: Actor,
+  page: ChainPage,
+): Promise<ChainLink[]> {
+  assertAuditor(actor);
+  const limit = Math.min(parseInt(page.limit ?? `${CHAIN_PAGE_MAX}`, 10), CHAIN_PAGE_MAX);
+  const links: ChainLink[] = [];
+  const hasRoom = openAnswer();
+  for (let next = BigInt(page.after ?? 0) + 1n; links.length < limit;) {
+    const most = Math.min(READ_AT_ONCE, limit - links.length);
+    const rows = await selectSealed(db, next, most);
+    for (const row of rows) {
+      const link = viewLink(row);
+      if (!hasRoom(link) && links.length > 0) return links; // a short page is no end
+      links.push(link);
+    }
+    if (rows.length < most) break;
+    next = BigInt(rows[rows.length - 1].seq) + 1n;
+  }
+  return links;
+}
+
+function assertAuditor(actor: Actor): void {
+  if (reachesRealm(actor)) return;
+  throw new DomainError("permission.scope", "the whole chain is read with the scope realm");
+}
+
+function viewHead(head: HeadRow): { seq: number; hash: string | null } {
+  return { seq: parseInt(head.seq, 10), hash: head.seq === "0" ? null : head.hash };
+}
+
+function asNumber(seq: bigint): number {
+  return parseInt(`${seq}`, 10);
+}

@@ -1,0 +1,93 @@
+/**
+ * Covering what the house has lost: value of an account of the house goes to the account `fees`. It is a
+ * move like any other, between two accounts, so that nothing comes into being; what is owed falls by
+ * what the loss falls.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import type { Tx } from "../../db/database.ts";
+import { isHouseAccount, selectLoss } from "../../db/solvency.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { Id, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { Amount, assertScale, compare, DecimalText, subtract, trim } from "../money.ts";
+import { assertRealmAdmin } from "../permissions.ts";
+
+/** What is asked for when a loss is to be covered. */
+export const Cover = z.strictObject({
+  account: Id.meta({
+    description: "A ramp or virtual account whose owner and holder run the realm.",
+  }),
+  amount: Amount.optional().meta({ description: "All that the house has lost, unless given." }),
+  reason: text(500),
+  realm: Id.optional().meta({ description: "With the platform key: the realm of the account." }),
+}).meta({ id: "Cover" });
+/** What is asked for when a loss is to be covered. */
+export type Cover = z.infer<typeof Cover>;
+
+/** A loss that was covered, as shown. */
+export const CoverView = z.object({
+  transaction: z.string(),
+  account: z.string(),
+  asset: z.string(),
+  testnet: z.boolean(),
+  amount: DecimalText,
+  loss: DecimalText.meta({ description: "What the house has still lost of the asset." }),
+  reason: z.string(),
+  created_at: z.number().int(),
+}).meta({ id: "CoveredLoss" });
+
+/**
+ * Moves value of an account of the house to the account `fees`, at most what that is below zero. Runs
+ * behind the gate.
+ *
+ * @throws {DomainError} permission.role, permission.scope, account.*, permission.owner where a
+ *   customer owns or holds the account, condition.failed where less is lost, balance.insufficient,
+ *   stop.active, request.invalid
+ */
+export async function coverLoss(
+  tx: Tx,
+  actor: Actor,
+  input: Cover,
+): Promise<Record<string, unknown>> {
+  assertRealmAdmin(actor);
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  await assertOfHouse(tx, account);
+  const { asset, testnet, decimals } = account;
+  const lost = await selectLoss(tx, { asset, testnet });
+  const amount = input.amount ?? lost;
+  assertScale(amount, decimals, "/amount");
+  if (compare(lost, "0") <= 0 || compare(amount, lost) > 0) {
+    const figure = compare(lost, "0") <= 0 ? "nothing" : trim(lost);
+    throw new DomainError("condition.failed", `the house has lost ${figure} of ${asset}`);
+  }
+  const { id, at } = await postMove(tx, actor, {
+    type: "transfer",
+    source: account.id,
+    destination: await counterparty(tx, actor, "fees", { code: asset, decimals, testnet }),
+    amount,
+    seal: { covers: "loss", reason: input.reason },
+  });
+  return {
+    transaction: id,
+    account: account.id,
+    asset,
+    testnet,
+    amount: trim(amount),
+    loss: subtract(lost, amount),
+    reason: input.reason,
+    created_at: at,
+  };
+}
+
+/** The value of customers covers no loss of the house. */
+async function assertOfHouse(tx: Tx, account: AccountRow): Promise<void> {
+  if (await isHouseAccount(tx, account.id)) return;
+  const why = "losses are covered from accounts whose owner and holder run the realm";
+  throw new DomainError("permission.owner", why);
+}

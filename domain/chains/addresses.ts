@@ -1,0 +1,178 @@
+/**
+ * What an address of each chain and network must look like. The libraries that know the formats
+ * are loaded when first needed. An address that is read here is well formed and payable; whether
+ * somebody holds its key cannot be known.
+ * @module
+ */
+import { chainFacts, type ChainId, isCoinContract, tokenByContract } from "../assets.ts";
+import { type Network, parseBitcoin, type Payee, type Refusal } from "./bitcoin_addresses.ts";
+import { DomainError } from "../errors.ts";
+
+export { type Network } from "./bitcoin_addresses.ts";
+
+/** All networks that a chain may be followed on. */
+export const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
+
+/** Tells whether an address is good: in its canonical form, or why not. */
+export type ParsedAddress = { readonly ok: true; readonly address: string } | Refusal;
+
+/** No format comes near; longer text would only cost time. */
+const LENGTH_MAX = 128;
+
+// Wallets are never these. Built-in programs and variables are told by their tail of ones.
+const SOLANA_PROGRAMS: ReadonlySet<string> = new Set([
+  "So11111111111111111111111111111111111111112",
+  "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+  "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
+  "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
+  "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
+]);
+const SOLANA_BUILT_IN = /1{8}$/;
+
+/**
+ * Reads an address that is to be paid or watched: checksum, chain, network, and that it is no
+ * contract of a token we know. EVM, Solana and Tron addresses are the same on every network.
+ */
+export async function parseAddress(
+  chain: ChainId,
+  network: Network,
+  address: string,
+): Promise<ParsedAddress> {
+  if (chainFacts(chain).family === "bitcoin") {
+    const payee = await parsePayee(chain, network, address);
+    return payee.ok ? { ok: true, address: payee.address } : payee;
+  }
+  const parsed = await parseContract(chain, address);
+  if (!parsed.ok) return parsed;
+  const token = tokenByContract(chain, parsed.address);
+  if (token) return refuse(`it is the contract of ${token.code}, not a wallet`);
+  if (isCoinContract(chain, parsed.address)) return refuse("it is the coin's contract, no wallet");
+  return chain === "SOLANA" ? await solanaWallet(parsed.address) : parsed;
+}
+
+/** Reads the address of a contract or mint. The Bitcoin family has none. */
+export async function parseContract(chain: ChainId, address: string): Promise<ParsedAddress> {
+  const fault = lengthFault(address);
+  if (fault) return refuse(fault);
+  switch (chainFacts(chain).family) {
+    case "evm":
+      return await evm(address);
+    case "tron":
+      return await tron(address);
+    case "solana":
+      return await solana(address);
+    case "bitcoin":
+      return refuse(`${chainFacts(chain).name} has no contracts`);
+  }
+}
+
+/**
+ * Returns the canonical form of an address.
+ *
+ * @throws {DomainError} address.invalid, saying what is wrong
+ */
+export async function checkAddress(
+  chain: ChainId,
+  network: Network,
+  address: string,
+): Promise<string> {
+  const parsed = await parseAddress(chain, network, address);
+  if (!parsed.ok) throw invalid(chain, parsed);
+  return parsed.address;
+}
+
+/**
+ * Returns the output script that pays an address of the Bitcoin family.
+ *
+ * @throws {DomainError} address.invalid
+ */
+export async function scriptOf(
+  chain: ChainId,
+  network: Network,
+  address: string,
+): Promise<Uint8Array> {
+  if (chainFacts(chain).family !== "bitcoin") {
+    throw new TypeError(`${chain} has no output scripts`);
+  }
+  const payee = await parsePayee(chain, network, address);
+  if (!payee.ok) throw invalid(chain, payee);
+  return payee.script;
+}
+
+async function parsePayee(
+  chain: ChainId,
+  network: Network,
+  address: string,
+): Promise<Payee | Refusal> {
+  const fault = lengthFault(address);
+  return fault ? refuse(fault) : await parseBitcoin(chain, network, address);
+}
+
+function lengthFault(address: string): string | null {
+  if (address === "") return "it is empty";
+  return address.length > LENGTH_MAX ? "it is too long" : null;
+}
+
+async function evm(text: string): Promise<ParsedAddress> {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return refuse("it is not 0x and 40 hexadecimal digits");
+  if (/^0x0+$/.test(text)) return refuse("it is the zero address");
+  const { getAddress } = await import("ethers/address");
+  const lower = text.toLowerCase();
+  const address = getAddress(lower);
+  if (text !== lower && text !== address) return refuse("the checksum (EIP-55) is wrong");
+  return { ok: true, address };
+}
+
+async function tron(text: string): Promise<ParsedAddress> {
+  if (/^(0x)?41[0-9a-f]{40}$/i.test(text)) {
+    return refuse("it is in hexadecimal; write it in the form that starts with T");
+  }
+  const { address } = await import("bitcoinjs-lib");
+  let decoded: { version: number; hash: Uint8Array };
+  try {
+    decoded = address.fromBase58Check(text);
+  } catch (error) {
+    return refuse(
+      /checksum/i.test(String(error)) ? "the checksum is wrong" : "the form is unknown",
+    );
+  }
+  if (decoded.version !== 0x41) return refuse("it is an address of another chain");
+  if (decoded.hash.every((byte) => byte === 0)) return refuse("it is the zero address");
+  return { ok: true, address: text };
+}
+
+async function solana(text: string): Promise<ParsedAddress> {
+  const { base58 } = await import("@scure/base");
+  try {
+    if (base58.decode(text).length === 32) return { ok: true, address: text };
+  } catch {
+    return refuse("it has a character that is not base58");
+  }
+  return refuse("it is not 32 bytes long");
+}
+
+async function solanaWallet(text: string): Promise<ParsedAddress> {
+  if (SOLANA_PROGRAMS.has(text) || SOLANA_BUILT_IN.test(text)) {
+    return refuse("it is a program of the chain, not a wallet");
+  }
+  const { base58 } = await import("@scure/base");
+  const { ed25519 } = await import("@noble/curves/ed25519.js");
+  try {
+    const point = ed25519.Point.fromBytes(base58.decode(text));
+    if (!point.isSmallOrder()) return { ok: true, address: text };
+  } catch {
+    // Token accounts and other derived addresses are made to lie off the curve.
+  }
+  return refuse("no key can sign for it: it is a token account or derived address, not a wallet");
+}
+
+function invalid(chain: ChainId, refusal: Refusal): DomainError {
+  return new DomainError(
+    "address.invalid",
+    `not an address to pay on ${chainFacts(chain).name}: ${refusal.reason}`,
+  );
+}
+
+function refuse(reason: string): Refusal {
+  return { ok: false, reason };
+}

@@ -1,0 +1,116 @@
+/**
+ * What an operator says of assets, checked against the registry: contract, symbol and state may be
+ * set. Whether a contract really is the token is found out at its node before its first use.
+ * @module
+ */
+import { parseContract } from "./addresses.ts";
+import {
+  allAssets,
+  type Asset,
+  type AssetState,
+  contractKey,
+  findAsset,
+  installAssets,
+} from "../assets.ts";
+
+/** What may be set of an asset. */
+export interface AssetSetting {
+  readonly contract?: string;
+  readonly symbol?: string;
+  readonly state?: AssetState;
+  readonly reason?: string;
+}
+
+/** Assets as an operator has set them, and everything that is wrong with the settings. */
+export interface CheckedAssets {
+  readonly changed: readonly Asset[];
+  readonly faults: readonly string[];
+}
+
+/**
+ * Puts an operator's settings in force, once, before anything is opened.
+ *
+ * @returns what is wrong with them; then nothing is in force
+ */
+export async function applyAssets(
+  settings: Readonly<Record<string, AssetSetting>>,
+): Promise<readonly string[]> {
+  const { changed, faults } = await checkAssets(settings);
+  if (faults.length === 0) installAssets(changed);
+  return faults;
+}
+
+/** Applies settings, by the codes of the assets, to the registry; nothing is installed yet. */
+export async function checkAssets(
+  settings: Readonly<Record<string, AssetSetting>>,
+): Promise<CheckedAssets> {
+  const changed: Asset[] = [];
+  const faults: string[] = [];
+  for (const [code, setting] of Object.entries(settings)) {
+    const asset = findAsset(code);
+    if (asset === null) {
+      faults.push(`${code} is not the code of an asset`);
+      continue;
+    }
+    const contract = await contractOf(asset, setting);
+    faults.push(...contract.faults, ...faultsOf(asset, setting));
+    changed.push(applied(asset, setting, contract.canonical));
+  }
+  return { changed, faults: [...faults, ...sharedContracts(changed)] };
+}
+
+async function contractOf(
+  asset: Asset,
+  { contract }: AssetSetting,
+): Promise<{ canonical: string | null; faults: string[] }> {
+  if (contract === undefined || asset.contract === null) {
+    return { canonical: asset.contract, faults: [] };
+  }
+  const parsed = await parseContract(asset.chain, contract);
+  if (parsed.ok) return { canonical: parsed.address, faults: [] };
+  const fault = `${asset.code}.contract is no address on ${asset.blockchain}: ${parsed.reason}`;
+  return { canonical: asset.contract, faults: [fault] };
+}
+
+function faultsOf(asset: Asset, setting: AssetSetting): string[] {
+  const { code } = asset;
+  const native = asset.contract === null;
+  const state = setting.state ?? asset.state;
+  const faults = [
+    native && setting.contract !== undefined && `${code} is a chain's own coin: it has no contract`,
+    native && setting.symbol !== undefined &&
+    `${code} is a chain's own coin: nobody asks its symbol`,
+    state === "active" && setting.reason !== undefined &&
+    `${code}.reason is for a state that is not active`,
+    Object.keys(setting).length === 0 && `${code} is named and nothing is set of it`,
+  ];
+  return faults.filter((fault) => fault !== false);
+}
+
+function applied(asset: Asset, setting: AssetSetting, contract: string | null): Asset {
+  const state = setting.state ?? asset.state;
+  const kept = setting.state === undefined || setting.state === asset.state ? asset.reason : null;
+  const reason = setting.reason ?? kept ?? "set by the operator";
+  return {
+    ...asset,
+    contract,
+    symbols: setting.symbol === undefined ? asset.symbols : [setting.symbol],
+    state,
+    reason: state === "active" ? null : reason,
+  };
+}
+
+/** Two assets of one contract would both count what arrives. */
+function sharedContracts(changed: readonly Asset[]): string[] {
+  const set = new Map(changed.map((asset) => [asset.code, asset]));
+  const owners = new Map<string, string>();
+  const faults: string[] = [];
+  for (const asset of allAssets().map((one) => set.get(one.code) ?? one)) {
+    if (asset.contract === null) continue;
+    const key = contractKey(asset.chain, asset.contract);
+    const other = owners.get(key);
+    if (other !== undefined) faults.push(`${other} and ${asset.code} would share a contract`);
+    owners.set(key, asset.code);
+  }
+  return faults;
+}

@@ -1,0 +1,141 @@
+/** What is told of assets and chains: the registry, and how far each chain was looked at. @module */
+import { z } from "zod";
+import { type CursorRow, selectCursors } from "../../db/chains.ts";
+import type { Db } from "../../db/database.ts";
+import { countGains } from "../../db/holdings.ts";
+import { selectQuarantinedPlaces } from "../../db/quarantine.ts";
+import { allAssets, CHAINS } from "../assets.ts";
+import { type ChainSettings, depthOf, isConfigured, networkOf, witnessesOf } from "./networks.ts";
+
+/** An asset as shown. */
+export const AssetView = z.object({
+  code: z.string(),
+  class: z.string(),
+  chain: z.string().meta({ description: "Identifier of the chain.", example: "ETHEREUM" }),
+  blockchain: z.string(),
+  gas: z.string().nullable().meta({ description: "Symbol of the coin that pays the fees." }),
+  gas_asset: z.string().nullable(),
+  decimals: z.number().int(),
+  contract: z.string().nullable(),
+  testnet: z.boolean(),
+  state: z.enum(["active", "deposit-only", "withdraw-only", "suspended"]),
+  reason: z.string().nullable(),
+  configured: z.boolean().meta({ description: "Whether its main network has a node." }),
+  configured_testnet: z.boolean(),
+}).meta({ id: "Asset" });
+
+/** A chain as shown. */
+export const ChainView = z.object({
+  chain: z.string(),
+  blockchain: z.string(),
+  network: z.string(),
+  testnet: z.boolean(),
+  confirmations: z.number().int(),
+  nodes: z.number().int().meta({ description: "Nodes that are configured." }),
+  quorum: z.number().int().meta({
+    description: "Nodes that must agree before a deposit counts or a withdrawal is given back.",
+  }),
+  height: z.number().int().nullable().meta({ description: "The newest block seen." }),
+  finalized: z.number().int().nullable().meta({
+    description: "The newest block that as many nodes as the quorum call final. Null where fewer " +
+      "tell one, and on test networks and coin chains: there the depth alone counts.",
+  }),
+  scanned: z.number().int().nullable().meta({ description: "The last block scanned." }),
+  lag: z.number().int().nullable().meta({ description: "Blocks seen and not yet scanned." }),
+  scanned_at: z.number().int().nullable(),
+  healthy: z.boolean().nullable().meta({ description: "Null until the realm uses the chain." }),
+  error: z.string().nullable().meta({
+    description:
+      "Why the chain is not followed, or what an operator should look at: nodes that contradict each " +
+      "other, deposits that too few of them confirm.",
+  }),
+  quarantined: z.number().int().meta({
+    description: "Ramps of the realm that an operator must reconcile before anything is signed.",
+  }),
+  unexplained: z.number().int().meta({
+    description: "Balances of the realm's addresses that rose without a transfer that explains it.",
+  }),
+}).meta({ id: "Chain" });
+
+/** Lists every asset. */
+export function listAssets(settings: ChainSettings): z.infer<typeof AssetView>[] {
+  return allAssets().map((asset) => ({
+    code: asset.code,
+    class: asset.class,
+    chain: asset.chain,
+    blockchain: asset.blockchain,
+    gas: asset.gas,
+    gas_asset: asset.gasAsset,
+    decimals: asset.decimals,
+    contract: asset.contract,
+    testnet: asset.testnet,
+    state: asset.state,
+    reason: asset.reason,
+    configured: isConfigured(settings, asset.chain, false),
+    configured_testnet: asset.testnet && isConfigured(settings, asset.chain, true),
+  }));
+}
+
+/** Lists the configured chains with how far they were looked at for this realm. */
+export async function listChains(
+  db: Db,
+  settings: ChainSettings,
+): Promise<z.infer<typeof ChainView>[]> {
+  const cursors = await selectCursors(db);
+  const gains = await countGains(db);
+  const quarantines = await selectQuarantinedPlaces(db);
+  const places = CHAINS.flatMap((chain) => [false, true].map((testnet) => ({ chain, testnet })));
+  return places.filter(({ chain, testnet }) => isConfigured(settings, chain.id, testnet))
+    .map(({ chain, testnet }) => {
+      const network = networkOf(settings, chain.id, testnet);
+      const cursor = cursors.find((one) => one.chain === chain.id && one.network === network);
+      return {
+        chain: chain.id,
+        blockchain: chain.name,
+        network,
+        testnet,
+        confirmations: depthOf(settings, chain.id, testnet),
+        ...witnessesOf(settings, chain.id, testnet),
+        ...told(
+          progressOf(cursor),
+          quarantines.find((one) => one.chain === chain.id && one.network === network),
+        ),
+        unexplained: gains.find((one) => one.chain === chain.id && one.network === network)
+          ?.count ?? 0,
+      };
+    });
+}
+
+/** A quarantine is told before anything else: nothing leaves meanwhile. */
+function told(
+  progress: ReturnType<typeof progressOf>,
+  quarantine: { ramps: number; detail: string } | undefined,
+) {
+  if (quarantine === undefined) return { ...progress, quarantined: 0 };
+  const error = `chain.quarantined: ${quarantine.detail}`;
+  return { ...progress, healthy: false, error, quarantined: quarantine.ramps };
+}
+
+function progressOf(cursor: CursorRow | undefined) {
+  if (cursor === undefined) {
+    return {
+      height: null,
+      finalized: null,
+      scanned: null,
+      lag: null,
+      scanned_at: null,
+      healthy: null,
+      error: null,
+    };
+  }
+  const halted = cursor.halted === null ? null : String(cursor.halted.detail);
+  return {
+    height: cursor.head,
+    finalized: cursor.finalized,
+    scanned: cursor.height,
+    lag: Math.max(0, cursor.head - cursor.height),
+    scanned_at: cursor.scanned_at,
+    healthy: cursor.error === null && cursor.warning === null && halted === null,
+    error: halted ?? cursor.error ?? cursor.warning,
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * Where chains can be reached in this installation, as plain data: the serving half decides by it
+ * what can be made, without asking a node.
+ * @module
+ */
+import type { Network } from "./addresses.ts";
+import { chainFacts, type ChainId } from "../assets.ts";
+import { DomainError } from "../errors.ts";
+
+/** One chain on one network. */
+export interface ChainPlace {
+  /** Which chain. */
+  readonly chain: ChainId;
+  /** Which network. */
+  readonly network: Network;
+}
+
+/** The settings of a chain's network. */
+export interface NetworkSettings {
+  readonly rpcUrls: readonly string[];
+  readonly confirmations: number | null;
+  readonly quorum: number;
+}
+
+/** The settings of all chains, as the configuration has them. */
+export type ChainSettings = Readonly<
+  Record<ChainId, {
+    readonly main: NetworkSettings;
+    readonly testnet: NetworkSettings;
+    readonly testnetNetwork: "testnet" | "signet" | "regtest";
+  }>
+>;
+
+/** Tells which network of a chain accounts are on. Only the Bitcoin family has several for tests. */
+export function networkOf(settings: ChainSettings, chain: ChainId, testnet: boolean): Network {
+  if (!testnet) return "main";
+  return chainFacts(chain).family === "bitcoin" ? settings[chain].testnetNetwork : "testnet";
+}
+
+/** Tells whether a chain's network has a node. */
+export function isConfigured(settings: ChainSettings, chain: ChainId, testnet: boolean): boolean {
+  return settings[chain][testnet ? "testnet" : "main"].rpcUrls.length > 0;
+}
+
+/** Tells the depth at which a deposit counts; 1 is the block it is in. */
+export function depthOf(settings: ChainSettings, chain: ChainId, testnet: boolean): number {
+  const { confirmations } = chainFacts(chain);
+  const net = testnet ? "testnet" : "main";
+  return settings[chain][net].confirmations ?? confirmations[net];
+}
+
+/** Tells how many nodes a chain's network has, and how many of them must agree. */
+export function witnessesOf(
+  settings: ChainSettings,
+  chain: ChainId,
+  testnet: boolean,
+): { nodes: number; quorum: number } {
+  const { rpcUrls, quorum } = settings[chain][testnet ? "testnet" : "main"];
+  return { nodes: rpcUrls.length, quorum };
+}
+
+/**
+ * Tells where accounts of a chain live.
+ *
+ * @throws {DomainError} chain.not_configured if no node is configured there
+ */
+export function placeFor(settings: ChainSettings, chain: ChainId, testnet: boolean): ChainPlace {
+  if (!isConfigured(settings, chain, testnet)) {
+    const name = chainFacts(chain).name;
+    throw new DomainError(
+      "chain.not_configured",
+      `no node is configured for ${name}${testnet ? "'s test network" : ""}`,
+    );
+  }
+  return { chain, network: networkOf(settings, chain, testnet) };
+}

@@ -1,0 +1,332 @@
+/**
+ * Collections: what every noun's generic routes have in common. A noun declares its columns, how its
+ * rows are read and shown and what deleting means; everything else is here, once.
+ * @module
+ */
+import {
+  countMatching,
+  isVisible,
+  markDeleted,
+  selectIds,
+  type Source,
+  type Visibility,
+} from "../../db/collection.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import type { Columns, Condition } from "../../db/filter.ts";
+import { type Actor, reachesRealm } from "../actor.ts";
+import { answerable, openAnswer } from "../answers.ts";
+import { DomainError, type ErrorCode } from "../errors.ts";
+import { invalidQuery, parseQuery } from "./filter.ts";
+import { isId } from "../ids.ts";
+import {
+  pageOf,
+  parseFields,
+  parsePage,
+  parseSearch,
+  parseSort,
+  parseWindow,
+} from "./list_parameters.ts";
+import { assertMay, notFound, rightsOf } from "../permissions.ts";
+
+/** What shows rows; `populate` names what is shown whole instead of by id. */
+export type Shower<R> = (
+  db: Db,
+  actor: Actor,
+  rows: R[],
+  populate: ReadonlySet<string>,
+) => Promise<Record<string, unknown>[]>;
+
+/** A noun's declaration. */
+export interface Collection<R extends { id: string; owner: string | null }> extends Source {
+  /** As it stands in paths: accounts, apps/deposit. */
+  name: string;
+  notFound: ErrorCode;
+  /** Names that `populate` takes. */
+  populate: readonly string[];
+  /** Fields of the view that have no column. */
+  fields: readonly string[];
+  /** Reads rows by their ids, in any order. */
+  read(db: Db, ids: string[]): Promise<R[]>;
+  show: Shower<R>;
+  /** A row that is one's own whoever owns it; null without. */
+  ownId?(db: Db, actor: Actor): Promise<string | null>;
+  /** Whether transactions' scopes apply. */
+  flows?: boolean;
+  /** Whether every user of the realm sees all rows. */
+  shared?: boolean;
+  /** Rows that belong to nobody and stand in no list, but for those who may and ask for them. */
+  concealed?: { rows: Condition; asked(actor: Actor, query: unknown): boolean };
+}
+
+/** A collection of whatever rows. */
+// Lists of collections do not look at their rows.
+// deno-lint-ignore no-explicit-any
+export type AnyCollection = Collection<any>;
+
+/** The parameters of a request, as its query string gives them. */
+export type Given = Partial<Record<string, string | string[]>>;
+
+/**
+ * Finds entities: at most 1000 from an offset, or after one of them.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function findEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<Record<string, unknown>[]> {
+  const wish = await wishOf(db, actor, collection, given);
+  const sort = parseSort(collection.columns, given.sort);
+  const ids = await selectIds(db, collection, wish, { sort, ...parseWindow(given) });
+  if (ids === null) throw invalidQuery("/after", "there is no such entity to begin after");
+  return await showAll(db, actor, collection, ids, given);
+}
+
+/**
+ * Lists one page of entities and says how many there are.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function listEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<Record<string, unknown>> {
+  const wish = await wishOf(db, actor, collection, given);
+  const sort = parseSort(collection.columns, given.sort);
+  const page = parsePage(given);
+  const total = await countMatching(db, collection, wish);
+  const ids = page.offset < total
+    ? await selectIds(db, collection, wish, { sort, ...page, after: null })
+    : [];
+  const rows = await showAll(db, actor, collection, ids!, given);
+  return { ...pageOf(page, rows, total) };
+}
+
+/**
+ * Counts entities.
+ *
+ * @throws {DomainError} query.invalid, permission.scope
+ */
+export async function countEntities(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+): Promise<number> {
+  return await countMatching(db, collection, await wishOf(db, actor, collection, given));
+}
+
+/**
+ * Gets one entity. Without a scope, any that the actor may see and that is not deleted.
+ *
+ * @throws {DomainError} the collection's not-found code, query.invalid, permission.scope
+ */
+export async function getEntity(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  id: string,
+  given: Given,
+): Promise<Record<string, unknown>> {
+  const visibility = await visibilityOf(db, actor, collection, given, true);
+  const found = isId(id) && await isVisible(db, collection, visibility, id);
+  if (!found) throw notFound(collection.notFound);
+  return (await showAll(db, actor, collection, [id], given))[0];
+}
+
+/** Finds a living row that the actor may see; null where there is none. */
+export async function findVisible<R extends { id: string; owner: string | null }>(
+  db: Db,
+  actor: Actor,
+  collection: Collection<R>,
+  id: string,
+): Promise<R | null> {
+  try {
+    return await rowFor(db, actor, collection, id, "read");
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Finds a living row that the actor may treat in this way.
+ *
+ * @throws {DomainError} the collection's not-found code, permission.role, permission.owner
+ */
+export async function rowFor<R extends { id: string; owner: string | null }>(
+  db: Db,
+  actor: Actor,
+  collection: Collection<R>,
+  id: string,
+  act: "read" | "write" | "delete" | "deleteUser" | "undelete",
+): Promise<R> {
+  const [row] = isId(id) ? await collection.read(db, [id]) : [];
+  if (row === undefined) throw notFound(collection.notFound);
+  const own = row.owner !== actor.user && await collection.ownId?.(db, actor) === row.id;
+  assertMay(actor, act, { owner: own ? actor.user : row.owner, what: collection.notFound });
+  const isDeleted = "deleted_at" in row && row.deleted_at !== null;
+  if (isDeleted && act !== "undelete") throw notFound(collection.notFound);
+  return row;
+}
+
+/** Flags an entity deleted, or living again, and shows it. */
+export async function setDeleted(
+  tx: Tx,
+  actor: Actor,
+  collection: AnyCollection,
+  id: string,
+  deleted: boolean,
+): Promise<Record<string, unknown>> {
+  await markDeleted(tx, collection.table, id, deleted ? actor.at : null, actor.at);
+  const rows = await collection.read(tx, [id]);
+  return (await collection.show(tx, actor, rows, new Set()))[0];
+}
+
+/** A column of text. */
+export function textColumn(column: string, nullable = false): Columns[string] {
+  return { column, type: "text", nullable };
+}
+
+/** The columns that every entity has. */
+export const ENTITY_COLUMNS: Columns = {
+  id: { column: "id", type: "id" },
+  owner: { column: "owner", type: "id", nullable: true },
+  created_at: { column: "created_at", type: "time", inId: true },
+};
+
+/** The columns of an entity that a caller can change and delete. */
+export const MUTABLE_COLUMNS: Columns = {
+  ...ENTITY_COLUMNS,
+  data: { column: "data", type: "json" },
+  updated_at: { column: "updated_at", type: "time", nullable: true },
+  deleted_at: { column: "deleted_at", type: "time", nullable: true },
+};
+
+async function wishOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
+  return {
+    visibility: await visibilityOf(db, actor, collection, given, false),
+    condition: parseQuery(collection.columns, given.query),
+    search: parseSearch(collection.columns, given.search, given.searchFields),
+  };
+}
+
+/** Says which rows a request reaches; `one` where it names the row itself. */
+async function visibilityOf(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  given: Given,
+  one: boolean,
+): Promise<Visibility> {
+  const { flows = false, shared = false } = collection;
+  const { reaches, deleted } = scopeOf(actor, given.scope, { flows, shared, one });
+  const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
+  const { concealed = null } = collection;
+  const shown = concealed?.asked(actor, one ? null : given.query ?? "") ?? false;
+  return {
+    reaches: [...reaches],
+    user: actor.user,
+    ownId,
+    deleted,
+    concealed: concealed && { rows: concealed.rows, shown },
+  };
+}
+
+/**
+ * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default, a
+ * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Where no
+ * reach is left it is as far as the actor sees; lists begin with what is its own.
+ */
+function scopeOf(
+  actor: Actor,
+  given: unknown,
+  { flows, shared, one }: { flows: boolean; shared: boolean; one: boolean },
+): {
+  reaches: Set<Visibility["reaches"][number]>;
+  deleted: Visibility["deleted"];
+} {
+  const words = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
+    .filter((word) => word !== "" && word !== "true");
+  const reaches = new Set<Visibility["reaches"][number]>();
+  let deleted: Visibility["deleted"] = "no";
+  for (const word of words) {
+    const name = word.replace(/^-/, "");
+    const isReach = name === "own" || name === "all" ||
+      (flows && (name === "incoming" || name === "outgoing"));
+    if (word === "false") deleted = "too";
+    else if (name === "deleted") deleted = word === name ? "only" : "no";
+    else if (!isReach) {
+      throw invalidQuery("/scope", `unknown scope ${JSON.stringify(word.slice(0, 60))}`);
+    } else if (word === name) reaches.add(name);
+  }
+  for (const word of words) if (word.startsWith("-")) reaches.delete(word.slice(1) as "own");
+  if (reaches.has("all") && !reachesRealm(actor)) {
+    throw new DomainError("permission.scope", "the scope all takes a user of scope realm");
+  }
+  if (reaches.size > 0) return { reaches, deleted };
+  if (shared) return { reaches: new Set(["all"]), deleted };
+  if (words.length === 0 && !one) return { reaches: new Set(["own"]), deleted };
+  if (rightsOf(actor).read === "all") return { reaches: new Set(["all"]), deleted };
+  const seen = flows ? ["own", "incoming", "outgoing"] as const : ["own"] as const;
+  return { reaches: new Set(seen), deleted };
+}
+
+/** Rows that are read at once: each may come with several free-form objects. */
+const READ_AT_ONCE = 200;
+
+/** Reads and shows rows in the order of their ids, cut down to the fields asked for. */
+async function showAll(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  ids: string[],
+  given: Given,
+): Promise<Record<string, unknown>[]> {
+  const fields = parseFields(collection.columns, given.fields, collection.fields);
+  const populate = populateOf(collection, given.populate);
+  const shown: Record<string, unknown>[] = [];
+  const hasRoom = openAnswer();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const part = ids.slice(from, from + READ_AT_ONCE);
+    const rows: { id: string }[] = await collection.read(db, part);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const ordered = part.flatMap((id) => byId.get(id) ?? []);
+    const views = await collection.show(db, actor, ordered as never, populate);
+    const kept = fields === null ? views : views.map((view) => pick(view, fields));
+    shown.push(...answerable(kept, hasRoom));
+  }
+  return shown;
+}
+
+function populateOf(collection: AnyCollection, given: unknown): ReadonlySet<string> {
+  const names = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
+    .filter((name) => name !== "" && name !== "false");
+  for (const name of names) {
+    if (collection.populate.includes(name)) continue;
+    throw invalidQuery("/populate", `${JSON.stringify(name.slice(0, 60))} cannot be populated`);
+  }
+  return new Set(names);
+}
+
+/** Keeps the named fields of a view, and parts of fields where names are dotted. */
+function pick(view: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const name of names) {
+    const dot = name.indexOf(".");
+    const head = dot < 0 ? name : name.slice(0, dot);
+    if (!Object.hasOwn(view, head)) continue;
+    const value = view[head];
+    if (dot < 0) kept[head] = value;
+    else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      const part = pick(value as Record<string, unknown>, [name.slice(dot + 1)]);
+      const before = kept[head];
+      kept[head] = typeof before === "object" && before !== null ? { ...before, ...part } : part;
+    }
+  }
+  return kept;
+}

@@ -1,0 +1,280 @@
+/**
+ * Consolidations: while fees are low, many small coins of a ramp are spent into one, so that later
+ * payments stay small and cheap. What is asked for is checked against what workers last saw; whether
+ * it may cost what it then comes to is checked again when it is planned.
+ * @module
+ */
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { selectCursor } from "../../db/chains.ts";
+import {
+  type ConsolidationRow,
+  countSmallCoins,
+  insertConsolidation,
+  selectConsolidation,
+  selectConsolidations,
+  updateConsolidation,
+} from "../../db/consolidations.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { lockOrder, updateOrder } from "../../db/orders.ts";
+import type { QuoteRow } from "../../db/fees.ts";
+import { assertAccount, findAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { chainFacts, nativeAsset } from "../assets.ts";
+import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
+import { DomainError } from "../errors.ts";
+import { feeUnits, recentQuote } from "../sending/fees.ts";
+import {
+  assertAbove,
+  assertRate,
+  ceilingsOf,
+  type Gathering,
+  GATHERINGS,
+} from "./consolidation_limits.ts";
+import { isId, newIds } from "../ids.ts";
+import { type Page, parsePage } from "../collections/list_parameters.ts";
+import { compare, fromUnits, toUnits } from "../money.ts";
+import { createOrder, hastenOrder } from "../sending/chain_orders.ts";
+import { notFound } from "../permissions.ts";
+import { chargeRamp } from "../sending/ramp_charges.ts";
+import { type ChainPlace, type ChainSettings, depthOf, placeFor } from "../chains/networks.ts";
+import { assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
+
+/** A ramp whose coins may be gathered. */
+interface Field {
+  account: AccountRow;
+  asset: ChainAsset;
+  gathering: Gathering;
+  place: ChainPlace;
+  address: string;
+}
+
+/**
+ * Orders the smallest coins of a ramp that are worth spending to be spent into one.
+ *
+ * @param input.max_fee the most that it may cost, in whole units
+ * @param input.max_fee_rate the most that 1000 virtual bytes may cost, in whole units
+ * @throws {DomainError} account.*, permission.*, asset.suspended, chain.*, version.conflict while
+ *   another one is open, condition.failed above a ceiling, ramp.assets_insufficient where there are
+ *   not two coins to gather, request.invalid
+ */
+export async function createConsolidation(
+  tx: Tx,
+  actor: Actor,
+  input: NewConsolidation & { account: string; chains: ChainSettings },
+): Promise<ConsolidationRow> {
+  const field = await fieldOf(tx, actor, input);
+  const { account, asset, gathering, place } = field;
+  const ceilings = ceilingsOf(input, gathering, asset.decimals);
+  const { total } = await selectConsolidations(tx, account.id, OPEN);
+  if (total > 0) throw stillOpen();
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
+  assertRate(ceilings, quote, { gathering, asset });
+  const { coins, units, estimate } = await appraise(tx, field, quote, input.chains);
+  if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
+    const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
+    throw new DomainError("condition.failed", why);
+  }
+  const made = await orderGathering(tx, actor, field, {
+    speed: input.speed,
+    max_fee: ceilings.maxFee,
+    max_fee_rate: ceilings.maxFeeRate,
+    coins,
+    amount: fromUnits(units, asset.decimals),
+    estimate,
+    data: input.data,
+  });
+  if (made === null) throw stillOpen();
+  return made;
+}
+
+/** Writes an order to send all that is gathered home, and what it is for. */
+async function orderGathering(
+  tx: Tx,
+  actor: Actor,
+  { account, asset, place, address }: Field,
+  wanted: Pick<
+    ConsolidationRow,
+    "speed" | "max_fee" | "max_fee_rate" | "coins" | "amount" | "estimate" | "data"
+  >,
+): Promise<ConsolidationRow | null> {
+  const { ids: [id], at } = newIds(actor.at, 1);
+  const payments = [{ to: address, amount: "all" }];
+  const units = toUnits(wanted.estimate, asset.decimals);
+  const charge = await chargeRamp(tx, actor, { ramp: account, units });
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: account.id,
+    purpose: "consolidation",
+    subject: id,
+    speed: wanted.speed,
+    // Who pays for it out of an account that may be empty by then pays for all that it may cost.
+    ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
+    wish: { kind: "pay", from: address, contract: null, payments },
+  });
+  return await insertConsolidation(tx, {
+    ...wanted,
+    id,
+    account: account.id,
+    chain: place.chain,
+    network: place.network,
+    address,
+    asset: asset.code,
+    order_id: order,
+    owner: actor.user,
+    created_at: at,
+  });
+}
+
+const OPEN = { status: "PROCESSING", limit: 1, offset: 0 };
+
+async function fieldOf(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; chains: ChainSettings },
+): Promise<Field> {
+  const account = await writableRamp(tx, actor, input.account);
+  const asset = await resolveChainAsset(tx, account.asset);
+  const gathering = GATHERINGS[asset.chain];
+  if (gathering === undefined) {
+    const why = `${chainFacts(asset.chain).name} keeps balances, not coins to gather`;
+    throw new DomainError("account.asset_mismatch", why);
+  }
+  await rampOf(tx, account, asset);
+  assertSendable(asset.code);
+  await assertSolvent(tx, { asset: asset.code, testnet: account.testnet });
+  const place = placeFor(input.chains, asset.chain, account.testnet);
+  const address = await findOwnAddress(tx, account.id);
+  return { account, asset, gathering, place, address };
+}
+
+async function writableRamp(db: Db, actor: Actor, id: string): Promise<AccountRow> {
+  const account = isId(id) ? await selectAccount(db, id) : null;
+  assertAccount(actor, "write", account);
+  if (account.type === "ramp") return account;
+  throw new DomainError("account.no_ramp", "only a ramp's address has its coins gathered");
+}
+
+/** Finds out what would be gathered, by the coins and prices that workers last saw. */
+async function appraise(
+  tx: Tx,
+  { asset, gathering, place, address, account }: Field,
+  quote: QuoteRow,
+  chains: ChainSettings,
+): Promise<{ coins: number; units: bigint; estimate: string }> {
+  const cursor = await selectCursor(tx, place);
+  if (cursor === null) {
+    const why = `${chainFacts(place.chain).name} was not seen yet`;
+    throw new DomainError("chain.stale", why, { retryAfterS: 10 });
+  }
+  const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
+  const which = { ...place, address, head: cursor.head, settled, cost: quote.per_input };
+  const { count, units } = await countSmallCoins(tx, which, gathering.coinsMax);
+  const cost = feeUnits(quote, { payments: 1, inputs: BigInt(count) });
+  if (count < 2 || BigInt(units) - cost < BigInt(quote.least)) {
+    const why = `${count} free coins are worth more than it costs to spend them`;
+    throw new DomainError("ramp.assets_insufficient", `there is nothing to gather: ${why}`);
+  }
+  return { coins: count, units: BigInt(units), estimate: fromUnits(cost, asset.decimals) };
+}
+
+function stillOpen(): DomainError {
+  return new DomainError("version.conflict", "another consolidation of the ramp is still open");
+}
+
+/**
+ * Finds a consolidation of an account.
+ *
+ * @throws {DomainError} account.not_found, consolidation.not_found
+ */
+export async function findConsolidation(
+  db: Db,
+  actor: Actor,
+  name: { account: string; consolidation: string },
+): Promise<ConsolidationRow> {
+  const account = await findAccount(db, actor, name.account);
+  return await ofAccount(db, account, name.consolidation);
+}
+
+async function ofAccount(db: Db, account: AccountRow, id: string): Promise<ConsolidationRow> {
+  const row = isId(id) ? await selectConsolidation(db, id) : null;
+  if (row === null || row.account !== account.id) throw notFound("consolidation.not_found");
+  return row;
+}
+
+/**
+ * Lists the consolidations of an account, oldest first.
+ *
+ * @throws {DomainError} account.not_found, query.invalid
+ */
+export async function listConsolidations(
+  db: Db,
+  actor: Actor,
+  input: ConsolidationList & { account: string },
+): Promise<{ rows: ConsolidationRow[]; total: number; page: Page }> {
+  const page = parsePage(input);
+  const account = await findAccount(db, actor, input.account);
+  const part = { status: input.status ?? null, limit: page.limit, offset: page.offset };
+  return { ...await selectConsolidations(db, account.id, part), page };
+}
+
+/**
+ * Asks for a consolidation to be mined sooner, within its ceilings or within new ones: what was sent
+ * is replaced by a transaction that spends the same coins.
+ *
+ * @throws {DomainError} account.not_found, account.no_ramp, permission.*, consolidation.not_found,
+ *   account.asset_mismatch where the chain replaces nothing, version.conflict once it is in a block
+ *   or has ended, condition.failed where a ceiling is below the price or below what was sent already,
+ *   balance.insufficient, chain.stale, request.invalid
+ */
+export async function hastenConsolidation(
+  tx: Tx,
+  actor: Actor,
+  input: Hastening & { account: string; consolidation: string },
+): Promise<ConsolidationRow> {
+  const { speed } = input;
+  const account = await writableRamp(tx, actor, input.account);
+  const row = await ofAccount(tx, account, input.consolidation);
+  const place = { chain: row.chain, network: row.network } as ChainPlace;
+  const gathering = GATHERINGS[place.chain]!;
+  const asset = nativeAsset(place.chain);
+  if (!gathering.replaceable) {
+    const why = `on ${asset.blockchain} nothing that was sent is replaced`;
+    throw new DomainError("account.asset_mismatch", why);
+  }
+  const ceilings = ceilingsOf(
+    {
+      max_fee: input.max_fee ?? row.max_fee ?? undefined,
+      max_fee_rate: input.max_fee_rate ?? row.max_fee_rate,
+    },
+    gathering,
+    asset.decimals,
+  );
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed });
+  assertRate(ceilings, quote, { gathering, asset });
+  assertAbove(row, ceilings, asset.decimals);
+  const open = row.status === "PROCESSING";
+  if (open) await chargeHaste(tx, actor, { account, row, quote });
+  if (!open || await hastenOrder(tx, actor, row.order_id, speed) === null) {
+    throw new DomainError("version.conflict", "it is in a block, or has ended");
+  }
+  const { maxFee: max_fee, maxFeeRate: max_fee_rate } = ceilings;
+  return await updateConsolidation(tx, row.id, { speed, max_fee, max_fee_rate }, actor.at);
+}
+
+/** What it may cost more at another speed is charged where it was charged at first. */
+async function chargeHaste(
+  tx: Tx,
+  actor: Actor,
+  of: { account: AccountRow; row: ConsolidationRow; quote: QuoteRow },
+): Promise<void> {
+  const { account, row, quote } = of;
+  const order = await lockOrder(tx, row.order_id);
+  if (order === null || order.budget === null) return;
+  const budget = feeUnits(quote, { payments: 1, inputs: BigInt(row.coins) });
+  const more = budget - BigInt(order.budget);
+  if (more <= 0n) return;
+  const charge = await chargeRamp(tx, actor, { ramp: account, units: more });
+  const charged = BigInt(order.charged) + (charge?.charged ?? 0n);
+  await updateOrder(tx, order.id, { charged: `${charged}`, budget: `${budget}` });
+}

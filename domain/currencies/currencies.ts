@@ -1,0 +1,211 @@
+/** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
+import { z } from "zod";
+import { type CurrencyRow, insertCurrency, type IssueRow } from "../../db/currencies.ts";
+import type { Tx } from "../../db/database.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import { selectTokenBySymbol } from "../../db/fungible_tokens.ts";
+import { openAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { allAssets } from "../assets.ts";
+import { CURRENCIES } from "../codes.ts";
+import { EntityFields, type EntityView, FreeForm, idOf, text, viewEntity } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { AccountingCurrency } from "../identity/identities.ts";
+import { newId } from "../ids.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import {
+  Amount,
+  AmountOrZero,
+  assertScale,
+  CURRENCY_DECIMALS,
+  DecimalText,
+  jsonNumber,
+  trim,
+} from "../money.ts";
+
+/** How many of the latest issues and destructions a currency shows. */
+export const ISSUES_SHOWN = 1000;
+/** Display symbols of native coins that a currency must not be mistaken for. */
+const RESERVED = ["SOL", "BNB", "TRX"];
+/** What the names of tokens on a chain end with; only tokens that live there are called so. */
+const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
+
+/** Whether a name is the code of an asset or a currency, or looks like one. */
+export function resemblesCode(name: string): boolean {
+  const codes = new Set([...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
+    .map((code) => likenesses(code)[0]));
+  return likenesses(name).some((likeness) => codes.has(likeness));
+}
+
+/** Whether a name ends like that of a token on a chain. */
+function resemblesToken(name: string): boolean {
+  return likenesses(name).some((likeness) =>
+    CHAIN_SUFFIXES.some((suffix) => `_${likeness}`.endsWith(suffix))
+  );
+}
+
+/**
+ * How a name may be read: in capitals, with 0 as O and - as _, without those at its ends; and with l
+ * and 1 as I.
+ */
+function likenesses(name: string): [string, string] {
+  const read = (text: string) =>
+    text.replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase().replaceAll("0", "O").replaceAll("-", "_");
+  return [read(name), read(name.replaceAll(/[l1]/g, "I"))];
+}
+
+/** What is asked for when a currency is made. */
+export const NewCurrency = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9_-]{2,40}$/, "2 to 40 of A-Z a-z 0-9 _ - are expected"),
+  supply: AmountOrZero.default("0"),
+  base: text(40).optional(),
+  rate: Amount.optional(),
+  currency: AccountingCurrency.optional(),
+  symbol: text(20).optional(),
+  symbol_url: z.url({ protocol: /^https?$/ }).max(2000).optional(),
+  sub_unit: z.tuple([text(40), text(40)]).optional(),
+  data: FreeForm.default({}),
+}).meta({ id: "NewCurrency" });
+/** What is asked for when a currency is made. */
+export type NewCurrency = z.infer<typeof NewCurrency>;
+
+/** A currency as shown. */
+export const CurrencyView = z.object({
+  id: z.string(),
+  name: z.string(),
+  supply: DecimalText,
+  base: z.string().nullable(),
+  rate: z.number().nullable(),
+  currency: z.string(),
+  country: z.string(),
+  symbol: z.string().nullable(),
+  symbol_url: z.string().nullable(),
+  sub_unit: z.array(z.string()).nullable(),
+  account: idOf("Account"),
+  issuing: z.array(z.object({
+    operation: z.enum(["issue", "destroy"]),
+    amount: DecimalText,
+    account: z.string(),
+    reference: z.string(),
+  })),
+  active: z.boolean(),
+  ...EntityFields,
+}).meta({ id: "Currency" });
+
+/** A currency with its latest issues. */
+export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
+
+/**
+ * Makes a currency and the account that holds its initial supply, owned by the caller.
+ *
+ * @param input.supply a decimal of at most 18 places, or as many as a token behind it has
+ * @throws {DomainError} currency.taken, request.invalid
+ */
+export async function createCurrency(
+  tx: Tx,
+  actor: Actor,
+  input: NewCurrency & { decimals?: number },
+): Promise<CurrencyWithIssues> {
+  const decimals = input.decimals ?? CURRENCY_DECIMALS;
+  assertScale(input.supply, decimals, "/supply");
+  if (resemblesCode(input.name)) {
+    throw new DomainError("currency.taken", "this name is the code of an asset or a currency");
+  }
+  if (input.decimals === undefined) {
+    if (resemblesToken(input.name)) {
+      throw new DomainError("currency.taken", "only tokens on a chain have names that end so");
+    }
+    await assertNotDeployed(tx, input.name);
+  }
+  const asset = { code: input.name, decimals, registered: null };
+  const account = await openAccount(tx, actor, {
+    type: "virtual",
+    asset,
+    enabled: true,
+    default: false,
+    testnet: false,
+    data: {},
+  });
+  const row = await insertUnlessTaken(tx, {
+    id: newId(actor.at),
+    name: input.name,
+    decimals: asset.decimals,
+    base: input.base ?? null,
+    rate: input.rate ?? null,
+    currency: input.currency ?? actor.realm.accountingCurrency,
+    country: account.country,
+    symbol: input.symbol ?? null,
+    symbol_url: input.symbol_url ?? null,
+    sub_unit: input.sub_unit ?? null,
+    account: account.id,
+    data: input.data,
+    owner: actor.user,
+    created_at: actor.at,
+  });
+  if (input.supply === "0") return { ...row, issues: [] };
+  const issue = await issueInto(tx, actor, row, account.id, input.supply);
+  return { ...row, supply: input.supply, issues: [issue] };
+}
+
+/** Whoever has deployed a token has paid for its name, and registers it when it is final. */
+async function assertNotDeployed(tx: Tx, name: string): Promise<void> {
+  const token = await selectTokenBySymbol(tx, name);
+  if (token === null || token.external) return;
+  throw new DomainError("currency.taken", "a token of this name has been deployed");
+}
+
+/** Puts new value of a currency into an account, against the world. */
+async function issueInto(
+  tx: Tx,
+  actor: Actor,
+  currency: CurrencyRow,
+  account: string,
+  amount: string,
+): Promise<IssueRow> {
+  const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
+  const world = await counterparty(tx, actor, "world", asset);
+  const posted = await postMove(tx, actor, {
+    type: "issue",
+    source: world,
+    destination: account,
+    amount,
+  });
+  return { transaction: posted.id, operation: "issue", amount, account };
+}
+
+async function insertUnlessTaken(
+  tx: Tx,
+  row: Parameters<typeof insertCurrency>[1],
+): Promise<CurrencyRow> {
+  try {
+    return await tx.savepoint((sp) => insertCurrency(sp, row));
+  } catch (error) {
+    if (brokenConstraint(error) !== "currencies_name_key") throw error;
+    throw new DomainError("currency.taken", "a currency of this name exists in the realm");
+  }
+}
+
+/** Shows a currency. */
+export function viewCurrency(row: CurrencyWithIssues): EntityView & Record<string, unknown> {
+  return {
+    id: row.id,
+    name: row.name,
+    supply: trim(row.supply),
+    base: row.base,
+    rate: row.rate === null ? null : jsonNumber(trim(row.rate)),
+    currency: row.currency,
+    country: row.country,
+    symbol: row.symbol,
+    symbol_url: row.symbol_url,
+    sub_unit: row.sub_unit,
+    account: row.account,
+    issuing: row.issues.map((issue) => ({
+      operation: issue.operation,
+      amount: trim(issue.amount),
+      account: issue.account,
+      reference: issue.transaction,
+    })),
+    active: row.active,
+    ...viewEntity(row),
+  };
+}

@@ -1,0 +1,73 @@
+/** Virtual currencies as a collection. @module */
+import { selectSystemTotal } from "../../db/accounts.ts";
+import { type CurrencyRow, selectCurrencies, selectIssuesOf } from "../../db/currencies.ts";
+import type { Tx } from "../../db/database.ts";
+import { ACCOUNTS } from "../accounts/account_collection.ts";
+import type { Actor } from "../actor.ts";
+import { mayRead } from "../identity/aliases.ts";
+import {
+  type Collection,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import { ISSUES_SHOWN, viewCurrency } from "./currencies.ts";
+import { DomainError } from "../errors.ts";
+import { compare } from "../money.ts";
+
+/** The collection of virtual currencies. */
+export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
+  name: "currencies",
+  table: "currencies",
+  deletable: true,
+  tallied: true,
+  notFound: "currency.not_found",
+  populate: ["account"],
+  fields: ["issuing", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    name: textColumn("name"),
+    base: textColumn("base", true),
+    currency: textColumn("currency"),
+    country: textColumn("country"),
+    symbol: textColumn("symbol", true),
+    symbol_url: textColumn("symbol_url", true),
+    supply: { column: "supply", type: "decimal" },
+    rate: { column: "rate", type: "decimal", nullable: true },
+    account: { column: "account", type: "id" },
+    active: { column: "active", type: "boolean" },
+    sub_unit: { column: "sub_unit", type: "texts", nullable: true },
+  },
+  read: selectCurrencies,
+  async show(db, actor, rows, populate) {
+    const issues = await selectIssuesOf(db, rows.map((row) => row.id), ISSUES_SHOWN);
+    const views = rows.map((row) =>
+      viewCurrency({ ...row, issues: issues.filter((issue) => issue.currency === row.id) })
+    );
+    if (!populate.has("account")) return views;
+    const found = await ACCOUNTS.read(db, rows.map((row) => row.account));
+    const seen = found.filter((row) => mayRead(actor, row.owner));
+    const shown = await ACCOUNTS.show(db, actor, seen, new Set());
+    const by = new Map(seen.map((row, i) => [row.id, shown[i]]));
+    return views.map((view, i) => ({ ...view, account: by.get(rows[i].account) ?? view.account }));
+  },
+};
+
+/**
+ * Deletes a currency of which nothing circulates, or restores one.
+ *
+ * @throws {DomainError} currency.not_found, permission.*, account.not_empty
+ */
+export async function removeCurrency(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  act: "delete" | "undelete",
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, CURRENCY_COLLECTION, id, act);
+  if (act === "delete" && compare(await selectSystemTotal(tx, "world", row.name), "0") !== 0) {
+    throw new DomainError("account.not_empty", "value of this currency is in circulation");
+  }
+  return await setDeleted(tx, actor, CURRENCY_COLLECTION, id, act === "delete");
+}

@@ -1,0 +1,141 @@
+/**
+ * Issuing and destroying virtual currencies, and what else their owners change. What circulates of a
+ * currency is what was issued less what was destroyed, at every commit.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type CurrencyRow, selectCurrency, selectIssues } from "../../db/currencies.ts";
+import type { Tx } from "../../db/database.ts";
+import { markIssued, updateCurrency } from "../../db/issuance.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";
+import { FreeForm, Id, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { Amount, assertScale, compare } from "../money.ts";
+import { assertMay, notFound } from "../permissions.ts";
+import { assertSupplyLaw } from "../ledger/supply.ts";
+
+/** What is asked for when a currency is issued or destroyed. */
+export const Issue = z.strictObject({
+  account: Id.optional().meta({ description: "The currency's own account unless given." }),
+  amount: Amount,
+  seal: FreeForm.optional(),
+  data: FreeForm.optional(),
+}).meta({ id: "Issue" });
+/** What is asked for when a currency is issued or destroyed. */
+export type Issue = z.infer<typeof Issue>;
+
+/** What may change about a currency. */
+export const CurrencyChange = z.strictObject({
+  rate: Amount.nullable().optional(),
+  base: text(40).nullable().optional(),
+  symbol: text(20).nullable().optional(),
+  symbol_url: z.url({ protocol: /^https?$/ }).max(2000).nullable().optional(),
+  sub_unit: z.tuple([text(40), text(40)]).nullable().optional(),
+  data: FreeForm.optional(),
+}).meta({ id: "CurrencyChange" });
+/** What may change about a currency. */
+export type CurrencyChange = z.infer<typeof CurrencyChange>;
+
+/**
+ * Puts new value of a currency into an account, against the world.
+ *
+ * @param input.amount a decimal in whole units of the currency
+ * @throws {DomainError} currency.not_found, permission.owner, permission.role, account.not_found,
+ *   account.asset_mismatch, account.not_enabled, account.inactive, request.invalid
+ */
+export async function issueCurrency(
+  tx: Tx,
+  actor: Actor,
+  input: Issue & { id: string },
+): Promise<CurrencyWithIssues> {
+  const currency = await writableCurrency(tx, actor, input.id);
+  const account = await accountFor(tx, currency, input.account);
+  if (account === null) throw notFound("account.not_found");
+  await assertSupplyLaw(tx, currency, input.amount);
+  return await change(tx, actor, { ...input, currency, account, operation: "issue" });
+}
+
+/**
+ * Takes value of a currency out of an account for good. It must be available there.
+ *
+ * @param input.amount a decimal in whole units of the currency
+ * @throws {DomainError} currency.not_found, permission.owner, permission.role, account.not_found,
+ *   account.asset_mismatch, account.not_enabled, account.inactive, account.frozen,
+ *   balance.insufficient, request.invalid
+ */
+export async function destroyCurrency(
+  tx: Tx,
+  actor: Actor,
+  input: Issue & { id: string },
+): Promise<CurrencyWithIssues> {
+  const currency = await writableCurrency(tx, actor, input.id);
+  const account = await accountFor(tx, currency, input.account);
+  assertAccount(actor, "write", account);
+  if (compare(currency.supply, input.amount) < 0) {
+    // More is here than was issued: it came from the chain, and only the chain takes it back.
+    throw new DomainError("balance.insufficient", "less than that is issued");
+  }
+  return await change(tx, actor, { ...input, currency, account, operation: "destroy" });
+}
+
+/**
+ * Changes what may change about a currency.
+ *
+ * @throws {DomainError} currency.not_found, permission.owner, permission.role
+ */
+export async function changeCurrency(
+  tx: Tx,
+  actor: Actor,
+  input: CurrencyChange & { id: string },
+): Promise<CurrencyWithIssues> {
+  const { id } = await writableCurrency(tx, actor, input.id);
+  const row = await updateCurrency(tx, { ...input, id }, actor.at);
+  return { ...row, issues: await selectIssues(tx, id, ISSUES_SHOWN) };
+}
+
+async function change(
+  tx: Tx,
+  actor: Actor,
+  order: Omit<Issue, "account"> & {
+    currency: CurrencyRow;
+    account: AccountRow;
+    operation: "issue" | "destroy";
+  },
+): Promise<CurrencyWithIssues> {
+  const { currency, account, operation, amount, seal, data } = order;
+  assertScale(amount, currency.decimals, "/amount");
+  if (account.asset !== currency.name) {
+    throw new DomainError("account.asset_mismatch", "the account is of another asset");
+  }
+  const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
+  const world = await counterparty(tx, actor, "world", asset);
+  const [source, destination] = operation === "issue" ? [world, account.id] : [account.id, world];
+  const posted = await postMove(tx, actor, {
+    type: operation,
+    source,
+    destination,
+    amount,
+    seal,
+    data,
+  });
+  const row = await markIssued(tx, currency.id, posted.at);
+  return { ...row, issues: await selectIssues(tx, row.id, ISSUES_SHOWN) };
+}
+
+async function writableCurrency(tx: Tx, actor: Actor, id: string): Promise<CurrencyRow> {
+  const row = isId(id) ? await selectCurrency(tx, id) : null;
+  if (row === null || row.deleted_at !== null) throw notFound("currency.not_found");
+  assertMay(actor, "write", { owner: row.owner, what: "currency.not_found" });
+  return row;
+}
+
+async function accountFor(tx: Tx, currency: CurrencyRow, id?: string): Promise<AccountRow | null> {
+  const wanted = id ?? currency.account;
+  const row = isId(wanted) ? await selectAccount(tx, wanted) : null;
+  return row?.type === "system" || row?.deleted_at !== null ? null : row;
+}

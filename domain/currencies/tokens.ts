@@ -1,0 +1,360 @@
+/**
+ * Fungible tokens: contracts that the service deploys, or that others did, each with a virtual
+ * currency that it is in the ledger. What circulates here is never more than what exists there.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { selectCurrencyByName } from "../../db/currencies.ts";
+import { existsTokenProof } from "../../db/chains.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import {
+  insertToken,
+  markRegistered,
+  selectToken,
+  selectTokenByContract,
+  selectTokenBySymbol,
+  selectTokensAmong,
+  type TokenRow,
+  updateToken,
+} from "../../db/fungible_tokens.ts";
+import { selectRamp } from "../../db/ramps.ts";
+import { deleteCountedStrays } from "../../db/strays.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { parseContract } from "../chains/addresses.ts";
+import {
+  type ChainId,
+  findAsset,
+  isCoinContract,
+  nativeAsset,
+  tokenByContract,
+} from "../assets.ts";
+import { findVisible } from "../collections/collection.ts";
+import { createCurrency, NewCurrency, resemblesCode } from "./currencies.ts";
+import { Id, text } from "../entity.ts";
+import { DomainError, type ErrorCode } from "../errors.ts";
+import { priceOf } from "../sending/fees.ts";
+import { isId, newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import { Amount, AmountOrZero, assertScale, fromUnits, toUnits } from "../money.ts";
+import { createOrder } from "../sending/chain_orders.ts";
+import { chargeRamp } from "../sending/ramp_charges.ts";
+import { type ChainPlace, type ChainSettings, placeFor } from "../chains/networks.ts";
+import { TOKEN_COLLECTION } from "./token_collection.ts";
+import { viewDeployed, viewRegistered } from "./token_views.ts";
+import { assertGas, findOwnAddress } from "../sending/funds.ts";
+
+const Decimals = z.union([z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)])
+  .pipe(z.number().int().min(0).max(30)).meta({ type: "integer", minimum: 0, maximum: 30 });
+const TokenSymbol = z.string().regex(
+  /^[A-Za-z0-9]{1,20}$/,
+  "1 to 20 letters and digits are expected",
+);
+
+/** What is asked for when a token is deployed. */
+export const NewToken = z.strictObject({
+  account: Id.meta({ description: "The ramp account that pays, and gets the supply." }),
+  name: text(60),
+  symbol: TokenSymbol,
+  supply: Amount,
+  decimal_places: Decimals,
+}).meta({ id: "NewToken" });
+/** What is asked for when a token is deployed. */
+export type NewToken = z.infer<typeof NewToken>;
+
+/** What is asked for when a token is registered: its own contract is found, another's is named. */
+export const TokenRegistration = z.strictObject({
+  account: Id,
+  symbol: z.string().regex(/^[A-Za-z0-9_]{1,26}$/),
+  contract_address: text(200).optional(),
+  supply: AmountOrZero.optional(),
+  decimal_places: Decimals.optional(),
+}).meta({ id: "TokenRegistration" });
+/** What is asked for when a token is registered. */
+export type TokenRegistration = z.infer<typeof TokenRegistration>;
+
+/** The suffix that a symbol gets, by the chain. */
+const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
+  ETHEREUM: "_ETH",
+  POLYGON: "_MATIC",
+  CELO: "_CELO",
+  BSC: "_BSC",
+  TRON: "_TRON",
+  SOLANA: "_SOL",
+};
+/** Deploying takes as much as so many payments of coins. */
+const DEPLOYS_AS_PAYMENTS = 45n;
+
+/** Where a token is to live. */
+interface Home {
+  account: AccountRow;
+  place: ChainPlace;
+  suffix: string;
+}
+
+/**
+ * Orders a token's deployment; the whole supply goes to the ramp's address.
+ *
+ * @throws {DomainError} account.*, token.unsupported_chain, currency.taken, chain.*,
+ *   ramp.gas_insufficient, request.invalid
+ */
+export async function deployToken(
+  tx: Tx,
+  actor: Actor,
+  input: NewToken & { chains: ChainSettings },
+): Promise<TokenRow> {
+  const { account, place, suffix } = await homeOf(tx, actor, input);
+  assertScale(input.supply, input.decimal_places, "/supply");
+  const symbol = `${input.symbol}${suffix}`;
+  await assertFree(tx, symbol);
+  const sender = await findOwnAddress(tx, account.id);
+  const coin = nativeAsset(place.chain);
+  const gas = { code: coin.code, decimals: coin.decimals };
+  const asset = { ...gas, chain: place.chain, contract: null, gas, token: null };
+  const { currency } = account;
+  const price = await priceOf(tx, actor, {
+    asset,
+    place,
+    speed: "medium",
+    amount: "0",
+    sender,
+    currency,
+  });
+  const units = price.units * DEPLOYS_AS_PAYMENTS;
+  await assertGas(tx, place, sender, { code: coin.code, units });
+  const id = newId(actor.at);
+  const charge = await chargeRamp(tx, actor, { ramp: account, units });
+  const order = await createOrder(tx, actor, {
+    place,
+    ramp: account.id,
+    ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
+    purpose: "deploy",
+    subject: id,
+    speed: "medium",
+    wish: {
+      kind: "deploy",
+      from: sender,
+      token: {
+        name: input.name,
+        symbol: input.symbol,
+        decimals: input.decimal_places,
+        supply: `${toUnits(input.supply, input.decimal_places)}`,
+      },
+    },
+  });
+  const fee = fromUnits(units, coin.decimals);
+  const token = { id, name: input.name, symbol, supply: input.supply, contract: null, fee };
+  return await insertToken(tx, {
+    ...rowFor(actor, account, place),
+    ...token,
+    decimals: input.decimal_places,
+    order_id: order,
+    external: false,
+  });
+}
+
+/**
+ * Registers a token, so that the ledger knows it as a virtual currency. One of another's making is
+ * looked at by a worker first.
+ *
+ * @throws {DomainError} account.*, token.not_found, token.pending, token.invalid,
+ *   token.unsupported_chain, currency.taken, request.invalid
+ */
+export async function registerToken(
+  tx: Tx,
+  actor: Actor,
+  input: TokenRegistration & { chains: ChainSettings },
+): Promise<TokenRow> {
+  const home = await homeOf(tx, actor, input);
+  if (input.contract_address !== undefined) return await adoptToken(tx, actor, input, home);
+  const token = await selectTokenBySymbol(tx, `${input.symbol}${home.suffix}`) ??
+    await selectTokenBySymbol(tx, input.symbol);
+  if (token === null || token.external || token.account !== home.account.id) {
+    throw new DomainError("token.not_found", "this ramp has deployed no such token");
+  }
+  if (token.status === "registered") return token;
+  if (token.status !== "deployed") {
+    throw new DomainError("token.pending", "its deployment is not final yet");
+  }
+  return await link(tx, actor, token);
+}
+
+async function adoptToken(
+  tx: Tx,
+  actor: Actor,
+  input: TokenRegistration,
+  { account, place, suffix }: Home,
+): Promise<TokenRow> {
+  const { supply, decimal_places: decimals } = input;
+  if (supply === undefined || decimals === undefined) {
+    const path = supply === undefined ? "/supply" : "/decimal_places";
+    const message = "a token of another's making needs this";
+    throw new DomainError("request.invalid", message, { errors: [{ path, message }] });
+  }
+  assertScale(supply, decimals, "/supply");
+  const parsed = await parseContract(place.chain, input.contract_address!);
+  if (!parsed.ok) throw new DomainError("address.invalid", `not a contract: ${parsed.reason}`);
+  const known = knownFault(place, parsed.address);
+  if (known !== null) throw new DomainError("token.invalid", known);
+  await assertContractFree(tx, place, parsed.address);
+  const symbol = input.symbol.endsWith(suffix) ? input.symbol : `${input.symbol}${suffix}`;
+  await assertFree(tx, symbol);
+  const token = await insertToken(tx, {
+    ...rowFor(actor, account, place),
+    id: newId(actor.at),
+    name: null,
+    symbol,
+    supply,
+    decimals,
+    contract: parsed.address,
+    fee: null,
+    order_id: null,
+    external: true,
+  });
+  await enqueue(tx, actor, "token.check", { token: token.id });
+  return token;
+}
+
+/** Why a contract is no token of its own; what it moves is owed already. Null if nothing is known of it. */
+function knownFault(
+  { chain, network }: { chain: string; network: string },
+  contract: string,
+): string | null {
+  const id = chain as ChainId;
+  if (isCoinContract(id, contract)) return `it is the coin ${nativeAsset(id).code} itself`;
+  const known = network === "main" ? tokenByContract(id, contract) : null;
+  return known === null ? null : `it is the contract of the asset ${known.code}`;
+}
+
+/** What was found out about a token of another's making. */
+export interface TokenFindings {
+  id: string;
+  /** What its contract says; null if none lives there. `supply` in base units. */
+  told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
+  /** What the ramp's address holds of it for good, in base units. */
+  held: bigint;
+  /** Whether it tells the very balance that the ramp's address has of the coin, or of the ramp's own token. */
+  twin: boolean;
+  /** The newest block then: what came to the ramp up to it is part of the supply registered. */
+  height: number;
+}
+
+/** Registers a token of another's making, or says why not, by what its contract tells. */
+export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings): Promise<void> {
+  const token = await selectToken(tx, found.id);
+  if (token === null || token.status !== "pending") return;
+  const fail = (code: "token.invalid" | "currency.taken", title: string, detail: string) => {
+    const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
+    return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
+  };
+  const fault = knownFault(token, token.contract!) ?? faultOf(token, found);
+  if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
+  // It is made for whoever asked for it.
+  const owner: Actor = { ...worker, user: token.owner, kind: "user" };
+  try {
+    await tx.savepoint(async (sp) => {
+      const checked = { status: "deployed", since: found.height, updated_at: worker.at } as const;
+      await link(sp, owner, await updateToken(sp, token.id, checked));
+    });
+    const counted = { ramp: token.account, contract: token.contract!, height: found.height };
+    await deleteCountedStrays(tx, token, counted);
+  } catch (error) {
+    // Somebody took the name meanwhile: nothing was made, and nothing ever can be.
+    if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;
+    await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
+  }
+}
+
+/** The currency's whole supply can be withdrawn, so that the ramp must hold as much. */
+function faultOf(token: TokenRow, { told, held, twin }: TokenFindings): string | null {
+  if (told === null) return "no contract lives at this address";
+  if (told.decimals === null || told.supply === null) return "the contract is no token";
+  if (told.decimals !== token.decimals) {
+    return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
+  }
+  if (twin) return "its balance is that of what lies at the ramp's address already, and is owed";
+  const units = toUnits(token.supply, token.decimals);
+  if (units > told.supply) return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
+  if (units <= held) return null;
+  return `the ramp holds no more than ${fromUnits(held, told.decimals)} of it`;
+}
+
+/** Makes the virtual currency that a token is in the ledger. */
+async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
+  const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
+  const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
+  return await markRegistered(tx, token.id, { currency: currency.id, at: actor.at });
+}
+
+async function homeOf(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; chains: ChainSettings },
+): Promise<Home> {
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  const asset = findAsset(account.asset);
+  const ramp = await selectRamp(tx, account.id);
+  const suffix = asset === null ? undefined : SUFFIXES[asset.chain];
+  if (asset === null || suffix === undefined || ramp === null) {
+    throw new DomainError("token.unsupported_chain", "a ramp of a chain with tokens is expected");
+  }
+  if (!account.enabled) throw new DomainError("account.not_enabled", "the ramp is not ready yet");
+  if (!account.active) throw new DomainError("account.inactive", "the ramp is deactivated");
+  if (account.frozen) throw new DomainError("account.frozen", "the ramp is frozen");
+  return { account, place: placeFor(input.chains, asset.chain, account.testnet), suffix };
+}
+
+async function assertFree(tx: Tx, symbol: string): Promise<void> {
+  const base = symbol.slice(0, symbol.lastIndexOf("_"));
+  const taken = resemblesCode(symbol) || resemblesCode(base) ||
+    await selectCurrencyByName(tx, symbol) !== null ||
+    await selectTokenBySymbol(tx, symbol) !== null;
+  if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);
+}
+
+/** A contract that is registered twice would be owed twice. */
+async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): Promise<void> {
+  const taken = await selectTokenByContract(tx, place, contract);
+  if (taken === null && await existsTokenProof(tx, { ...place, contract })) {
+    throw new DomainError("token.invalid", "it was the contract of an asset, and is owed as that");
+  }
+  if (taken === null) return;
+  throw new DomainError("token.invalid", `it is the contract of ${taken.symbol} already`);
+}
+
+function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlace) {
+  const common = { chain, network, currency: null, status: "pending" as const, data: {} };
+  return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
+}
+
+/** Tells which of some deployments were sent, or cannot be. */
+export async function deployedAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectTokensAmong(db, ids, "sent");
+}
+
+/** Tells which of some registrations are decided. */
+export async function registeredAmong(db: Db, ids: string[]): Promise<string[]> {
+  return await selectTokensAmong(db, ids, "decided");
+}
+
+/** Answers a deployment once it was sent, or cannot be; null until then. */
+export async function findDeployed(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
+  return row === null || (row.hash === null && row.status === "pending") ? null : viewDeployed(row);
+}
+
+/**
+ * Answers a registration once it is decided; null until then.
+ *
+ * @throws {DomainError} token.invalid, currency.taken
+ */
+export async function findRegistered(db: Db, actor: Actor, id: string): Promise<unknown | null> {
+  const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
+  if (row?.status === "failed") {
+    const { code, detail } = row.error as { code: ErrorCode; detail: string };
+    throw new DomainError(code, detail);
+  }
+  return row?.status === "registered" ? viewRegistered(row) : null;
+}

@@ -1,0 +1,56 @@
+/**
+ * Handing out addresses of our own. A link to one ends, and what came there before belongs to the
+ * account that it was given to.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { endAssignments } from "../../db/external_addresses.ts";
+import {
+  handOverDeposits,
+  insertDerived,
+  type LinkedDeposit,
+  type UnprovenRow,
+} from "../../db/own_addresses.ts";
+import { type AddressRow, insertAddress } from "../../db/ramps.ts";
+import type { Actor } from "../actor.ts";
+import { errorField } from "../errors.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+
+/**
+ * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
+ * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
+ * transaction holds the gate.
+ */
+export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
+  await endAssignments(tx, [address.address], actor.at);
+  await insertAddress(tx, address);
+  await handOver(tx, actor, address);
+}
+
+/** Notes addresses that a worker has derived after they were handed out. The transaction holds the gate. */
+export async function proveAddresses(
+  tx: Tx,
+  actor: Actor,
+  rows: readonly UnprovenRow[],
+): Promise<void> {
+  await insertDerived(tx, rows, actor.at);
+  for (const row of rows) await handOver(tx, actor, row);
+}
+
+async function handOver(
+  tx: Tx,
+  actor: Actor,
+  { id, asset }: Pick<AddressRow, "id" | "asset">,
+): Promise<void> {
+  const error = errorField("address.invalid", `the address is one of ours for ${asset}`);
+  const linked = await handOverDeposits(tx, id, { error, at: actor.at });
+  for (const deposit of linked) await takeBack(tx, actor, deposit);
+}
+
+/** Takes linked value back out of the account that it was shown in: it never was that account's. */
+async function takeBack(tx: Tx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
+  const { account, transaction, amount, asset: code, decimals, testnet } = deposit;
+  const destination = await counterparty(tx, actor, "world", { code, decimals, testnet });
+  const move = { type: "revert" as const, source: account, destination, amount };
+  await postMove(tx, actor, { ...move, reverts: transaction });
+}

@@ -1,0 +1,317 @@
+/**
+ * Deposit accounts: each is one more address of a ramp, so that deposits can be told apart. The
+ * address comes from the ramp's xpub; no key is needed. A deposit account belongs to the owner and the
+ * holder of the account that its deposits go on to.
+ * @module
+ */
+import { z } from "zod";
+import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { selectTokenOfCurrency } from "../../db/fungible_tokens.ts";
+import { insertEmptyHolding } from "../../db/holdings.ts";
+import {
+  markOpened,
+  type RampRow,
+  selectAddresses,
+  selectRamp,
+  takeIndex,
+} from "../../db/ramps.ts";
+import { selectOwnPlaces } from "../../db/recoveries.ts";
+import { viewAddress } from "../accounts/account_views.ts";
+import {
+  assertAccount,
+  findAccount,
+  type NewAccount,
+  openAccount,
+  viewAccount,
+} from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import type { Network } from "../chains/addresses.ts";
+import { type ChainId, findAsset } from "../assets.ts";
+import { deriveAddress } from "../chains/derivation.ts";
+import { Failure, FreeForm } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { emit } from "../events.ts";
+import { isId, newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import { LIMIT_MAX } from "../collections/list_parameters.ts";
+import { needsReserve, reserveAddresses } from "../accounts/own_addresses.ts";
+import { assertReceivable, resolveRamp } from "../accounts/ramps.ts";
+import { handOutAddress } from "./address_handout.ts";
+
+/** What is asked for when an address is made. */
+export const NewAddress = z.strictObject({
+  data: FreeForm.default({}).meta({ description: "Copied into the deposits that arrive there." }),
+}).meta({ id: "NewAddress" });
+/** What is asked for when an address is made. */
+export type NewAddress = z.infer<typeof NewAddress>;
+
+/** An address as shown. */
+export const AddressView = z.object({
+  id: z.string(),
+  account: z.string(),
+  asset: z.string(),
+  address: z.string(),
+  derivation_key: z.string(),
+  xpub: z.string().nullable(),
+  destination_tag: z.string().nullable(),
+  memo: z.string().nullable(),
+  message: z.string().nullable(),
+  notification: z.string().nullable(),
+  owner: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+  created_at: z.number().int(),
+  error: Failure,
+}).meta({ id: "Address" });
+
+/** What a deposit account is made of. */
+interface Wanted {
+  /** The ramp account below which the address lies. */
+  ramp: AccountRow;
+  /** The virtual account that its deposits go on to, and that it is of the same asset as. */
+  serves: AccountRow | null;
+  data: Record<string, unknown>;
+  /** What else was asked for; holder and owner only if the actor chose them. */
+  rest?: Partial<NewAccount>;
+}
+
+/**
+ * Makes a deposit account on a ramp account, or on a virtual account one of its ramp that serves it.
+ *
+ * @throws {DomainError} account.not_found, account.no_ramp, account.not_enabled, asset.suspended,
+ *   permission.role, permission.owner
+ */
+export async function addAddress(
+  tx: Tx,
+  actor: Actor,
+  input: { account: string; data: Record<string, unknown> },
+): Promise<AccountRow> {
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  if (account.type === "ramp") {
+    return await createDepositAccount(tx, actor, { ramp: account, serves: null, data: input.data });
+  }
+  return await serveAccount(tx, actor, { account, data: input.data });
+}
+
+/**
+ * Makes a deposit account whose deposits go on to a virtual account; rights were checked. A token of
+ * the realm's own has the ramp that it is kept at.
+ *
+ * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
+ */
+export async function serveAccount(
+  tx: Tx,
+  actor: Actor,
+  input: { account: AccountRow; data: Record<string, unknown> },
+): Promise<AccountRow> {
+  const { account } = input;
+  const token = findAsset(account.asset) === null
+    ? await selectTokenOfCurrency(tx, account.asset)
+    : null;
+  const wanted = token?.account ?? account.ramp;
+  const ramp = wanted === null ? null : await selectAccount(tx, wanted);
+  if (account.type !== "virtual" || ramp === null || ramp.deleted_at !== null) {
+    throw new DomainError("account.no_ramp", "the account has no ramp");
+  }
+  if (account.enabled && !account.active) {
+    throw new DomainError("account.inactive", "the account is deactivated");
+  }
+  return await createDepositAccount(tx, actor, { ramp, serves: account, data: input.data });
+}
+
+/**
+ * Makes a deposit account as accounts are made, by naming its ramp.
+ *
+ * @throws {DomainError} ramp.not_found, account.no_ramp and those of {@link addAddress}
+ */
+export async function createNamedDepositAccount(
+  tx: Tx,
+  actor: Actor,
+  input: NewAccount,
+): Promise<AccountRow> {
+  if (input.ramp === undefined) {
+    throw new DomainError("account.no_ramp", "a deposit account is made on a ramp");
+  }
+  const ramp = await resolveRamp(tx, actor, input.ramp, input);
+  assertAccount(actor, "write", ramp);
+  return await createDepositAccount(tx, actor, {
+    ramp,
+    serves: null,
+    data: input.data,
+    rest: input,
+  });
+}
+
+async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promise<AccountRow> {
+  const { ramp, serves } = wanted;
+  const { asset: code, decimals, testnet } = serves ?? ramp;
+  const registered = findAsset(code);
+  if (registered !== null) assertReceivable(registered);
+  if (!ramp.enabled) throw new DomainError("account.not_enabled", "the ramp has no address yet");
+  if (!ramp.active) throw new DomainError("account.inactive", "the ramp is deactivated");
+  const row = await openAccount(tx, actor, {
+    default: false,
+    data: wanted.data,
+    ...wanted.rest,
+    type: "deposit",
+    testnet,
+    asset: { code, decimals, registered },
+    ramp: ramp.id,
+    belongsTo: serves ?? ramp,
+    enabled: false,
+  });
+  await addAddressRow(tx, actor, { ...wanted, account: row });
+  await enqueue(tx, actor, "account.enable", { account: row.id });
+  return row;
+}
+
+/**
+ * Makes the deposit account of an address that a database since lost had handed out. Whose it was is
+ * not known: it is the ramp's, until an operator moves what came there. Once is enough.
+ */
+export async function recoverAddress(
+  tx: Tx,
+  actor: Actor,
+  found: { ramp: string; index: number; address: string },
+): Promise<void> {
+  const ramp = await selectAccount(tx, found.ramp);
+  const branch = await selectRamp(tx, found.ramp);
+  if (ramp === null || branch === null) return;
+  const { chain, network, xpub } = branch;
+  if ((await selectOwnPlaces(tx, branch, [found.address])).length > 0) return;
+  const data = { recovered: true };
+  const account = await openAccount(tx, actor, {
+    default: false,
+    data,
+    type: "deposit",
+    testnet: ramp.testnet,
+    asset: { code: ramp.asset, decimals: ramp.decimals, registered: findAsset(ramp.asset) },
+    ramp: ramp.id,
+    belongsTo: ramp,
+    enabled: false,
+  });
+  const contract = findAsset(ramp.asset)?.contract ?? null;
+  const address = found.address;
+  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
+  await handOutAddress(tx, actor, {
+    id: newId(actor.at),
+    account: account.id,
+    ramp: ramp.id,
+    serves: null,
+    chain,
+    network,
+    address: found.address,
+    derivation_key: found.index,
+    xpub,
+    asset: ramp.asset,
+    data,
+    owner: account.owner,
+    created_at: actor.at,
+  });
+  await enqueue(tx, actor, "account.enable", { account: account.id });
+}
+
+async function addAddressRow(
+  tx: Tx,
+  actor: Actor,
+  of: Wanted & { account: AccountRow },
+): Promise<void> {
+  const branch = await takeIndex(tx, of.ramp.id);
+  if (branch === null) {
+    const why = "no address is handed out before the ramp is reconciled, a worker has confirmed" +
+      " the database, or the realm's seed is back";
+    throw new DomainError("chain.quarantined", why);
+  }
+  const { chain, network, xpub, taken } = branch;
+  const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
+  const contract = findAsset(of.account.asset)?.contract ?? null;
+  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
+  await handOutAddress(tx, actor, {
+    id: newId(actor.at),
+    account: of.account.id,
+    ramp: of.ramp.id,
+    serves: of.serves?.id ?? null,
+    chain,
+    network,
+    address,
+    derivation_key: taken,
+    xpub,
+    asset: of.account.asset,
+    data: of.data,
+    owner: of.account.owner,
+    created_at: actor.at,
+  });
+  if (!needsReserve(branch)) return;
+  await enqueue(tx, actor, "ramp.reserve", { account: of.ramp.id }, { dedupe: of.ramp.id });
+}
+
+/**
+ * Keeps what the worker derived for a ramp. Once is enough.
+ *
+ * @param derived.addresses its own, and after it those that are reserved
+ * @returns the account that is ready now; null if it was before
+ */
+async function openRamp(
+  tx: Tx,
+  actor: Actor,
+  ramp: RampRow,
+  derived: { xpub: string; addresses: readonly string[] },
+): Promise<AccountRow | null> {
+  const { xpub, addresses } = derived;
+  if (!await markOpened(tx, ramp, xpub)) return null;
+  const account = (await selectAccount(tx, ramp.account))!;
+  const contract = findAsset(account.asset)?.contract ?? null;
+  await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);
+  await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
+  await handOutAddress(tx, actor, {
+    id: newId(actor.at),
+    account: account.id,
+    ramp: account.id,
+    serves: null,
+    chain: ramp.chain,
+    network: ramp.network,
+    address: addresses[0],
+    derivation_key: 0,
+    xpub,
+    asset: account.asset,
+    data: {},
+    owner: account.owner,
+    created_at: actor.at,
+  });
+  return await markEnabled(tx, account.id);
+}
+
+/** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */
+export async function openRampAccount(
+  tx: Tx,
+  actor: Actor,
+  ramp: RampRow,
+  derived: { xpub: string; addresses: readonly string[] },
+): Promise<void> {
+  const row = await openRamp(tx, actor, ramp, derived);
+  if (row === null) return;
+  const view = viewAccount(row, { address: derived.addresses[0], assets: "0" });
+  await emit(tx, actor, "account.enabled", { id: row.id, owner: row.owner, view });
+}
+
+/** Which addresses of an account are listed. */
+export const AddressList = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT_MAX),
+  after: z.uuid().optional().meta({ description: "The last address of the list before." }),
+});
+
+/**
+ * Lists addresses that deposits for an account can be sent to, oldest first.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function listAddresses(
+  db: Db,
+  actor: Actor,
+  { account: id, after, limit }: z.infer<typeof AddressList> & { account: string },
+): Promise<Record<string, unknown>[]> {
+  const account = await findAccount(db, actor, id);
+  const rows = await selectAddresses(db, account.id, { after: after ?? null, limit });
+  return rows.map((row) => viewAddress(row, actor));
+}

@@ -1,0 +1,171 @@
+/** The collection of deposit applications, and how one is made. @module */
+import { z } from "zod";
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import {
+  type DepositAppRow,
+  insertDepositApp,
+  selectDepositApps,
+  updateDepositAppData,
+} from "../../db/deposit_apps.ts";
+import { selectAssigned } from "../../db/external_addresses.ts";
+import { selectAliasTargets, selectDefaultAccount } from "../../db/facts.ts";
+import { viewWholeAccount } from "../accounts/account_views.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import {
+  type Collection,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import { serveAccount } from "./deposit_accounts.ts";
+import { viewWholeApp } from "./deposit_apps.ts";
+import { FreeForm, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId, newId } from "../ids.ts";
+import { covers, notFound, rightsOf } from "../permissions.ts";
+import { DestinationParty } from "../ledger/parties.ts";
+
+/** What is asked for when a deposit application is made. */
+export const NewDepositApp = z.strictObject({
+  destination: DestinationParty,
+  asset: text(40),
+  seal: FreeForm.optional(),
+  data: FreeForm.default({}),
+}).meta({ id: "NewDepositApplication" });
+/** What is asked for when a deposit application is made. */
+export type NewDepositApp = z.infer<typeof NewDepositApp>;
+
+/** The collection of deposit applications. */
+export const DEPOSIT_APPS: Collection<DepositAppRow> = {
+  name: "apps/deposit",
+  table: "deposit_apps",
+  deletable: true,
+  tallied: false,
+  notFound: "deposit.not_found",
+  populate: ["source.account", "destination.account"],
+  fields: ["source", "destination", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    "source.account": { column: "account", type: "id" },
+    "destination.account": { column: "destination", type: "id" },
+    asset: textColumn("asset"),
+    status: textColumn("status"),
+    seal: { column: "seal", type: "json", nullable: true },
+  },
+  read: selectDepositApps,
+  show: (db, actor, rows, populate) =>
+    Promise.all(rows.map((row) => showApp(db, actor, row, populate))),
+};
+
+/**
+ * Makes a deposit application: an address of its own whose deposits go on to a virtual account.
+ *
+ * @throws {DomainError} account.not_found, alias.not_found, address.not_found, account.no_ramp,
+ *   account.asset_mismatch, account.not_enabled, asset.suspended, permission.role, permission.owner
+ */
+export async function createDepositApp(
+  tx: Tx,
+  actor: Actor,
+  input: NewDepositApp,
+): Promise<Record<string, unknown>> {
+  const target = await resolveTarget(tx, actor, input);
+  if (target.type !== "virtual") {
+    throw new DomainError("account.no_ramp", "the destination is not a virtual account");
+  }
+  if (target.asset !== input.asset) {
+    throw new DomainError("account.asset_mismatch", "the destination is of another asset");
+  }
+  if (!target.enabled) throw new DomainError("account.not_enabled", "the destination is not ready");
+  if (!target.active) throw new DomainError("account.inactive", "the destination is deactivated");
+  const account = await serveAccount(tx, actor, { account: target, data: input.data });
+  const row = await insertDepositApp(tx, {
+    id: newId(actor.at),
+    account: account.id,
+    destination: target.id,
+    asset: target.asset,
+    seal: input.seal ?? null,
+    data: input.data,
+    owner: actor.user,
+    created_at: actor.at,
+  });
+  return await viewWholeApp(tx, row);
+}
+
+/** What can be changed of a deposit application. */
+export const DepositAppChange = z.strictObject({ data: FreeForm.optional() }).meta({
+  id: "DepositApplicationChange",
+});
+
+/**
+ * Changes the data of a deposit application.
+ *
+ * @throws {DomainError} deposit.not_found, permission.role, permission.owner
+ */
+export async function changeDepositApp(
+  tx: Tx,
+  actor: Actor,
+  input: z.infer<typeof DepositAppChange> & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, DEPOSIT_APPS, input.id, "write");
+  if (input.data !== undefined) {
+    await updateDepositAppData(tx, row.id, { data: input.data, at: actor.at });
+  }
+  return await viewWholeApp(tx, (await selectDepositApps(tx, [row.id]))[0]);
+}
+
+/** Deletes or restores a deposit application; its address keeps working. */
+export async function removeDepositApp(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  act: "delete" | "undelete",
+): Promise<Record<string, unknown>> {
+  await rowFor(tx, actor, DEPOSIT_APPS, id, act);
+  return await setDeleted(tx, actor, DEPOSIT_APPS, id, act === "delete");
+}
+
+async function resolveTarget(tx: Tx, actor: Actor, input: NewDepositApp): Promise<AccountRow> {
+  const id = await targetId(tx, input);
+  const account = isId(id) ? await selectAccount(tx, id) : null;
+  if (account?.type === "system") throw notFound("account.not_found");
+  // An address is made for the account, and shown as its own: that is its owner's to decide.
+  assertAccount(actor, "write", account);
+  return account;
+}
+
+async function targetId(tx: Tx, { destination, asset }: NewDepositApp): Promise<string> {
+  if (destination.account !== undefined) return destination.account;
+  if (destination.alias !== undefined) {
+    const [target] = await selectAliasTargets(tx, [destination.alias]);
+    if (target === undefined) throw notFound("alias.not_found");
+    if (target.account) return target.account;
+    const of = { holder: target.identity!, asset, testnet: false };
+    const id = await selectDefaultAccount(tx, of);
+    if (id === null) throw notFound("account.not_found");
+    return id;
+  }
+  const [assigned] = await selectAssigned(tx, [destination.address!]);
+  if (assigned === undefined) throw notFound("address.not_found");
+  return assigned.account;
+}
+
+async function showApp(
+  db: Db,
+  actor: Actor,
+  row: DepositAppRow,
+  populate: ReadonlySet<string>,
+): Promise<Record<string, unknown>> {
+  const view = await viewWholeApp(db, row);
+  for (const side of ["source", "destination"] as const) {
+    if (!populate.has(`${side}.account`)) continue;
+    const id = side === "source" ? row.account : row.destination;
+    const account = await selectAccount(db, id);
+    if (account === null || !covers(rightsOf(actor).read, actor, account.owner)) continue;
+    const whole = await viewWholeAccount(db, account);
+    view[side] = { ...view[side] as Record<string, unknown>, account: whole };
+  }
+  return view;
+}

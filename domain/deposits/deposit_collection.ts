@@ -1,0 +1,88 @@
+/** The collection of deposits, and looking for those that were missed. @module */
+import { z } from "zod";
+import type { Tx } from "../../db/database.ts";
+import { type DepositRow, selectDeposits } from "../../db/deposits.ts";
+import { selectSweeps } from "../../db/sweeps.ts";
+import type { Actor } from "../actor.ts";
+import { type ChainId, CHAINS } from "../assets.ts";
+import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
+import { viewDeposit } from "./deposit_views.ts";
+import { Flag } from "../entity.ts";
+import { enqueue } from "../jobs.ts";
+import { assertRealmAdmin } from "../permissions.ts";
+import { type ChainSettings, placeFor } from "../chains/networks.ts";
+
+/** The collection of deposits: records, which nobody changes. */
+export const DEPOSITS: Collection<DepositRow> = {
+  name: "deposits",
+  table: "deposits",
+  deletable: false,
+  tallied: false,
+  notFound: "deposit.not_found",
+  populate: [],
+  fields: ["forward", "error"],
+  columns: {
+    ...ENTITY_COLUMNS,
+    account: { column: "account", type: "id" },
+    address: textColumn("address"),
+    asset: textColumn("asset"),
+    hash: textColumn("hash"),
+    index: { column: "index", type: "integer" },
+    block: { column: "block", type: "integer", nullable: true },
+    amount: { column: "amount", type: "decimal" },
+    confirmations: { column: "confirmations", type: "integer" },
+    status: textColumn("status"),
+    transaction: { column: "transaction", type: "id", nullable: true },
+    address_data: { column: "address_data", type: "json", nullable: true },
+    updated_at: { column: "updated_at", type: "time", nullable: true },
+  },
+  read: selectDeposits,
+  async show(db, _actor, rows) {
+    const ids = rows.flatMap((row) => row.sweep ?? []);
+    const sweeps = new Map(
+      (ids.length === 0 ? [] : await selectSweeps(db, [...new Set(ids)]))
+        .map((sweep) => [sweep.id, sweep]),
+    );
+    return rows.map((row) => viewDeposit(row, sweeps.get(row.sweep ?? "") ?? null));
+  },
+};
+
+/** Blocks that one request may have searched. */
+const RANGE_MAX = 1000;
+const Height = z.number().int().min(0).max(2 ** 31 - 1);
+
+/** What is asked for when a chain shall be searched again. */
+export const Rescan = z.strictObject({
+  chain: z.enum(CHAINS.map((chain) => chain.id) as [ChainId, ...ChainId[]]),
+  testnet: Flag.default(false),
+  hash: z.string().min(1).max(128).optional(),
+  from: Height.optional(),
+  to: Height.optional(),
+}).refine(
+  ({ hash, from, to }) =>
+    hash === undefined
+      ? from !== undefined && to !== undefined && from <= to && to - from < RANGE_MAX
+      : from === undefined && to === undefined,
+  `either hash, or from and to at most ${RANGE_MAX} blocks apart, are expected`,
+).meta({ id: "Rescan", oneOf: [{ required: ["hash"] }, { required: ["from", "to"] }] });
+
+/** What is answered when a search was queued. */
+export const RescanView = z.object({ queued: z.literal(true), ...Rescan.shape })
+  .meta({ id: "RescanQueued" });
+
+/**
+ * Has a transaction or a range of blocks searched again, deeper than the scanner looks.
+ *
+ * @throws {DomainError} permission.role, permission.scope, chain.not_configured
+ */
+export async function requestRescan(
+  tx: Tx,
+  actor: Actor,
+  input: z.infer<typeof Rescan> & { chains: ChainSettings },
+): Promise<z.infer<typeof RescanView>> {
+  assertRealmAdmin(actor);
+  const { chains, ...wanted } = input;
+  placeFor(chains, wanted.chain, wanted.testnet);
+  await enqueue(tx, actor, "deposit.rescan", wanted);
+  return { queued: true, ...wanted };
+}

@@ -1,0 +1,89 @@
+/** How deposits are shown, and told of to whoever listens. @module */
+import { z } from "zod";
+import type { Tx } from "../../db/database.ts";
+import type { DepositRow } from "../../db/deposits.ts";
+import type { SweepRow } from "../../db/sweeps.ts";
+import type { Actor } from "../actor.ts";
+import { emit } from "../events.ts";
+import { Failure } from "../entity.ts";
+import { DecimalText, trim } from "../money.ts";
+import { errorField } from "../errors.ts";
+
+/** A deposit as shown. */
+export const DepositView = z.object({
+  id: z.string(),
+  account: z.string(),
+  address: z.string(),
+  asset: z.string(),
+  hash: z.string(),
+  index: z.number().int(),
+  block: z.number().int().nullable(),
+  amount: DecimalText,
+  confirmations: z.number().int(),
+  status: z.enum(["PENDING", "CONFIRMED", "ORPHANED"]),
+  forward: z.object({
+    hash: z.string().nullable(),
+    fee: DecimalText.nullable(),
+    status: z.string(),
+    error: z.unknown().optional().meta({ description: "Why it waits, or what went wrong." }),
+  }).nullable(),
+  transaction: z.string().nullable(),
+  address_data: z.record(z.string(), z.unknown()).nullable(),
+  owner: z.string().nullable(),
+  created_at: z.number().int(),
+  updated_at: z.number().int().optional(),
+  error: Failure,
+}).meta({ id: "Deposit" });
+
+/** Words for the states of a sweep, as a deposit's `forward` shows them. */
+const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
+  new: "PENDING",
+  waiting: "WAITING",
+  topping: "PROCESSING",
+  topped: "PROCESSING",
+  sweeping: "PROCESSING",
+  done: "DONE",
+  failed: "FAILED",
+};
+
+/** Shows a deposit, with what carries it to its ramp. */
+export function viewDeposit(
+  row: DepositRow,
+  sweep: SweepRow | null = null,
+): z.infer<typeof DepositView> {
+  return {
+    id: row.id,
+    account: row.account,
+    address: row.address,
+    asset: row.asset,
+    hash: row.hash,
+    index: row.index,
+    block: row.block,
+    amount: trim(row.credited ?? row.amount),
+    confirmations: row.confirmations,
+    status: row.status,
+    forward: sweep === null ? null : {
+      hash: sweep.hash,
+      fee: sweep.fee === null ? null : trim(sweep.fee),
+      status: FORWARD[sweep.state],
+      ...(sweep.error === null ? {} : { error: sweep.error }),
+    },
+    transaction: row.transaction,
+    address_data: row.address_data,
+    owner: row.owner,
+    created_at: row.created_at,
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+    error: row.held === null ? row.error : errorField("chain.quarantined", row.held),
+  };
+}
+
+/** Tells the world of a deposit. */
+export async function tellDeposit(
+  tx: Tx,
+  actor: Actor,
+  type: "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded",
+  row: DepositRow,
+  sweep: SweepRow | null = null,
+): Promise<void> {
+  await emit(tx, actor, type, { id: row.id, owner: row.owner, view: viewDeposit(row, sweep) });
+}

@@ -1,0 +1,153 @@
+/**
+ * What the ledger books of a sweep: its fee, and deposit account → ramp → the virtual account that it
+ * serves. Nobody else moves value of a deposit account, so it covers both, unless the sweep took what
+ * was on the chain and not credited yet: that is booked when it is.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import type { ForwardRow, SweepRow } from "../../db/sweeps.ts";
+import type { Actor } from "../actor.ts";
+import { type ChainId, findAsset, nativeAsset } from "../assets.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { compare, fromUnits, subtract } from "../money.ts";
+import type { OrderRow } from "../sending/chain_orders.ts";
+import { bookGas } from "../sending/network_fees.ts";
+
+/** What a sweep carried; amounts in whole units. */
+export interface Carried {
+  sweep: SweepRow;
+  hash: string | null;
+  /** What left the deposit address for the ramp. */
+  sent: string;
+  /** What reached the ramp: less where the token keeps a part. */
+  arrived: string;
+}
+
+/** What is swept: a token's contract, or null for the chain's own coin. */
+export function contractOf({ asset, token }: Pick<ForwardRow, "asset" | "token">): string | null {
+  return token ?? findAsset(asset)!.contract;
+}
+
+/**
+ * Books the fee that the chain took. Paid in the asset itself it comes from what is swept, and from the
+ * account fees where less is credited than the sweep took. Paid in another coin it was the ramp's gas,
+ * which the ledger knows where the ramp is of that coin.
+ *
+ * @returns the fee in whole units of what it was paid in, and how much of it the fees bore
+ */
+export async function bookFee(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  order: OrderRow,
+): Promise<{ fee: string | null; borne: string }> {
+  if (order.fee === null || order.hash === null) return { fee: null, borne: "0" };
+  const own = order.fee_contract === contractOf(forward);
+  const { decimals } = own ? forward : nativeAsset(forward.chain as ChainId);
+  const fee = fromUnits(BigInt(order.fee), decimals);
+  if (!own) await bookGas(tx, actor, order);
+  if (!own || order.state === "dead" || order.state === "canceled") return { fee, borne: "0" };
+  const charged = least(fee, forward.free);
+  const borne = subtract(fee, charged);
+  const world = await systemOf(tx, actor, forward, "world");
+  const { chain, network } = forward;
+  const book = bookFor(tx, actor, "fee", { chain, network, hash: order.hash });
+  await book(forward.account, world, charged);
+  if (compare(borne, "0") > 0) {
+    await book(await systemOf(tx, actor, forward, "fees"), world, borne);
+  }
+  return { fee, borne };
+}
+
+/**
+ * Books what a sweep carried, as far as it is credited, and what a token kept on the way: that is gone
+ * from the ramp, and the fees bear it like what a chain takes.
+ *
+ * @returns what was booked on, and what the sweep took ahead of its credit
+ */
+export async function bookCarried(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  carried: Carried,
+): Promise<{ amount: string; ahead: string }> {
+  const { sweep, sent, arrived, hash } = carried;
+  const amount = least(sent, forward.free);
+  const seal = { chain: sweep.chain, network: sweep.network, hash, sweep: sweep.id };
+  await bookOn(tx, actor, forward, { amount, seal });
+  const lost = subtract(sent, arrived);
+  if (compare(lost, "0") > 0) {
+    const fees = await systemOf(tx, actor, forward, "fees");
+    const world = await systemOf(tx, actor, forward, "world");
+    await bookFor(tx, actor, "fee", seal)(fees, world, lost);
+  }
+  return { amount, ahead: subtract(sent, amount) };
+}
+
+/**
+ * Books, out of what is credited now, what a sweep took before: first the fee that the fees bore.
+ *
+ * @returns what was booked on, and what remains to be booked
+ */
+export async function bookAhead(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  sweep: SweepRow,
+): Promise<{ amount: string; ahead: string; borne: string }> {
+  const { chain, network, hash } = sweep;
+  const seal = { chain, network, hash, sweep: sweep.id };
+  const back = least(sweep.borne, forward.free);
+  if (compare(back, "0") > 0) {
+    const fees = await systemOf(tx, actor, forward, "fees");
+    await bookFor(tx, actor, "fee", seal)(forward.account, fees, back);
+  }
+  const amount = least(sweep.ahead, subtract(forward.free, back));
+  await bookOn(tx, actor, forward, { amount, seal });
+  return {
+    amount,
+    ahead: subtract(sweep.ahead, amount),
+    borne: subtract(sweep.borne, back),
+  };
+}
+
+async function bookOn(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  of: { amount: string; seal: Record<string, unknown> },
+): Promise<void> {
+  const book = bookFor(tx, actor, "forward", of.seal);
+  for (const [source, destination] of wayOf(forward)) await book(source, destination, of.amount);
+}
+
+/** The moves from a deposit account on. The ramp of a token of the realm's own is of another asset. */
+function wayOf({ account, ramp, serves, token }: ForwardRow): [string, string][] {
+  if (token !== null) return [[account, serves!]];
+  return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
+}
+
+function bookFor(
+  tx: Tx,
+  actor: Actor,
+  type: "fee" | "forward",
+  seal: Record<string, unknown>,
+) {
+  return async (source: string, destination: string, amount: string) => {
+    if (compare(amount, "0") <= 0) return;
+    await postMove(tx, actor, { type, source, destination, amount, seal }, { force: true });
+  };
+}
+
+async function systemOf(
+  tx: Tx,
+  actor: Actor,
+  { asset: code, decimals, testnet }: ForwardRow,
+  system: "world" | "fees",
+): Promise<string> {
+  return await counterparty(tx, actor, system, { code, decimals, testnet });
+}
+
+function least(one: string, other: string): string {
+  return compare(one, other) < 0 ? one : other;
+}

@@ -1,0 +1,313 @@
+/**
+ * Sweeps: what a deposit account received is carried to its ramp's address. A sweep waits while it
+ * is worth less than its fee, has gas sent ahead where another coin pays, and is booked when the
+ * chain has it for good: deposit account → ramp → the virtual account that it serves.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { selectDeposit } from "../../db/deposits.ts";
+import { selectOrder } from "../../db/orders.ts";
+import {
+  type ForwardRow,
+  joinSweep,
+  leaveSweep,
+  lockAhead,
+  lockOpenSweep,
+  lockSweep,
+  markSweepFailed,
+  selectForgotten,
+  selectForward,
+  selectSwept,
+  selectUnsettled,
+  type SweepRow,
+  touchSweeps,
+  updateSweep,
+} from "../../db/sweeps.ts";
+import type { Actor } from "../actor.ts";
+import type { Network } from "../chains/addresses.ts";
+import type { ChainId } from "../assets.ts";
+import { noteDeposit, settleApp } from "./deposit_apps.ts";
+import { tellDeposit } from "./deposit_views.ts";
+import { DomainError, errorField } from "../errors.ts";
+import { emit } from "../events.ts";
+import { newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import { add, compare, fromUnits, subtract } from "../money.ts";
+import { feeUnits, recentQuote } from "../sending/fees.ts";
+import { createOrder, type NewOrder, type OrderRow } from "../sending/chain_orders.ts";
+import type { ChainPlace } from "../chains/networks.ts";
+import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
+import { releaseGas } from "../sending/token_gas.ts";
+import { bookGas } from "../sending/network_fees.ts";
+
+export { type ForwardRow, type SweepRow } from "../../db/sweeps.ts";
+
+/** What a look at the chain says should be done; amounts in base units. */
+export type SweepStep =
+  | { do: "wait" }
+  | { do: "give up"; why: string }
+  | { do: "top up"; amount: bigint }
+  | {
+    do: "sweep";
+    amount: bigint | "all";
+    feePayer?: string;
+    /** What lies there for its fee: it may cost that and no more. */
+    gas?: bigint;
+  };
+
+/** After a failure that may pass, a sweep is tried again. */
+const RETRY_MS = 60_000;
+/** What waits, because it is worth less than its fee, is looked at again after so long. */
+const PATIENCE_S = 600;
+const REVIVED_AT_ONCE = 20;
+/** Prices may rise so much until gas that is sent ahead is signed. */
+const TOP_UP_FACTOR = 3n;
+/** What a sweep waits for. */
+const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
+
+/** Has an account's value forwarded, as soon as that makes sense. */
+export async function forwardLater(
+  tx: Tx,
+  actor: Actor,
+  account: string,
+  runAt?: number,
+): Promise<void> {
+  await enqueue(tx, actor, "deposit.forward", { account }, { lane: `forward ${account}`, runAt });
+}
+
+/** Takes up sweeps that wait for a better moment, and those that were lost. */
+export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Promise<void> {
+  const of = { seconds: PATIENCE_S, limit: REVIVED_AT_ONCE };
+  for (const sweep of await selectUnsettled(tx, place, of)) {
+    await enqueue(tx, actor, "deposit.swept", { sweep }, { dedupe: sweep });
+  }
+  const accounts = await selectForgotten(tx, place, of);
+  if (accounts.length === 0) return;
+  await touchSweeps(tx, accounts);
+  for (const account of accounts) {
+    await enqueue(tx, actor, "deposit.forward", { account }, { dedupe: account });
+  }
+}
+
+/**
+ * Takes the next step of an account's sweep, unless one is on its way already. For a token of the
+ * realm's own the transaction holds the gate: the ramp's account pays for it.
+ */
+export async function stepSweep(
+  tx: Tx,
+  actor: Actor,
+  input: { forward: ForwardRow; step: SweepStep },
+): Promise<void> {
+  const { forward, step } = input;
+  const { chain, network, account, ramp } = forward;
+  const sweep = await lockOpenSweep(tx, {
+    id: newId(actor.at),
+    chain,
+    network,
+    account,
+    ramp,
+    created_at: actor.at,
+  });
+  if (sweep.state === "topping" || sweep.state === "sweeping") return;
+  await joinSweep(tx, account, sweep.id);
+  if (step.do === "wait") return void await updateSweep(tx, sweep.id, { state: "waiting" });
+  if (step.do === "give up") {
+    return await failSweep(tx, actor, sweep, { why: step.why, struck: false });
+  }
+  // What failed before is being tried again.
+  await noteDeposit(tx, actor, account);
+  const place = { chain: chain as ChainId, network: network as Network };
+  const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
+  try {
+    const cost = await costOf(tx, actor, forward, step);
+    const made = await orderStep(tx, actor, forward, { step, order: { ...common, ...cost } });
+    const next = step.do === "top up"
+      ? { state: "topping" as const, gas_order: made }
+      : { state: "sweeping" as const, order_id: made };
+    await updateSweep(tx, sweep.id, { ...next, error: null });
+  } catch (error) {
+    const waits = forward.token !== null && error instanceof DomainError && WAITS.has(error.code);
+    if (!waits) throw error;
+    await holdSweep(tx, actor, sweep, error.message);
+  }
+}
+
+async function orderStep(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  { step, order }: {
+    step: SweepStep & { do: "top up" | "sweep" };
+    order: Omit<NewOrder, "purpose" | "wish">;
+  },
+): Promise<string> {
+  const topsUp = step.do === "top up";
+  const [from, to] = topsUp
+    ? [forward.to_address, forward.from_address]
+    : [forward.from_address, forward.to_address];
+  const wish = {
+    kind: "pay" as const,
+    from,
+    contract: topsUp ? null : contractOf(forward),
+    payments: [{ to, amount: `${step.amount}` }],
+    ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
+  };
+  return await createOrder(tx, actor, { ...order, purpose: topsUp ? "gas" : "sweep", wish });
+}
+
+/** What a step may cost at most, and of tokens of the realm's own what the ramp's account blocks for it. */
+async function costOf(
+  tx: Tx,
+  actor: Actor,
+  forward: ForwardRow,
+  step: SweepStep & { do: "top up" | "sweep" },
+): Promise<Pick<NewOrder, "cost" | "gas">> {
+  const own = forward.token !== null;
+  const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, actor, forward) : null;
+  if (budget === undefined || budget === null) return {};
+  const cost = { charged: 0n, budget, contract: null };
+  return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
+}
+
+/** The most that sending gas ahead may cost. */
+async function topUpCost(tx: Tx, actor: Actor, forward: ForwardRow): Promise<bigint> {
+  const place = { chain: forward.chain as ChainId, network: forward.network as Network };
+  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: "medium" });
+  return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
+}
+
+/** Notes why a sweep waits for the ramp's account, and tells of it once. */
+async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string): Promise<void> {
+  const error = errorField("ramp.gas_insufficient", reason);
+  await updateSweep(tx, sweep.id, { state: "waiting", error });
+  if (sweep.error !== null) return;
+  const { account, ramp, chain, network } = sweep;
+  const view = { account, ramp, chain, network, reason };
+  await emit(tx, actor, "ramp.gas_insufficient", { id: ramp, owner: null, view });
+}
+
+/** Notes how far the order of a sweep is, so that deposits can show its transaction. */
+export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Promise<void> {
+  if (order.subject === null || order.purpose !== "sweep") return;
+  await updateSweep(tx, order.subject, { hash: order.hash });
+}
+
+/** Books what came of a sweep's order, in a transaction that holds the gate. */
+export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
+  await releaseGas(tx, order);
+  if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
+  if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
+  if (sweep.order_id !== order.id) return;
+  const forward = (await selectForward(tx, sweep.account))!;
+  const { fee, borne } = await bookFee(tx, actor, forward, order);
+  if (borne !== "0") await updateSweep(tx, sweep.id, { borne });
+  if (order.state === "done" && order.contract === "") {
+    const moved = BigInt(order.amount ?? 0);
+    return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
+  }
+  if (order.state === "done") {
+    // A token may keep a part on the way: what arrived is measured before anything is booked.
+    await updateSweep(tx, sweep.id, { fee, hash: order.hash });
+    return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
+  }
+  const why = order.error ?? "the transaction did not come through";
+  await failSweep(tx, actor, sweep, { why, struck: order.height !== null });
+  // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
+  const passes = order.state !== "failed" || order.fault === "fee_exceeded";
+  if (passes) await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
+}
+
+/**
+ * Ends a sweep in failure; what it should have carried is tried again after a while, which grows with
+ * every time in a row that the chain took a fee for nothing.
+ */
+async function failSweep(
+  tx: Tx,
+  actor: Actor,
+  sweep: SweepRow,
+  { why, struck }: { why: string; struck: boolean },
+): Promise<void> {
+  const error = errorField("upstream.failed", why);
+  await leaveSweep(tx, sweep.id);
+  await markSweepFailed(tx, sweep.id, { error, struck });
+  await settleApp(tx, actor, sweep.account, { status: "FAILED", error });
+}
+
+async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow): Promise<void> {
+  if (sweep.gas_order !== order.id || sweep.state !== "topping") return;
+  await bookGas(tx, actor, order);
+  const arrived = order.state === "done";
+  await updateSweep(tx, sweep.id, { state: arrived ? "topped" : "waiting" });
+  const runAt = arrived ? undefined : actor.at + RETRY_MS;
+  await forwardLater(tx, actor, sweep.account, runAt);
+}
+
+/**
+ * Books a token's sweep by what really reached the ramp, in a transaction that holds the gate.
+ *
+ * @param found.arrived base units
+ */
+export async function settleSwept(
+  tx: Tx,
+  actor: Actor,
+  found: { sweep: string; arrived: bigint },
+): Promise<void> {
+  const sweep = await lockSweep(tx, found.sweep);
+  if (sweep === null || sweep.state !== "sweeping" || sweep.order_id === null) return;
+  const order = await selectOrder(tx, sweep.order_id);
+  if (order?.state !== "done") return;
+  const { arrived } = found;
+  if (arrived === 0n) {
+    return await failSweep(tx, actor, sweep, { why: "the token moved nothing", struck: true });
+  }
+  await settleDone(tx, actor, sweep, { order, fee: sweep.fee, arrived });
+}
+
+async function settleDone(
+  tx: Tx,
+  actor: Actor,
+  sweep: SweepRow,
+  of: { order: OrderRow; fee: string | null; arrived: bigint },
+): Promise<void> {
+  const { order, fee } = of;
+  // Booked before: nothing of it is booked twice.
+  if (sweep.amount !== null) return void await updateSweep(tx, sweep.id, { state: "done" });
+  const forward = (await selectForward(tx, sweep.account))!;
+  const sent = fromUnits(BigInt(order.amount ?? 0), forward.decimals);
+  const arrived = fromUnits(of.arrived, forward.decimals);
+  const carried = { sweep, hash: order.hash, sent, arrived };
+  const { amount, ahead } = await bookCarried(tx, actor, forward, carried);
+  const change = { state: "done" as const, amount, ahead, arrived, fee, hash: order.hash };
+  const done = await updateSweep(tx, sweep.id, change);
+  const rest = subtract(forward.free, amount);
+  if (compare(rest, "0") <= 0) await joinSweep(tx, sweep.account, sweep.id);
+  for (const id of await selectSwept(tx, sweep.id)) {
+    const deposit = (await selectDeposit(tx, id))!;
+    await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
+  }
+  // More may have come in on the way.
+  if (compare(rest, "0") > 0) await forwardLater(tx, actor, sweep.account);
+  else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
+}
+
+/**
+ * Books on what was credited after a sweep had carried it to the ramp already: a sweep of everything
+ * takes what it finds. Runs in a transaction that holds the gate.
+ */
+export async function settleAhead(tx: Tx, actor: Actor, account: string): Promise<void> {
+  for (const sweep of await lockAhead(tx, account)) {
+    const forward = (await selectForward(tx, account))!;
+    if (compare(forward.free, "0") <= 0) return;
+    const { amount, ahead, borne } = await bookAhead(tx, actor, forward, sweep);
+    const change = { amount: add(sweep.amount ?? "0", amount), ahead, borne };
+    const settled = await updateSweep(tx, sweep.id, change);
+    const { free } = (await selectForward(tx, account))!;
+    if (compare(free, "0") > 0) continue;
+    for (const id of await joinSweep(tx, account, sweep.id)) {
+      const deposit = (await selectDeposit(tx, id))!;
+      await tellDeposit(tx, actor, "deposit.forwarded", deposit, settled);
+    }
+    await settleApp(tx, actor, account, { status: "DONE", error: null });
+  }
+}

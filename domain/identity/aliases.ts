@@ -1,0 +1,180 @@
+/** Aliases: unique codes of a realm, in one directory for accounts and identities. @module */
+import { z } from "zod";
+import { selectAccount } from "../../db/accounts.ts";
+import {
+  type AliasRow,
+  insertAlias,
+  selectAliases,
+  selectFirstAliases,
+  updateAliasData,
+} from "../../db/aliases.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import { selectIdentity } from "../../db/identities.ts";
+import type { Actor } from "../actor.ts";
+import {
+  type Collection,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import {
+  AliasCode,
+  EntityFields,
+  type EntityView,
+  FreeForm,
+  Id,
+  idOf,
+  viewEntity,
+} from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId, newId } from "../ids.ts";
+import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
+
+/** What is asked for when an alias is made. */
+export const NewAlias = z.strictObject({
+  alias: AliasCode,
+  type: z.enum(["account", "identity"]),
+  account: Id.optional(),
+  identity: Id.optional(),
+  data: FreeForm.default({}),
+}).refine(
+  (given) =>
+    (given.type === "account") === (given.account !== undefined) &&
+    (given.type === "identity") === (given.identity !== undefined),
+  "exactly the target that type names is expected: account or identity",
+).meta({
+  id: "NewAlias",
+  oneOf: [
+    { properties: { type: { const: "account" }, identity: false }, required: ["account"] },
+    { properties: { type: { const: "identity" }, account: false }, required: ["identity"] },
+  ],
+});
+/** What is asked for when an alias is made. */
+export type NewAlias = z.infer<typeof NewAlias>;
+
+/** What can be changed of an alias. */
+export const AliasChange = z.strictObject({ data: FreeForm.optional() }).meta({
+  id: "AliasChange",
+});
+
+/** An alias as shown. */
+export const AliasView = z.object({
+  id: z.string(),
+  alias: z.string(),
+  type: z.enum(["account", "identity"]),
+  account: idOf("Account").optional(),
+  identity: idOf("Identity").optional(),
+  ...EntityFields,
+}).meta({ id: "Alias" });
+
+/** The collection of aliases, but for what `populate` shows. */
+export const ALIASES: Omit<Collection<AliasRow>, "show"> = {
+  name: "aliases",
+  table: "aliases",
+  deletable: true,
+  tallied: true,
+  notFound: "alias.not_found",
+  populate: ["account", "identity"],
+  fields: ["error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    alias: textColumn("alias"),
+    type: textColumn("type"),
+    account: { column: "account", type: "id", nullable: true },
+    identity: { column: "identity", type: "id", nullable: true },
+  },
+  read: selectAliases,
+};
+
+/**
+ * Gives an account or an identity that the actor may write an alias.
+ *
+ * @throws {DomainError} alias.taken, account.not_found, identity.not_found, permission.*
+ */
+export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<AliasRow> {
+  if (input.type === "account") {
+    const row = isId(input.account!) ? await selectAccount(tx, input.account!) : null;
+    assertTarget(actor, row?.type === "system" ? null : row, "account.not_found");
+  } else {
+    const row = isId(input.identity!) ? await selectIdentity(tx, input.identity!) : null;
+    assertTarget(actor, row, "identity.not_found");
+  }
+  return await addAlias(tx, actor, input);
+}
+
+const TAKEN: readonly string[] = ["aliases_alias_key", "aliases_alias_look"];
+
+/** Writes an alias whose target has been checked. @throws {DomainError} alias.taken */
+export async function addAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<AliasRow> {
+  try {
+    return await tx.savepoint((sp) =>
+      insertAlias(sp, {
+        id: newId(actor.at),
+        alias: input.alias,
+        type: input.type,
+        account: input.account ?? null,
+        identity: input.identity ?? null,
+        data: input.data,
+        owner: actor.user,
+        created_at: actor.at,
+      })
+    );
+  } catch (error) {
+    if (!TAKEN.includes(brokenConstraint(error) ?? "")) throw error;
+    throw new DomainError("alias.taken", "this alias is assigned");
+  }
+}
+
+/** Changes an alias. @throws {DomainError} alias.not_found, permission.owner */
+export async function changeAlias(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: z.infer<typeof AliasChange>,
+): Promise<AliasRow> {
+  const row = await rowFor(tx, actor, ALIASES as Collection<AliasRow>, id, "write");
+  if (input.data !== undefined) await updateAliasData(tx, row.id, input.data, actor.at);
+  return (await selectAliases(tx, [id]))[0];
+}
+
+/** Deletes an alias; its code stays reserved, so that payments never reach somebody else by it. */
+export async function removeAlias(
+  tx: Tx,
+  actor: Actor,
+  collection: Collection<AliasRow>,
+  id: string,
+  act: "delete" | "undelete",
+): Promise<Record<string, unknown>> {
+  await rowFor(tx, actor, collection, id, act);
+  return await setDeleted(tx, actor, collection, id, act === "delete");
+}
+
+/** The alias that each account or identity is shown with: its oldest. */
+export async function aliasesOf(db: Db, targets: string[]): Promise<ReadonlyMap<string, string>> {
+  if (targets.length === 0) return new Map();
+  const rows = await selectFirstAliases(db, targets);
+  return new Map(rows.map((row) => [row.target, row.alias]));
+}
+
+/** Shows an alias. */
+export function viewAlias(row: AliasRow): EntityView & Record<string, unknown> {
+  const { id, alias, type } = row;
+  const target = type === "account" ? { account: row.account } : { identity: row.identity };
+  return { id, alias, type, ...target, ...viewEntity(row) };
+}
+
+/** Whether the actor may read what belongs to this owner. */
+export function mayRead(actor: Actor, owner: string | null): boolean {
+  return covers(rightsOf(actor).read, actor, owner);
+}
+
+function assertTarget(
+  actor: Actor,
+  row: { owner: string | null; deleted_at: number | null } | null,
+  what: "account.not_found" | "identity.not_found",
+): void {
+  if (row === null || row.deleted_at !== null) throw notFound(what);
+  assertMay(actor, "write", { owner: row.owner, what });
+}

@@ -1,0 +1,277 @@
+/**
+ * Keys for machines: each acts as its user, with some of the user's rights and never more than the
+ * user has at that moment. A key names its realm, is shown once and kept as a digest.
+ * @module
+ */
+import { hash } from "node:crypto";
+import { z } from "zod";
+import {
+  type ApiKeyGrantRow,
+  type ApiKeyRow,
+  insertApiKey,
+  markUsed,
+  selectApiKeys,
+  selectGrant,
+  selectGrants,
+} from "../../db/api_keys.ts";
+import type { Pool, Tx } from "../../db/database.ts";
+import { reading, writing } from "../../db/transaction.ts";
+import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "../actor.ts";
+import {
+  type Collection,
+  ENTITY_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import { EntityFields, Name, Timestamp, viewEntity } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { idTime, newId } from "../ids.ts";
+import { holds, type Network, parseIp, parseNetwork } from "../ip_addresses.ts";
+import { assertMayGrant, assertRealmAdmin } from "../permissions.ts";
+import type { Claims } from "../security/user_keys.ts";
+import { RoleList, ScopeList, strongest } from "./users.ts";
+
+const NetworkText = z.string().max(50).refine(
+  (given) => parseNetwork(given) !== null,
+  "a network such as 203.0.113.0/24 or 2001:db8::/32 is expected",
+);
+
+/** What is asked for when a key is made. */
+export const NewApiKey = z.strictObject({
+  name: Name,
+  roles: RoleList.optional(),
+  scopes: ScopeList.optional(),
+  expires_at: Timestamp.optional(),
+  addresses: z.array(NetworkText).max(100).default([]),
+}).meta({ id: "NewApiKey" });
+/** What is asked for when a key is made. */
+export type NewApiKey = z.infer<typeof NewApiKey>;
+
+const fields = {
+  id: z.string(),
+  name: z.string(),
+  roles: z.string().meta({ example: "manage,user" }),
+  scopes: z.string().meta({ example: "own" }),
+  addresses: z.array(z.string()).meta({ description: "Empty: from everywhere." }),
+  expires_at: z.number().int().nullable(),
+  last_used_at: z.number().int().nullable().meta({ description: "Exact to about a minute." }),
+  ...EntityFields,
+};
+
+/** A key as shown. */
+export const ApiKeyView = z.object(fields).meta({ id: "ApiKey" });
+/** A key as shown once, when it is made. */
+export const NewApiKeyView = z.object({ ...fields, key: z.string() }).meta({ id: "ApiKeyWithKey" });
+
+/** The collection of keys. */
+export const API_KEYS: Collection<ApiKeyRow> = {
+  name: "keys",
+  table: "api_keys",
+  deletable: true,
+  tallied: false,
+  notFound: "key.not_found",
+  populate: [],
+  fields: ["data", "error", "deleted"],
+  columns: {
+    ...ENTITY_COLUMNS,
+    name: textColumn("name"),
+    roles: { column: "roles", type: "texts" },
+    scopes: { column: "scopes", type: "texts" },
+    addresses: { column: "addresses", type: "texts" },
+    expires_at: { column: "expires_at", type: "time", nullable: true },
+    last_used_at: { column: "last_used_at", type: "time", nullable: true },
+    updated_at: { column: "updated_at", type: "time", nullable: true },
+    deleted_at: { column: "deleted_at", type: "time", nullable: true },
+  },
+  read: selectApiKeys,
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewApiKey)),
+};
+
+const LOGIN_MAX_AGE_MS = 10 * 60_000;
+const FORM = /^key_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_[\w-]{43}$/;
+const SECRET_BYTES = 32;
+
+/**
+ * Refuses whoever has not logged in lately: for what a stolen key must not do.
+ *
+ * @param claims what the login's key says; null for a key of a machine
+ * @throws {DomainError} auth.invalid, auth.expired
+ */
+export function assertFreshLogin(claims: Claims | null, at: number): void {
+  if (claims === null) {
+    throw new DomainError("auth.invalid", "this takes a login: a key for machines does not do");
+  }
+  if (claims.authTime * 1000 + LOGIN_MAX_AGE_MS < at) {
+    throw new DomainError(
+      "auth.expired",
+      "this takes a login of the last 10 minutes: log in again",
+    );
+  }
+}
+
+/**
+ * Makes a key for the actor.
+ *
+ * @throws {DomainError} permission.role, permission.scope, request.invalid
+ */
+export async function createApiKey(
+  tx: Tx,
+  actor: Actor,
+  input: NewApiKey,
+): Promise<Record<string, unknown>> {
+  const roles = cumulativeRoles(strongest(ROLES, input.roles ?? actor.roles));
+  const scopes = cumulativeScopes(strongest(SCOPES, input.scopes ?? actor.scopes));
+  assertMayGrant(actor, roles, scopes);
+  if (input.expires_at !== undefined && input.expires_at <= actor.at) {
+    const message = "a time to come is expected";
+    throw new DomainError("request.invalid", `expires_at: ${message}`, {
+      errors: [{ path: "/expires_at", message }],
+    });
+  }
+  const secret = crypto.getRandomValues(new Uint8Array(SECRET_BYTES))
+    .toBase64({ alphabet: "base64url", omitPadding: true });
+  const key = `key_${actor.realm.id.replaceAll("-", "")}_${secret}`;
+  const id = newId(actor.at);
+  const row = await insertApiKey(tx, {
+    id,
+    name: input.name,
+    digest: Uint8Array.fromHex(digestOf(key)),
+    roles,
+    scopes,
+    addresses: input.addresses,
+    expires_at: input.expires_at ?? null,
+    owner: actor.user,
+    created_at: idTime(id),
+  });
+  return { ...viewApiKey(row), key };
+}
+
+/**
+ * Ends a key, for its user, for itself and for administrators of the realm.
+ *
+ * @throws {DomainError} key.not_found, permission.role, permission.scope
+ */
+export async function endApiKey(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, API_KEYS, id, "read");
+  // A key with few rights that leaked ends itself, and not those that its user has beside it.
+  const isOwn = row.owner === actor.user && (actor.apiKey?.id ?? row.id) === row.id;
+  if (!isOwn) assertRealmAdmin(actor);
+  return await setDeleted(tx, actor, API_KEYS, row.id, true);
+}
+
+/** Shows a key: never the key itself. */
+export function viewApiKey(row: ApiKeyRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    name: row.name,
+    roles: row.roles.join(","),
+    scopes: row.scopes.join(","),
+    addresses: row.addresses,
+    expires_at: row.expires_at,
+    last_used_at: row.last_used_at,
+    ...viewEntity(row),
+  };
+}
+
+/** The realm that a key names; null where it is no key of a machine. */
+export function realmOfApiKey(key: string): string | null {
+  return FORM.exec(key)?.slice(1).join("-") ?? null;
+}
+
+function digestOf(key: string): string {
+  return hash("sha256", key, "hex");
+}
+
+/** What a key grants at this moment. */
+export interface ApiKeyGrant extends ApiKeyGrantRow {
+  networks: readonly Network[];
+}
+
+/** The keys of a realm that are in use in this process. */
+export interface ApiKeyMemory {
+  /** What a key grants, as last read; undefined where it is not known here. */
+  known(key: string): ApiKeyGrant | undefined;
+  /** Reads what a key grants; null where there is none. One that has ended is not kept. */
+  load(key: string): Promise<ApiKeyGrant | null>;
+  /** Reads again what is known. */
+  refresh(): Promise<void>;
+  /** Notes a use; it is written at most once a minute. */
+  used(grant: ApiKeyGrant, at: number): void;
+}
+
+const KNOWN_MAX = 1000;
+const USE_NOTED_MS = 60_000;
+
+/**
+ * Opens the memory of a realm's keys.
+ *
+ * @param pools `watch` reads what must not wait behind the realm's own statements
+ */
+export function openApiKeyMemory(
+  pools: { watch: () => Pool; pool: () => Pool },
+): ApiKeyMemory {
+  const grants = new Map<string, ApiKeyGrant>(); // by digest
+  const notedAt = new Map<string, number>();
+  let reads = 0;
+  let taken = 0;
+  return {
+    known: (key) => grants.get(digestOf(key)),
+    async load(key) {
+      const digest = digestOf(key);
+      const row = await reading(pools.watch(), (db) => selectGrant(db, Uint8Array.fromHex(digest)));
+      if (row === null) return null;
+      const grant = withNetworks(row);
+      if (grant.alive) {
+        if (grants.size >= KNOWN_MAX) grants.delete(grants.keys().next().value!);
+        grants.set(digest, grant);
+      }
+      return grant;
+    },
+    async refresh() {
+      if (grants.size === 0) return;
+      const read = ++reads;
+      const asked = new Map([...grants].map(([digest, { id }]) => [id, digest]));
+      const rows = await reading(pools.watch(), (db) => selectGrants(db, [...asked.keys()]));
+      if (read < taken) return; // a younger one has been taken in
+      taken = read;
+      const alive = new Map(rows.map((row) => [row.id, row]));
+      for (const [id, digest] of asked) {
+        const row = alive.get(id);
+        if (row === undefined) grants.delete(digest);
+        else grants.set(digest, withNetworks(row));
+      }
+    },
+    used({ id }, at) {
+      if (at - (notedAt.get(id) ?? 0) < USE_NOTED_MS) return;
+      if (notedAt.size >= KNOWN_MAX) notedAt.delete(notedAt.keys().next().value!);
+      notedAt.set(id, at);
+      // Nobody waits for it, and one that is lost is noted a minute later.
+      writing(pools.pool(), (db) => markUsed(db, [id], at)).catch(() => {});
+    },
+  };
+}
+
+function withNetworks(row: ApiKeyGrantRow): ApiKeyGrant {
+  return { ...row, networks: row.addresses.map((text) => parseNetwork(text)!) };
+}
+
+/**
+ * Refuses a key that has ended, or is used from elsewhere than it may be.
+ *
+ * @throws {DomainError} auth.revoked, auth.expired, auth.invalid
+ */
+export function assertGranted(grant: ApiKeyGrant, at: number, address: string): void {
+  if (!grant.alive) throw new DomainError("auth.revoked", "the key has ended");
+  if (grant.expires_at !== null && grant.expires_at <= at) {
+    throw new DomainError("auth.expired", "the key has expired");
+  }
+  const ip = grant.networks.length === 0 ? null : parseIp(address);
+  if (grant.networks.length === 0) return;
+  if (ip !== null && grant.networks.some((network) => holds(network, ip))) return;
+  throw new DomainError("auth.invalid", "the key is not used from this address");
+}

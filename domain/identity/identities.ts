@@ -1,0 +1,76 @@
+/** Identities: the holders of accounts. @module */
+import { z } from "zod";
+import type { Tx } from "../../db/database.ts";
+import { type IdentityRow, insertIdentity } from "../../db/identities.ts";
+import type { Actor } from "../actor.ts";
+import { COUNTRIES, CURRENCIES } from "../codes.ts";
+import { EntityFields, type EntityView, FreeForm, viewEntity } from "../entity.ts";
+import { newId } from "../ids.ts";
+
+/** A two-letter country code of the specification's list. */
+export const Country = z.string().refine((code) => COUNTRIES.has(code), "not a known country code")
+  .meta({
+    id: "Country",
+    description: "ISO 3166-1 alpha-2.",
+    enum: [...COUNTRIES],
+    example: "US",
+  });
+
+/** An accounting currency of the specification's list. */
+export const AccountingCurrency = z.string()
+  .refine((code) => CURRENCIES.has(code), "not a known accounting currency")
+  .meta({
+    id: "AccountingCurrency",
+    description: "An accounting currency.",
+    enum: [...CURRENCIES],
+    example: "EUR",
+  });
+
+/** What is asked for when an identity is made. */
+export const NewIdentity = z.strictObject({
+  type: z.enum(["neutral", "person", "company"]).default("neutral"),
+  country: Country.optional(),
+  currency: AccountingCurrency.optional(),
+  data: FreeForm.default({}),
+}).meta({ id: "NewIdentity" });
+/** What is asked for when an identity is made. */
+export type NewIdentity = z.infer<typeof NewIdentity>;
+
+/** An identity as shown. */
+export const IdentityView = z.object({
+  id: z.string(),
+  type: z.enum(["neutral", "person", "company"]),
+  alias: z.string().nullable().optional(),
+  country: z.string(),
+  currency: z.string(),
+  person: z.string().nullable(),
+  company: z.number().int().nullable(),
+  ...EntityFields,
+}).meta({ id: "Identity" });
+
+/**
+ * Makes an identity, with the realm's country and currency where none are given.
+ *
+ * @param input.owner the user it belongs to; the actor unless given
+ */
+export async function createIdentity(
+  tx: Tx,
+  actor: Actor,
+  input: NewIdentity & { owner?: string },
+): Promise<IdentityRow> {
+  return await insertIdentity(tx, {
+    id: newId(actor.at),
+    type: input.type,
+    country: input.country ?? actor.realm.country,
+    currency: input.currency ?? actor.realm.accountingCurrency,
+    data: input.data,
+    owner: input.owner ?? actor.user,
+    created_at: actor.at,
+  });
+}
+
+/** Shows an identity. */
+export function viewIdentity(row: IdentityRow): EntityView & Record<string, unknown> {
+  const { id, type, country, currency, person, company } = row;
+  return { id, type, country, currency, person, company, ...viewEntity(row) };
+}

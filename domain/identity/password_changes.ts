@@ -1,0 +1,69 @@
+/** How a user changes its own password: by giving the present one. @module */
+import { z } from "zod";
+import type { Pool, Tx } from "../../db/database.ts";
+import { lockVerifier } from "../../db/sessions.ts";
+import { reading } from "../../db/transaction.ts";
+import type { UserRow } from "../../db/users.ts";
+import type { Actor } from "../actor.ts";
+import { DomainError } from "../errors.ts";
+import { beginAttempt, endAttempt } from "../security/login_limits.ts";
+import { checkPassword, Password } from "../security/passwords.ts";
+import { changeUser } from "./user_collection.ts";
+import { findUser } from "./users.ts";
+
+/** What is asked for when a password is changed by its user. */
+export const NewPassword = z.strictObject({
+  password: z.string().min(1).max(200).meta({ description: "The present one." }),
+  new_password: Password,
+}).meta({ id: "NewPassword" });
+
+/**
+ * Checks the actor's present password; wrong ones count like wrong logins.
+ *
+ * @param rest waits a little, while others of the same user or network are being checked
+ * @throws {DomainError} user.not_found, permission.owner, auth.credentials, rate.limited
+ */
+export async function provePassword(
+  pool: Pool,
+  actor: Actor,
+  given: { user: string; password: string; network: string },
+  rest: () => Promise<void>,
+): Promise<UserRow> {
+  const user = await reading(pool, (db) => findUser(db, actor, given.user));
+  assertPersonal(actor, user.id);
+  const attempt = await beginAttempt(pool, { ...given, name: user.username }, rest);
+  const right = await checkPassword(given.password, user.verifier);
+  await endAttempt(pool, attempt, !right);
+  if (!right) throw wrongPassword();
+  return user;
+}
+
+/**
+ * Puts a new password in the place of the one that was proven, and ends all user keys.
+ *
+ * @param ttlS lifetime of keys in seconds: how long a revocation is remembered
+ * @throws {DomainError} auth.credentials where it has been changed meanwhile
+ */
+export async function changePassword(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  { was, verifier }: { was: string; verifier: string },
+  ttlS: number,
+): Promise<UserRow> {
+  assertPersonal(actor, id);
+  const now = await lockVerifier(tx, id);
+  if (now?.verifier !== was) throw wrongPassword();
+  const assertFresh = () => {}; // the present password was given
+  return await changeUser(tx, actor, id, { verifier }, { ttlS, assertFresh });
+}
+
+/** Refuses whoever is not the user itself. */
+export function assertPersonal(actor: Actor, id: string): void {
+  if (actor.kind === "user" && id === actor.user) return;
+  throw new DomainError("permission.owner", "this is for the user itself");
+}
+
+function wrongPassword(): DomainError {
+  return new DomainError("auth.credentials", "the present password is not right");
+}

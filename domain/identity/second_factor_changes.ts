@@ -1,0 +1,122 @@
+/**
+ * Second factors of users: one-time passwords by time, asked for at logins once a first code has
+ * confirmed them, and recovery codes that stand in for them once each.
+ * @module
+ */
+import { z } from "zod";
+import type { Db, Tx } from "../../db/database.ts";
+import {
+  confirmSecondFactor,
+  deleteSecondFactor,
+  lockSecondFactor,
+  replaceSecondFactor,
+  selectSecondFactor,
+} from "../../db/second_factors.ts";
+import type { Actor } from "../actor.ts";
+import { DomainError } from "../errors.ts";
+import { assertPersonal } from "./password_changes.ts";
+import { digestRecoveryCode, newRecoveryCode, wrongCode } from "../security/second_factors.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+import { newTotpSecret, totpStep, totpUri } from "../security/totp.ts";
+import { assertMayChange } from "./user_collection.ts";
+import { findUser } from "./users.ts";
+
+/** The code that confirms a second factor. */
+export const FirstCode = z.strictObject({ code: z.string().min(1).max(40) })
+  .meta({ id: "FirstCode" });
+/** A second factor as shown once, when it is begun. */
+export const NewTotpView = z.object({
+  secret: z.string(),
+  uri: z.string().meta({ description: "What an authenticator reads, as a QR code." }),
+}).meta({ id: "NewTotp" });
+/** What is shown of a second factor. */
+export const TotpView = z.object({
+  confirmed: z.boolean(),
+  recovery_codes_left: z.number().int(),
+}).meta({ id: "Totp" });
+/** Recovery codes as shown once. */
+export const RecoveryView = z.object({ recovery_codes: z.array(z.string()) })
+  .meta({ id: "RecoveryCodes" });
+
+const RECOVERY_CODES = 10;
+
+/**
+ * Begins a second factor of the actor's own; logins ask for it when it is confirmed.
+ *
+ * @throws {DomainError} user.not_found, permission.owner, version.conflict
+ */
+export async function beginTotp(
+  tx: Tx,
+  actor: Actor,
+  user: string,
+  secrets: Secrets,
+): Promise<z.infer<typeof NewTotpView>> {
+  const { username } = await findUser(tx, actor, user);
+  assertPersonal(actor, user);
+  const before = await lockSecondFactor(tx, user);
+  if ((before?.confirmed_at ?? null) !== null) {
+    throw new DomainError("version.conflict", "there is one: end it before another is begun");
+  }
+  const secret = newTotpSecret();
+  const sealed = secrets.seal("totp", `${actor.realm.id} ${user}`, secret);
+  await replaceSecondFactor(tx, { user_id: user, secret: sealed, created_at: actor.at });
+  return { secret, uri: totpUri(secret, { issuer: "Purser", name: username }) };
+}
+
+/**
+ * Confirms the second factor by its first code, and gives the recovery codes.
+ *
+ * @throws {DomainError} permission.owner, auth.credentials, version.conflict
+ */
+export async function confirmTotp(
+  tx: Tx,
+  actor: Actor,
+  given: { user: string; code: string },
+  secrets: Secrets,
+): Promise<z.infer<typeof RecoveryView>> {
+  await findUser(tx, actor, given.user);
+  assertPersonal(actor, given.user);
+  const factor = await lockSecondFactor(tx, given.user);
+  if (factor === null || factor.confirmed_at !== null) {
+    throw new DomainError("version.conflict", "there is none that waits for its first code");
+  }
+  const secret = secrets.open("totp", `${actor.realm.id} ${given.user}`, factor.secret);
+  const step = secret === null ? null : totpStep(secret, given.code, { at: actor.at, after: 0 });
+  if (step === null) throw wrongCode();
+  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
+  await confirmSecondFactor(tx, given.user, {
+    at: actor.at,
+    step,
+    recovery: codes.map(digestRecoveryCode),
+  });
+  return { recovery_codes: codes };
+}
+
+/** Tells whether a user has a second factor. */
+export async function readTotp(
+  db: Db,
+  actor: Actor,
+  user: string,
+): Promise<z.infer<typeof TotpView>> {
+  const { id } = await findUser(db, actor, user);
+  const factor = await selectSecondFactor(db, id);
+  return {
+    confirmed: (factor?.confirmed_at ?? null) !== null,
+    recovery_codes_left: factor?.recovery_left ?? 0,
+  };
+}
+
+/**
+ * Ends a second factor: one's own, or that of a user whom the actor may change.
+ *
+ * @throws {DomainError} user.not_found, permission.*
+ */
+export async function endTotp(
+  tx: Tx,
+  actor: Actor,
+  user: string,
+): Promise<z.infer<typeof TotpView>> {
+  await assertMayChange(tx, actor, user);
+  await deleteSecondFactor(tx, user);
+  return { confirmed: false, recovery_codes_left: 0 };
+}

@@ -1,0 +1,196 @@
+/** What happens to users after they were made: changes, deletion, and the end of their keys. @module */
+import { z } from "zod";
+import { endApiKeysOf } from "../../db/api_keys.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import { selectIdentityOfUser } from "../../db/identities.ts";
+import {
+  countOtherAdmins,
+  selectUsers,
+  updateUser,
+  type UserChanges,
+  type UserRow,
+} from "../../db/users.ts";
+import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "../actor.ts";
+import {
+  type Collection,
+  MUTABLE_COLUMNS,
+  rowFor,
+  setDeleted,
+  textColumn,
+} from "../collections/collection.ts";
+import { Flag, FreeForm, NewUsername } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { Password } from "../security/passwords.ts";
+import { assertMayGrant } from "../permissions.ts";
+import { revokeUser } from "../security/sessions.ts";
+import { Channel, loginEmail, RoleList, ScopeList, strongest, TAKEN, viewUser } from "./users.ts";
+
+/** What can be changed of a user. */
+export const UserChange = z.strictObject({
+  username: NewUsername.optional(),
+  password: Password.optional(),
+  scopes: ScopeList.optional(),
+  roles: RoleList.optional(),
+  channel: Channel.optional(),
+  data: FreeForm.optional(),
+  active: Flag.optional(),
+}).meta({ id: "UserChange" });
+
+/** A change whose slow work on the password is done, outside any transaction. */
+export type PreparedChange = Omit<z.infer<typeof UserChange>, "password"> & { verifier?: string };
+
+/** How a user is changed. */
+export interface ChangeTerms {
+  /** Lifetime of keys in seconds: how long a revocation is remembered. */
+  ttlS: number;
+  /** Refuses who has not logged in of late. */
+  assertFresh: () => void;
+}
+
+/** The collection of users. */
+export const USERS: Collection<UserRow> = {
+  name: "users",
+  table: "users",
+  deletable: true,
+  tallied: true,
+  notFound: "user.not_found",
+  populate: [],
+  fields: ["password", "error", "deleted"],
+  columns: {
+    ...MUTABLE_COLUMNS,
+    username: textColumn("username"),
+    identity: { column: "identity", type: "id" },
+    roles: { column: "roles", type: "texts" },
+    scopes: { column: "scopes", type: "texts" },
+    channel: { column: "channel", type: "json" },
+    active: { column: "active", type: "boolean" },
+  },
+  read: selectUsers,
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewUser)),
+  ownId: (_db, actor) => Promise.resolve(actor.user),
+};
+
+/**
+ * Refuses what {@link changeUser} would refuse whatever the change is: asked before slow work on it.
+ *
+ * @throws {DomainError} user.not_found, permission.*
+ */
+export async function assertMayChange(db: Db, actor: Actor, id: string): Promise<void> {
+  assertNotAbove(actor, await rowFor(db, actor, USERS, id, "write"));
+}
+
+/**
+ * Changes a user. A new password, role, scope or activity ends all keys it holds. With a stolen key nobody takes
+ * away the name or the address by which a user logs in.
+ *
+ * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken, auth.*
+ */
+export async function changeUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: PreparedChange,
+  { ttlS, assertFresh }: ChangeTerms,
+): Promise<UserRow> {
+  const row = await rowFor(tx, actor, USERS, id, "write");
+  assertNotAbove(actor, row);
+  const changes = changesOf(actor, row, input);
+  const next = { ...row, ...changes };
+  assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
+  assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
+  const isNamed = isAdmin({ ...row, active: true }) && next.email !== row.email; // it may be made active again
+  if (next.username !== row.username || isNamed) assertFresh();
+  if (isAdmin(row) && !isAdmin(next)) await assertNotLast(tx, row.id);
+  const ends = input.verifier !== undefined || row.active !== next.active ||
+    `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
+  if (ends) await revokeUser(tx, actor, row.id, ttlS);
+  try {
+    return await tx.savepoint((sp) => updateUser(sp, row.id, next, actor.at));
+  } catch (error) {
+    const broken = brokenConstraint(error);
+    if (!TAKEN.includes(broken ?? "")) throw error;
+    throw new DomainError("username.taken", "this username or e-mail address is taken");
+  }
+}
+
+/**
+ * Deletes a user and ends all its keys.
+ *
+ * @throws {DomainError} user.not_found, permission.*, user.last_admin
+ */
+export async function removeUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  ttlS: number,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, USERS, id, "deleteUser");
+  assertNotAbove(actor, row);
+  if (isAdmin(row)) await assertNotLast(tx, row.id);
+  await revokeUser(tx, actor, row.id, ttlS);
+  await endApiKeysOf(tx, row.id, actor.at); // for good, also where the user is restored
+  return await setDeleted(tx, actor, USERS, row.id, true);
+}
+
+/**
+ * Restores a user.
+ *
+ * @throws {DomainError} user.not_found, permission.*, username.taken
+ */
+export async function restoreUser(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, USERS, id, "undelete");
+  assertNotAbove(actor, row);
+  try {
+    return await tx.savepoint((sp) => setDeleted(sp, actor, USERS, row.id, false));
+  } catch (error) {
+    if (brokenConstraint(error) !== "users_admin_email") throw error;
+    throw new DomainError("username.taken", "another administrator has this e-mail address now");
+  }
+}
+
+/** The id of the actor's own identity, which it always sees. */
+export async function ownIdentity(db: Db, actor: Actor): Promise<string | null> {
+  return (await selectIdentityOfUser(db, actor.user))?.id ?? null;
+}
+
+function changesOf(actor: Actor, row: UserRow, input: PreparedChange): UserChanges {
+  const { verifier, roles, scopes, channel, ...rest } = input;
+  const email = loginEmail({ channel: channel ?? row.channel, data: input.data ?? row.data });
+  return {
+    ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    ...(verifier === undefined
+      ? {}
+      : { verifier, password_digest: crypto.randomUUID().replaceAll("-", "") }),
+    ...(roles === undefined ? {} : { roles: cumulativeRoles(strongest(ROLES, roles)) }),
+    ...(scopes === undefined ? {} : { scopes: cumulativeScopes(strongest(SCOPES, scopes)) }),
+    ...(channel === undefined ? {} : { channel }),
+    ...(actor.kind === "worker" || (channel ?? input.data) === undefined ? {} : { email }),
+  };
+}
+
+function cumulative(row: Pick<UserRow, "roles" | "scopes">) {
+  return {
+    roles: ROLES.filter((role) => row.roles.includes(role)),
+    scopes: SCOPES.filter((scope) => row.scopes.includes(scope)),
+  };
+}
+
+/** Nobody changes, deletes or restores a user who holds more than they do: that would be a way up. */
+function assertNotAbove(actor: Actor, row: UserRow): void {
+  const { roles, scopes } = cumulative(row);
+  assertMayGrant(actor, roles, scopes);
+}
+
+function isAdmin(row: Pick<UserRow, "roles" | "scopes" | "active">): boolean {
+  return row.active && row.roles.includes("admin") && row.scopes.includes("realm");
+}
+
+async function assertNotLast(tx: Tx, id: string): Promise<void> {
+  if (await countOtherAdmins(tx, id) > 0) return;
+  throw new DomainError("user.last_admin", "the realm's last administrator must stay");
+}

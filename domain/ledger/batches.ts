@@ -1,0 +1,234 @@
+/**
+ * Batches of transfers that come in one request under one idempotency key: all or none, or each by
+ * itself. A repeat is answered from the ledger's own rows, so no answer is stored twice.
+ * @module
+ */
+import { z } from "zod";
+import type { Pool } from "../../db/database.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
+import type { Outcome } from "../../db/moves.ts";
+import { type BulkReplay, selectReplay } from "../../db/replays.ts";
+import { reading } from "../../db/transaction.ts";
+import { type Actor, reachesRealm } from "../actor.ts";
+import { Flag } from "../entity.ts";
+import { DomainError, type ErrorCode, type ErrorExtra } from "../errors.ts";
+import { refusal, TransactionView } from "./posting.ts";
+import { rightsOf } from "../permissions.ts";
+import { findParties, knownParties, type Parties } from "./parties.ts";
+import { inSlices, joinInSlices } from "../slices.ts";
+import {
+  moveOf,
+  NewTransaction,
+  printAsThen,
+  printPosted,
+  type Road,
+  type TransferKey,
+  type TransferResult,
+} from "./transactions.ts";
+
+/** Transactions that are read at once where a batch is repeated. */
+const READ_AT_ONCE = 500;
+/** Transfers that one request may hold. */
+export const BATCH_MAX = 10_000;
+/** Greatest body of a batch, in bytes. */
+export const BATCH_BODY_MAX = 8 * 1024 * 1024;
+
+/** What is asked for when many transfers come in one request. */
+export const NewBatch = z.strictObject({
+  atomic: Flag,
+  transactions: z.array(NewTransaction).min(1).max(BATCH_MAX),
+}).meta({ id: "NewBatch" });
+/** What is asked for when many transfers come in one request. */
+export type NewBatch = z.infer<typeof NewBatch>;
+
+/** A batch whose items have not been looked at. */
+export const BatchOutline = z.strictObject({
+  atomic: Flag,
+  transactions: z.array(z.unknown()).min(1).max(BATCH_MAX),
+});
+
+/** A problem, as the routes print it. */
+const Refusal = z.object({ code: z.string() }).meta({ id: "Problem" });
+
+/** The answer to a batch: for each transfer, in order, its transaction or why it was refused. */
+export const BatchView = z.object({
+  results: z.array(z.union([TransactionView, Refusal])),
+}).meta({ id: "Batch" });
+
+/** The request that a batch came in. */
+export interface BatchRequest {
+  id: string;
+  idempotency: TransferKey | null;
+  /** Prints a refusal as a problem of the request with this id. */
+  problem: (refused: DomainError, requestId: string) => string;
+}
+
+/** An item that named no account that could be found: it was refused before it came to the ledger. */
+interface Unresolved {
+  index: number;
+  code: ErrorCode;
+  message: string;
+  extra: ErrorExtra;
+}
+
+/**
+ * Moves value many times, in order. Where one refusal refuses all, it carries the item's index.
+ *
+ * @throws {DomainError} idempotency.key_reused
+ */
+export async function transferMany(
+  road: Road,
+  actor: Actor,
+  input: NewBatch,
+  request: BatchRequest,
+): Promise<TransferResult> {
+  const { atomic, transactions } = input;
+  const found = await partiesOf(road, transactions);
+  const lost = found.findIndex((parties) => parties instanceof DomainError);
+  if (atomic && lost >= 0) {
+    const refused = at(found[lost] as DomainError, lost);
+    return { refused, replayed: false, unresolved: true };
+  }
+  const unresolved = unresolvedOf(found);
+  const moves = (await inSlices(
+    found,
+    (parties, index) =>
+      parties instanceof DomainError ? null : moveOf(actor, transactions[index], parties),
+  ))
+    .filter((move) => move !== null);
+  const outcome = await road.lane.postBulk({
+    moves,
+    atomic,
+    key: request.idempotency?.key ?? crypto.randomUUID(),
+    fingerprint: request.idempotency?.fingerprint ?? crypto.randomUUID(),
+    requestId: request.id,
+    unresolved: unresolved.length === 0 ? null : JSON.stringify(unresolved),
+    actor: actor.user,
+    any: rightsOf(actor).write === "all",
+    origin: actor.address,
+    apiKey: actor.apiKey?.id ?? null,
+  });
+  if ("replay" in outcome) return await replay(road.pool, actor, input, request, outcome.replay);
+  const { outcomes } = outcome;
+  const first = atomic ? outcomes.findIndex((one) => "refused" in one) : -1;
+  if (first >= 0) {
+    const { refused } = outcomes[first] as Extract<Outcome, { refused: string }>;
+    return { refused: at(refusal(refused, reachesRealm(actor)), first), replayed: false };
+  }
+  const text = await print(actor, transactions, found, outcomes, request);
+  return { text, replayed: false };
+}
+
+function unresolvedOf(found: readonly (Parties | DomainError)[]): Unresolved[] {
+  return found.flatMap((parties, index) => {
+    if (!(parties instanceof DomainError)) return [];
+    const { code, message, extra } = parties;
+    return [{ index, code, message, extra }];
+  });
+}
+
+async function partiesOf(
+  road: Road,
+  transactions: readonly NewTransaction[],
+): Promise<(Parties | DomainError)[]> {
+  const known: Parties[] = [];
+  for (const sides of transactions) {
+    const parties = knownParties(road.memory, sides);
+    if (parties === null) break;
+    known.push(parties);
+  }
+  if (known.length === transactions.length) return known;
+  const { memory } = road;
+  return await reading(road.pool, (db) => findParties({ db, memory }, transactions));
+}
+
+async function print(
+  actor: Actor,
+  transactions: readonly NewTransaction[],
+  found: readonly (Parties | DomainError)[],
+  outcomes: readonly Outcome[],
+  request: BatchRequest,
+): Promise<string> {
+  let next = 0;
+  const results = await joinInSlices(found, (parties, i) => {
+    if (parties instanceof DomainError) return request.problem(parties, request.id);
+    const outcome = outcomes[next++];
+    if ("posted" in outcome) {
+      const { source, destination } = parties;
+      return printPosted(actor, { input: transactions[i], source, destination }, outcome.posted);
+    }
+    const { refused } = outcome as Extract<Outcome, { refused: string }>;
+    return request.problem(refusal(refused, reachesRealm(actor)), request.id);
+  });
+  return `{"results":[${results}]}`;
+}
+
+/**
+ * Answers a batch that was refused before its key was looked at: what the key stands for is the
+ * answer. Null: it stands for nothing, so the refusal stands, and is to be kept.
+ *
+ * @throws {DomainError} idempotency.key_reused
+ */
+export async function batchUnder(
+  pool: Pool,
+  actor: Actor,
+  input: NewBatch,
+  request: BatchRequest & { idempotency: TransferKey },
+): Promise<TransferResult | null> {
+  const kept = await reading(pool, (db) => selectReplay(db, request.idempotency));
+  return kept === null ? null : await replay(pool, actor, input, request, kept);
+}
+
+/** Answers a request whose key was seen before. */
+async function replay(
+  pool: Pool,
+  actor: Actor,
+  { transactions }: NewBatch,
+  request: BatchRequest,
+  kept: BulkReplay,
+): Promise<TransferResult> {
+  if (!kept.same) {
+    throw new DomainError("idempotency.key_reused", "this key came with another request before");
+  }
+  if (kept.status !== null) return { kept: { status: kept.status, body: kept.body! } };
+  const replayed = !kept.own;
+  if (kept.transactions === null) {
+    const [, index, why] = /^(\d+) (.*)$/.exec(kept.body!)!;
+    return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed };
+  }
+  const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
+  const byId = await rowsAsThen(pool, ids);
+  const unresolved = new Map(
+    (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
+  );
+  let next = 0;
+  const results = await joinInSlices(transactions, (input, i) => {
+    const lost = unresolved.get(i);
+    if (lost !== undefined) {
+      return request.problem(new DomainError(lost.code, lost.message, lost.extra), kept.request!);
+    }
+    const why = kept.refusals?.[next];
+    const id = kept.transactions![next++];
+    if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!);
+    return printAsThen(actor, input, byId.get(id)!);
+  });
+  return { text: `{"results":[${results}]}`, replayed };
+}
+
+/** Reads transactions in parts, without what is printed as it was given: its data may have become larger. */
+async function rowsAsThen(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<Map<string, TransactionRow>> {
+  const byId = new Map<string, TransactionRow>();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const part = ids.slice(from, from + READ_AT_ONCE);
+    const rows = await reading(pool, (db) => selectTransactions(db, part));
+    for (const row of rows) byId.set(row.id, { ...row, data: null, seal: null });
+  }
+  return byId;
+}
+
+function at(refused: DomainError, index: number): DomainError {
+  return new DomainError(refused.code, refused.message, { ...refused.extra, index });
+}

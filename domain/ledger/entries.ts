@@ -1,0 +1,299 @@
+/**
+ * What happened in one account: its entries, its balance at any time, its statements. Everything is
+ * found by the entry's number, so no question costs more than its answer.
+ * @module
+ */
+import { z } from "zod";
+import type { AccountRow } from "../../db/accounts.ts";
+import type { Db } from "../../db/database.ts";
+import {
+  closePast,
+  type EntryRow,
+  type PastBalanceRow,
+  selectEntries,
+  selectPastBalance,
+} from "../../db/entries.ts";
+import { availableOf, findAccount, viewLinked } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { PageFields } from "../collections/collection_parameters.ts";
+import { Timestamp } from "../entity.ts";
+import { invalidQuery } from "../collections/filter.ts";
+import { idBound } from "../ids.ts";
+import { type Page, pageOf, parsePage } from "../collections/list_parameters.ts";
+import { add, compare, DecimalText, subtract, trim } from "../money.ts";
+
+/** An entry as shown. */
+export const EntryView = z.object({
+  seq: z.number().int(),
+  transaction: z.string(),
+  type: z.string(),
+  amount: DecimalText,
+  balance: DecimalText,
+  available: DecimalText,
+  counterparty: z.string(),
+  reference: z.string().nullable(),
+  created_at: z.number().int(),
+}).meta({ id: "Entry" });
+
+/** Which entries are listed. */
+export const EntryList = z.strictObject({
+  from: Timestamp.optional(),
+  to: Timestamp.optional(),
+  after: z.string().regex(/^\d{1,18}$/).optional().meta({
+    description:
+      "The number of an entry: those that follow it in the order asked for, instead of a page.",
+  }),
+  sort: z.enum(["created_at", "-created_at", "seq", "-seq"]).default("created_at"),
+  ...PageFields,
+});
+/** Which entries are listed. */
+export type EntryList = z.infer<typeof EntryList>;
+
+/** Which moment a balance is asked for. */
+export const BalanceAt = z.strictObject({ at: Timestamp.optional() });
+
+/** A balance as shown. */
+export const BalanceAtView = z.object({
+  account: z.string(),
+  asset: z.string(),
+  at: z.number().int(),
+  total: DecimalText,
+  available: DecimalText,
+  linked: DecimalText.optional(),
+}).meta({ id: "BalanceAt" });
+
+/** Which part of an account's history a statement tells, and how. */
+export const StatementOf = z.strictObject({
+  from: Timestamp.default(0),
+  to: Timestamp.optional(),
+  format: z.enum(["json", "csv"]).optional().meta({
+    description: "As `accept` says unless given.",
+  }),
+});
+/** Which part of an account's history a statement tells, and how. */
+export type StatementOf = z.infer<typeof StatementOf>;
+
+const Balance = z.object({
+  total: DecimalText,
+  available: DecimalText,
+  linked: DecimalText.optional(),
+});
+/** A statement as JSON. */
+export const StatementView = z.object({
+  account: z.string(),
+  asset: z.string(),
+  holder: z.string().nullable(),
+  from: z.number().int(),
+  to: z.number().int(),
+  opening: Balance,
+  entries: z.array(EntryView),
+  closing: Balance,
+}).meta({ id: "Statement" });
+
+/** A statement whose extent is fixed; its entries are read while it is printed. */
+export interface Statement {
+  account: AccountRow;
+  /** Milliseconds since the epoch, both included. */
+  from: number;
+  to: number;
+  opening: PastBalanceRow;
+  closing: PastBalanceRow;
+}
+
+/** Runs one read of a statement; no transaction is held between two. */
+export type Read = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
+
+const STATEMENT_PAGE = 500;
+/** Later than any entry: the year 9999. */
+const END_OF_TIME = 253_402_300_799_999;
+const CSV_HEAD = "seq,transaction,type,created_at,counterparty,reference,amount,balance\r\n";
+
+/**
+ * Lists the entries of an account by pages, or those that follow one.
+ *
+ * @throws {DomainError} account.not_found, query.invalid
+ */
+export async function listEntries(
+  db: Db,
+  actor: Actor,
+  input: EntryList & { account: string },
+): Promise<Record<string, unknown>> {
+  if (input.after !== undefined && input.page !== undefined) {
+    throw invalidQuery("/after", "either after or page is expected");
+  }
+  const page = parsePage(input);
+  const { low, high } = await rangeOf(db, actor, input);
+  const descending = input.sort.startsWith("-");
+  const part = input.after === undefined
+    ? partOf(page, low, high, descending)
+    : partAfter(BigInt(input.after), page.limit, { low, high, descending });
+  const rows = part === null ? [] : await selectEntries(db, input.account, part);
+  return pageOf(page, rows.map(viewEntry), high > low ? parseInt(`${high - low}`, 10) : 0);
+}
+
+/** The numbers of the entries before the first and of the last one that is asked for. */
+async function rangeOf(
+  db: Db,
+  actor: Actor,
+  { account: id, from, to }: EntryList & { account: string },
+): Promise<{ low: bigint; high: bigint }> {
+  const account = await findAccount(db, actor, id);
+  if (to !== undefined) await closePast(db, to);
+  const before = await pastOf(db, account.id, (from ?? 0) - 1);
+  const until = await pastOf(db, account.id, to ?? END_OF_TIME);
+  return { low: BigInt(before.seq), high: BigInt(until.seq) };
+}
+
+function partAfter(
+  after: bigint,
+  limit: number,
+  { low, high, descending }: { low: bigint; high: bigint; descending: boolean },
+) {
+  const first = descending || after < low ? low + 1n : after + 1n;
+  const last = descending && after <= high ? after - 1n : high;
+  return { first, last, descending, limit };
+}
+
+function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
+  const offset = BigInt(page.offset);
+  if (low + offset >= high) return null;
+  const size = BigInt(page.limit);
+  const [first, last] = descending
+    ? [high - offset - size + 1n, high - offset]
+    : [low + 1n + offset, low + offset + size];
+  return {
+    first: first > low ? first : low + 1n,
+    last: last < high ? last : high,
+    descending,
+    limit: page.limit,
+  };
+}
+
+/**
+ * Tells the balance that an account had; now, unless a time is given. Of a time to come it is the
+ * present one, and `at` says so.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function balanceAt(
+  db: Db,
+  actor: Actor,
+  input: { account: string; at?: number },
+): Promise<Record<string, unknown>> {
+  const account = await findAccount(db, actor, input.account);
+  const { id, asset } = account;
+  if (input.at === undefined) {
+    const total = trim(account.total);
+    const balance = { total, available: availableOf(account), ...viewLinked(account) };
+    return { account: id, asset, at: actor.at, ...balance };
+  }
+  const at = await closePast(db, input.at);
+  return { account: id, asset, at, ...viewPast(account, await pastOf(db, id, input.at)) };
+}
+
+/**
+ * Fixes the extent of a statement.
+ *
+ * @throws {DomainError} account.not_found, query.invalid
+ */
+export async function openStatement(
+  db: Db,
+  actor: Actor,
+  input: { account: string; from: number; to?: number },
+): Promise<Statement> {
+  if (input.to !== undefined && input.to < input.from) {
+    throw invalidQuery("/to", "a time not before from is expected");
+  }
+  const account = await findAccount(db, actor, input.account);
+  const past = input.to === undefined ? null : await closePast(db, input.to);
+  const to = past !== null && past === input.to ? past : await closePast(db, null);
+  return {
+    account,
+    from: input.from,
+    to,
+    opening: await pastOf(db, account.id, input.from - 1),
+    closing: await pastOf(db, account.id, to),
+  };
+}
+
+/** Prints a statement as JSON, piece by piece. */
+export async function* printJson(statement: Statement, read: Read): AsyncGenerator<string> {
+  const { account, from, to } = statement;
+  const opening = viewPast(account, statement.opening);
+  const head = {
+    account: account.id,
+    asset: account.asset,
+    holder: account.holder,
+    from,
+    to,
+    opening,
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  let first = true;
+  for await (const rows of pagesOf(statement, read)) {
+    yield (first ? "" : ",") + rows.map((row) => JSON.stringify(viewEntry(row))).join(",");
+    first = false;
+  }
+  yield `],"closing":${JSON.stringify(viewPast(account, statement.closing))}}`;
+}
+
+/** Prints a statement as CSV (RFC 4180), piece by piece. */
+export async function* printCsv(statement: Statement, read: Read): AsyncGenerator<string> {
+  yield CSV_HEAD;
+  for await (const rows of pagesOf(statement, read)) {
+    yield rows.map((row) =>
+      [
+        row.seq,
+        row.transaction,
+        row.type,
+        new Date(row.created_at).toISOString(),
+        row.counterparty,
+        csvText(row.reference ?? ""),
+        trim(row.amount),
+        trim(row.balance),
+      ].join(",") + "\r\n"
+    ).join("");
+  }
+}
+
+/** Entries of a statement, a page at a time; they never change, so each page may be its own read. */
+async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
+  const last = BigInt(closing.seq);
+  for (let first = BigInt(opening.seq) + 1n; first <= last; first += BigInt(STATEMENT_PAGE)) {
+    const part = { first, last, descending: false, limit: STATEMENT_PAGE };
+    yield await read((db) => selectEntries(db, account.id, part));
+  }
+}
+
+/** Quotes what needs it, and keeps spreadsheets from taking a caller's text for a formula. */
+function csvText(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceRow> {
+  return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
+}
+
+function viewPast(
+  account: AccountRow,
+  row: PastBalanceRow,
+): { total: string; available: string; linked?: string } {
+  const free = subtract(row.total, add(row.blocked, row.linked));
+  const none = row.frozen || account.type === "deposit" || compare(free, "0") < 0;
+  return { total: trim(row.total), available: none ? "0" : free, ...viewLinked(row) };
+}
+
+function viewEntry(row: EntryRow): Record<string, unknown> {
+  return {
+    seq: parseInt(row.seq, 10),
+    transaction: row.transaction,
+    type: row.type,
+    amount: trim(row.amount),
+    balance: trim(row.balance),
+    available: row.blocked === null ? "0" : subtract(row.balance, row.blocked),
+    counterparty: row.counterparty,
+    reference: row.reference,
+    created_at: row.created_at,
+  };
+}

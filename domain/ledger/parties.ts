@@ -1,0 +1,224 @@
+/**
+ * The two sides of a move, named by account, alias or assigned address. Sides named by account ids
+ * that are known here cost no statement.
+ * @module
+ */
+import { z } from "zod";
+import type { Db } from "../../db/database.ts";
+import { selectAssigned } from "../../db/external_addresses.ts";
+import {
+  type AccountFacts,
+  type AliasTarget,
+  selectAliasTargets,
+  selectDefaultAccount,
+  selectFacts,
+} from "../../db/facts.ts";
+import { Id, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { notFound } from "../permissions.ts";
+
+function oneOf(...names: string[]): { required: string[] }[] {
+  return names.map((name) => ({ required: [name] }));
+}
+
+/** Where value comes from. */
+export const SourceParty = z.strictObject({
+  account: Id.optional(),
+  alias: text(200).optional(),
+}).refine(
+  (party) => (party.account === undefined) !== (party.alias === undefined),
+  "exactly one of account and alias is expected",
+).meta({ id: "SourceParty", oneOf: oneOf("account", "alias") });
+
+/** Where value goes to. */
+export const DestinationParty = z.strictObject({
+  account: Id.optional(),
+  alias: text(200).optional(),
+  address: text(200).optional(),
+}).refine(
+  (party) => Object.values(party).filter((name) => name !== undefined).length === 1,
+  "exactly one of account, alias and address is expected",
+).meta({ id: "DestinationParty", oneOf: oneOf("account", "alias", "address") });
+
+/** The unchanging facts of accounts, remembered per realm. */
+export interface FactsMemory {
+  get(id: string): AccountFacts | undefined;
+  set(id: string, facts: AccountFacts): void;
+}
+
+/** The names of the two sides of a move. */
+export interface Sides {
+  source: { account?: string; alias?: string };
+  destination: { account?: string; alias?: string; address?: string };
+  asset?: string;
+}
+
+/** The two sides, found. */
+export interface Parties {
+  source: AccountFacts;
+  destination: AccountFacts;
+}
+
+/** Where sides are looked up. */
+export interface Directory {
+  db: Db;
+  memory: FactsMemory;
+}
+
+/** Gives the sides of a move without asking the database; null where it must be asked. */
+export function knownParties(
+  memory: Pick<FactsMemory, "get">,
+  sides: Sides,
+): Parties | null {
+  if (sides.source.account === undefined || sides.destination.account === undefined) return null;
+  const source = memory.get(sides.source.account);
+  const destination = memory.get(sides.destination.account);
+  return source === undefined || destination === undefined ? null : { source, destination };
+}
+
+/** Finds the sides of several moves with few statements; for each its parties, or why not. */
+export async function findParties(
+  directory: Directory,
+  moves: readonly Sides[],
+): Promise<(Parties | DomainError)[]> {
+  const names = await lookUp(directory.db, moves);
+  const facts = await gather(directory, moves, names);
+  const found: (Parties | DomainError)[] = [];
+  for (const sides of moves) {
+    try {
+      found.push(knownParties(facts, sides) ?? await pair(directory.db, facts, sides, names));
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      found.push(error);
+    }
+  }
+  return found;
+}
+
+interface Names {
+  aliases: Map<string, AliasTarget>;
+  /** The accounts of each address: those of our own addresses first. */
+  addresses: Map<string, string[]>;
+}
+
+async function lookUp(db: Db, moves: readonly Sides[]): Promise<Names> {
+  const aliases = new Set<string>();
+  const addresses = new Set<string>();
+  for (const { source, destination } of moves) {
+    if (source.alias !== undefined) aliases.add(source.alias);
+    if (destination.alias !== undefined) aliases.add(destination.alias);
+    if (destination.address !== undefined) addresses.add(destination.address);
+  }
+  const targets = aliases.size === 0 ? [] : await selectAliasTargets(db, [...aliases]);
+  const assigned = addresses.size === 0 ? [] : await selectAssigned(db, [...addresses]);
+  return {
+    aliases: new Map(targets.map((target) => [target.alias, target])),
+    addresses: groupAccounts(assigned),
+  };
+}
+
+function groupAccounts(
+  assigned: readonly { address: string; account: string }[],
+): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const { address, account } of assigned) {
+    const group = groups.get(address);
+    if (group === undefined) groups.set(address, [account]);
+    else group.push(account);
+  }
+  return groups;
+}
+
+/** The facts of all accounts that the moves name; those read now are remembered. */
+async function gather(
+  { db, memory }: Directory,
+  moves: readonly Sides[],
+  names: Names,
+): Promise<Map<string, AccountFacts>> {
+  const facts = new Map<string, AccountFacts>();
+  const unknown = new Set<string>();
+  const want = (id: string | null | undefined) => {
+    if (id === undefined || id === null || facts.has(id)) return;
+    const remembered = memory.get(id);
+    if (remembered !== undefined) facts.set(id, remembered);
+    else if (isId(id)) unknown.add(id);
+  };
+  for (const ids of names.addresses.values()) ids.forEach(want);
+  for (const target of names.aliases.values()) want(target.account);
+  for (const { source, destination } of moves) {
+    want(source.account);
+    want(destination.account);
+  }
+  if (unknown.size > 0) {
+    for (const found of await selectFacts(db, [...unknown])) {
+      facts.set(found.id, found);
+      memory.set(found.id, found);
+    }
+  }
+  return facts;
+}
+
+async function pair(
+  db: Db,
+  facts: Map<string, AccountFacts>,
+  sides: Sides,
+  names: Names,
+): Promise<Parties> {
+  const source = side(facts, sides.source, "source", names);
+  const like = typeof source === "string" ? undefined : source;
+  const destination = side(facts, sides.destination, "destination", names, like);
+  if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
+  // Only one side, or the asset as given, can say which account of an identity is meant.
+  const other = typeof source === "string" ? destination : source;
+  const asset = typeof other === "string"
+    ? { asset: sides.asset, testnet: false }
+    : { asset: other.asset, testnet: other.testnet };
+  return {
+    source: typeof source === "string" ? await ofIdentity(db, source, asset) : source,
+    destination: typeof destination === "string"
+      ? await ofIdentity(db, destination, asset)
+      : destination,
+  };
+}
+
+/**
+ * Finds one side: an account's facts, or the identity that an alias stands for. Chains of one family
+ * share addresses: of the accounts of one, that of the other side's asset is meant.
+ */
+function side(
+  facts: Map<string, AccountFacts>,
+  party: Sides["destination"],
+  which: "source" | "destination",
+  names: Names,
+  like?: AccountFacts,
+): AccountFacts | string {
+  const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
+  if (party.alias !== undefined && target === undefined) throw notFound("alias.not_found");
+  if (target?.identity) return target.identity;
+  const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
+  if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
+  const same = assigned?.find((id) => {
+    const one = facts.get(id);
+    return one !== undefined && one.asset === like?.asset && one.testnet === like.testnet;
+  });
+  const found = facts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
+  if (found !== undefined) return found;
+  throw new DomainError("account.not_found", `there is no such ${which} account`);
+}
+
+async function ofIdentity(
+  db: Db,
+  holder: string,
+  of: { asset: string | undefined; testnet: boolean },
+): Promise<AccountFacts> {
+  if (of.asset === undefined) {
+    const message = "two identities need the asset to be named";
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/asset", message }] });
+  }
+  const { asset, testnet } = of;
+  const id = await selectDefaultAccount(db, { holder, asset, testnet });
+  const [facts] = id === null ? [] : await selectFacts(db, [id]);
+  if (facts !== undefined) return facts;
+  throw new DomainError("account.not_found", "the identity has no default account of this asset");
+}

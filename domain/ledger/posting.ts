@@ -1,0 +1,278 @@
+/**
+ * Posting: every move of value is a transaction with two entries that sum to zero. What the
+ * database's posting functions refuse is said here in the service's own words.
+ * @module
+ */
+import { z } from "zod";
+import { upsertSystemAccount } from "../../db/accounts.ts";
+import type { Tx } from "../../db/database.ts";
+import { applyMoves, type TransactionRow } from "../../db/ledger.ts";
+import type { Move, Outcome, Posted } from "../../db/moves.ts";
+import type { Actor } from "../actor.ts";
+import { minorUnits } from "../codes.ts";
+import { DomainError } from "../errors.ts";
+import { Failure, idOf } from "../entity.ts";
+import { newId } from "../ids.ts";
+import { DecimalText, subtract, trim } from "../money.ts";
+import { notFound } from "../permissions.ts";
+
+/** The kinds of transactions. */
+export type MoveType =
+  | "transfer"
+  | "deposit"
+  | "forward"
+  | "withdrawal"
+  | "return"
+  | "fee"
+  | "issue"
+  | "destroy"
+  | "capture"
+  | "revert";
+
+/** An internal move: rights have been checked, system accounts may take part. */
+export interface InternalMove {
+  type: MoveType;
+  source: string;
+  destination: string;
+  amount: string;
+  seal?: Record<string, unknown> | null;
+  data?: Record<string, unknown> | null;
+  reverts?: string;
+  addressData?: Record<string, unknown> | null;
+  /** The id that the transaction gets, drawn from the ledger just before. */
+  reserved?: string;
+}
+
+const BalanceView = z.object({ total: DecimalText, available: DecimalText }).nullable();
+const PartyView = z.object({
+  account: idOf("Account"),
+  owner: z.string().nullable(),
+  holder: z.string().nullable(),
+});
+
+const TypeView = z.enum([
+  "transfer",
+  "deposit",
+  "forward",
+  "withdrawal",
+  "return",
+  "fee",
+  "issue",
+  "destroy",
+  "capture",
+  "revert",
+]);
+
+/** A transaction as shown. */
+export const TransactionView = z.object({
+  id: z.string(),
+  seq: z.number().int().nullable(),
+  hash: z.string().nullable(),
+  type: TypeView,
+  status: z.literal("DONE"),
+  source: PartyView,
+  destination: PartyView,
+  asset: z.string(),
+  amount: DecimalText,
+  fiat: z.object({ currency: z.string(), rate: DecimalText, value: DecimalText }).nullable(),
+  seal: z.record(z.string(), z.unknown()).nullable(),
+  data: z.record(z.string(), z.unknown()),
+  reference: z.string().nullable(),
+  address_data: z.record(z.string(), z.unknown()).optional(),
+  reverts: z.string().optional(),
+  balances: z.object({ source: BalanceView, destination: BalanceView }),
+  owner: z.string().nullable(),
+  created_at: z.number().int(),
+  updated_at: z.number().int().optional(),
+  error: Failure,
+}).meta({ id: "Transaction" });
+
+/** Why nothing of a deposit account is available. */
+export const NOT_SPENDABLE =
+  "a deposit account has nothing available: the service alone moves what arrived there";
+
+/** The facts that a transaction's view is made from. */
+export type TransactionFacts = Omit<TransactionRow, "testnet">;
+
+/**
+ * Posts one internal move in a transaction that holds the gate.
+ *
+ * @param options.force books what already happened on a chain, whatever state the accounts are in; for workers
+ * @throws {DomainError} balance.insufficient, account.*, request.invalid
+ */
+export async function postMove(
+  tx: Tx,
+  actor: Actor,
+  move: InternalMove,
+  options: { force?: boolean } = {},
+): Promise<Posted> {
+  const more = move.reverts === undefined && !move.addressData
+    ? null
+    : JSON.stringify({ reverts: move.reverts, address_data: move.addressData ?? undefined });
+  const row: Move = {
+    source: move.source,
+    destination: move.destination,
+    amount: move.amount,
+    actor: actor.kind === "user" ? actor.user : null,
+    any: true,
+    origin: actor.address,
+    apiKey: actor.apiKey?.id ?? null,
+    seal: move.seal ? JSON.stringify(move.seal) : null,
+    data: move.data ? JSON.stringify(move.data) : null,
+    reference: null,
+    more,
+  };
+  const [outcome] = await applyMoves(tx, [row], {
+    type: move.type,
+    reserved: move.reserved,
+    force: options.force,
+  });
+  return postedOf(outcome);
+}
+
+/**
+ * Gives a posted move's figures.
+ *
+ * @throws {DomainError} what the ledger refused
+ */
+export function postedOf(outcome: Outcome): Posted {
+  if ("posted" in outcome) return outcome.posted;
+  if ("refused" in outcome) throw refusal(outcome.refused, false);
+  throw new TypeError("an internal move has no idempotency key");
+}
+
+/**
+ * Says in the service's words why the ledger refused a move.
+ *
+ * @param visible whether the actor may see accounts of others
+ */
+export function refusal(why: string, visible: boolean): DomainError {
+  switch (why) {
+    case "source.forbidden":
+      return visible
+        ? new DomainError("permission.owner", "the source account belongs to another user")
+        : notFound("account.not_found");
+    case "source.not_found":
+    case "destination.not_found":
+      return new DomainError("account.not_found", `there is no such ${why.split(".")[0]} account`);
+    case "source.deposit":
+      return new DomainError("balance.insufficient", NOT_SPENDABLE);
+    case "destination.deposit":
+      return invalid("/destination", "a deposit account takes what its chain brings, nothing else");
+    case "destination.unread": {
+      const why = "a condition on the destination takes the right to read it";
+      return new DomainError("permission.owner", why);
+    }
+    case "same_account":
+      return invalid("/destination", "source and destination are the same account");
+    case "asset_mismatch":
+      return new DomainError("account.asset_mismatch", "the accounts are not of the same asset");
+    case "scale":
+      return invalid("/value", "the amount has more decimal places than its asset");
+    case "source.not_enabled":
+    case "destination.not_enabled":
+      return new DomainError(
+        "account.not_enabled",
+        `the ${why.split(".")[0]} account is not ready yet`,
+      );
+    case "source.inactive":
+    case "destination.inactive":
+      return new DomainError("account.inactive", `the ${why.split(".")[0]} account is deactivated`);
+    case "source.frozen":
+      return new DomainError("account.frozen", "the source account is frozen");
+    case "insufficient":
+      return new DomainError(
+        "balance.insufficient",
+        "the available balance does not cover the amount",
+      );
+    case "stopped":
+      return new DomainError("stop.active", "a stop is in force: nothing of this kind moves now");
+    case "reference":
+      return new DomainError("reference.taken", "another transaction carries this reference");
+    default:
+      if (why.startsWith("condition.")) {
+        return new DomainError("condition.failed", `the condition ${why.slice(10)} does not hold`);
+      }
+      throw new TypeError(`the ledger refused a move for an unknown reason: ${why}`);
+  }
+}
+
+/** Finds or makes the account that value enters from, or leaves to: the world, or the fees. */
+export async function counterparty(
+  tx: Tx,
+  actor: Actor,
+  system: "world" | "fees",
+  asset: { code: string; decimals: number; testnet: boolean },
+): Promise<string> {
+  return await upsertSystemAccount(tx, {
+    id: newId(actor.at),
+    system,
+    asset: asset.code,
+    testnet: asset.testnet,
+    decimals: asset.decimals,
+    currency: actor.realm.accountingCurrency,
+    currency_places: minorUnits(actor.realm.accountingCurrency),
+    country: actor.realm.country,
+    created_at: actor.at,
+  });
+}
+
+/** Shows a transaction; a balance only where its account may be seen. */
+export function viewTransaction(
+  facts: TransactionFacts,
+  sees: (owner: string | null) => boolean,
+): Record<string, unknown> {
+  return {
+    id: facts.id,
+    seq: facts.seq === null ? null : Number(facts.seq),
+    hash: facts.hash,
+    type: facts.type,
+    status: "DONE",
+    source: {
+      account: facts.source,
+      owner: facts.source_owner,
+      holder: facts.source_holder,
+    },
+    destination: {
+      account: facts.destination,
+      owner: facts.destination_owner,
+      holder: facts.destination_holder,
+    },
+    asset: facts.asset,
+    amount: trim(facts.amount),
+    fiat: facts.fiat_currency === null ? null : {
+      currency: facts.fiat_currency,
+      rate: trim(facts.fiat_rate!),
+      value: trim(facts.fiat_value!),
+    },
+    seal: facts.seal,
+    data: facts.data ?? {},
+    reference: facts.reference,
+    ...(facts.address_data === null ? {} : { address_data: facts.address_data }),
+    ...(facts.reverts === null ? {} : { reverts: facts.reverts }),
+    balances: {
+      source: sees(facts.source_owner) ? balanceOf(facts.source_total, facts.source_blocked) : null,
+      destination: sees(facts.destination_owner)
+        ? balanceOf(facts.destination_total, facts.destination_blocked)
+        : null,
+    },
+    owner: facts.owner,
+    created_at: facts.created_at,
+    ...(facts.updated_at ? { updated_at: facts.updated_at } : {}),
+    error: null,
+  };
+}
+
+/** Shows a balance: its total, and what is available of it; nothing is while the account is frozen. */
+export function balanceOf(
+  total: string,
+  blocked: string | null,
+): { total: string; available: string } {
+  const trimmed = trim(total);
+  if (blocked === null) return { total: trimmed, available: "0" }; // frozen
+  return { total: trimmed, available: blocked === "0" ? trimmed : subtract(trimmed, blocked) };
+}
+
+function invalid(path: string, message: string): DomainError {
+  return new DomainError("request.invalid", message, { errors: [{ path, message }] });
+}

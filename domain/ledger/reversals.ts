@@ -1,0 +1,145 @@
+/**
+ * What can be done with a transaction once it is posted: read it, change the data beside it, and
+ * revert it by a counter-move. The transaction itself never changes.
+ * @module
+ */
+import { z } from "zod";
+import type { Db, Tx } from "../../db/database.ts";
+import { type CurrencyRow, selectCurrencyByName } from "../../db/currencies.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
+import { markIssued } from "../../db/issuance.ts";
+import { existsRevert, upsertTransactionData } from "../../db/postings.ts";
+import type { Actor } from "../actor.ts";
+import { FreeForm } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { type MoveType, postMove, viewTransaction } from "./posting.ts";
+import { compare } from "../money.ts";
+import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
+import { assertSupplyLaw } from "./supply.ts";
+
+/** What is asked for when a transaction is reverted. */
+export const Revert = z.strictObject({
+  seal: FreeForm.optional(),
+  data: FreeForm.optional(),
+}).meta({ id: "Revert" });
+/** What is asked for when a transaction is reverted. */
+export type Revert = z.infer<typeof Revert>;
+
+/** What may change about a transaction: the data beside it. */
+export const TransactionChange = z.strictObject({ data: FreeForm }).meta({
+  id: "TransactionChange",
+});
+/** What may change about a transaction: the data beside it. */
+export type TransactionChange = z.infer<typeof TransactionChange>;
+
+/** Types that a counter-move undoes; the others are what happened on a chain. */
+const REVERSIBLE: readonly string[] = [
+  "transfer",
+  "capture",
+  "issue",
+  "destroy",
+] satisfies MoveType[];
+
+/** Shows a transaction of which the actor may know. */
+export async function showTransaction(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  return viewTransaction(await visible(db, actor, id), (owner) => sees(actor, owner));
+}
+
+/**
+ * Replaces the data beside a transaction. Its owner may, and whoever writes everything in the realm.
+ *
+ * @throws {DomainError} transaction.not_found, permission.owner
+ */
+export async function changeTransaction(
+  tx: Tx,
+  actor: Actor,
+  input: TransactionChange & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await visible(tx, actor, input.id);
+  if (!covers(rightsOf(actor).write, actor, row.owner)) {
+    throw new DomainError("permission.owner", "the transaction was made by another user");
+  }
+  await upsertTransactionData(tx, { transaction: row.id, data: input.data, at: actor.at });
+  return await showTransaction(tx, actor, row.id);
+}
+
+/**
+ * Moves the value of a transaction back, once. The counter-move obeys the rules of every move: it
+ * takes the right to move out of the account that received.
+ *
+ * @throws {DomainError} transaction.not_found, transaction.reverted, permission.owner,
+ *   permission.role, request.invalid, balance.insufficient, account.*, currency.not_found,
+ *   ramp.assets_insufficient
+ */
+export async function revertTransaction(
+  tx: Tx,
+  actor: Actor,
+  input: Revert & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await visible(tx, actor, input.id);
+  if (row.type === "revert") {
+    throw new DomainError("transaction.reverted", "a revert is not reverted");
+  }
+  if (!REVERSIBLE.includes(row.type)) {
+    const message = `a ${row.type} happened on a chain and is not reverted`;
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/id", message }] });
+  }
+  await assertMayRevert(tx, actor, row);
+  const issued = row.type === "issue" || row.type === "destroy";
+  const currency = issued ? await currencyOf(tx, row) : null;
+  if (await existsRevert(tx, row.id)) {
+    throw new DomainError("transaction.reverted", "the transaction was reverted before");
+  }
+  if (currency !== null) await assertSupply(tx, currency, row);
+  const posted = await postMove(tx, actor, {
+    type: "revert",
+    source: row.destination,
+    destination: row.source,
+    amount: row.amount,
+    reverts: row.id,
+    seal: input.seal,
+    data: input.data,
+  });
+  if (currency !== null) await markIssued(tx, currency.id, posted.at);
+  return await showTransaction(tx, actor, posted.id);
+}
+
+/** Value leaves the receiver; what comes out of the world is its currency's owner's to give. */
+async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promise<void> {
+  if (row.type !== "destroy") {
+    assertMay(actor, "write", { owner: row.destination_owner, what: "transaction.not_found" });
+  }
+  if (row.type !== "issue" && row.type !== "destroy") return;
+  const currency = await currencyOf(tx, row);
+  assertMay(actor, "write", { owner: currency.owner, what: "currency.not_found" });
+}
+
+/** Nothing is issued of a currency that was deleted, and nothing destroyed. */
+async function currencyOf(tx: Tx, row: TransactionRow): Promise<CurrencyRow> {
+  const currency = await selectCurrencyByName(tx, row.asset);
+  if (currency === null) throw notFound("currency.not_found");
+  return currency;
+}
+
+/** What reverting a destruction issues obeys the law of supply, like any issue. */
+async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow): Promise<void> {
+  if (row.type === "destroy") return await assertSupplyLaw(tx, currency, row.amount);
+  if (compare(currency.supply, row.amount) >= 0) return;
+  throw new DomainError("balance.insufficient", "less than that is issued");
+}
+
+async function visible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {
+  const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
+  const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
+  if (!owners.some((owner) => sees(actor, owner))) throw notFound("transaction.not_found");
+  return row;
+}
+
+function sees(actor: Actor, owner: string | null): boolean {
+  return covers(rightsOf(actor).read, actor, owner);
+}

@@ -1,0 +1,59 @@
+/** Transactions as a collection: records that are listed and read, never deleted. @module */
+import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
+import { ACCOUNTS } from "../accounts/account_collection.ts";
+import { mayRead } from "../identity/aliases.ts";
+import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
+import { viewTransaction } from "./posting.ts";
+
+/** The collection of transactions. */
+export const TRANSACTIONS: Collection<TransactionRow> = {
+  name: "transactions",
+  table: "transactions",
+  listed: "transaction_list",
+  deletable: false,
+  tallied: "sealed",
+  flows: true,
+  notFound: "transaction.not_found",
+  populate: ["source.account", "destination.account"],
+  fields: ["balances", "error"],
+  columns: {
+    ...ENTITY_COLUMNS,
+    seq: { column: "seq", type: "integer", nullable: true },
+    hash: textColumn("hash", true),
+    type: textColumn("type"),
+    status: textColumn("status"),
+    asset: textColumn("asset"),
+    reference: textColumn("reference", true),
+    amount: { column: "amount", type: "decimal" },
+    "source.account": { column: "source", type: "id" },
+    "source.owner": { column: "source_owner", type: "id", nullable: true },
+    "source.holder": { column: "source_holder", type: "id", nullable: true },
+    "destination.account": { column: "destination", type: "id" },
+    "destination.owner": { column: "destination_owner", type: "id", nullable: true },
+    "destination.holder": { column: "destination_holder", type: "id", nullable: true },
+    "fiat.currency": textColumn("fiat_currency", true),
+    "fiat.rate": { column: "fiat_rate", type: "decimal", nullable: true },
+    "fiat.value": { column: "fiat_value", type: "decimal", nullable: true },
+    reverts: { column: "reverts", type: "id", nullable: true },
+    seal: { column: "seal", type: "json", nullable: true },
+    data: { column: "data", type: "json", nullable: true },
+    updated_at: { column: "updated_at", type: "time", nullable: true },
+    address_data: { column: "address_data", type: "json", nullable: true },
+  },
+  read: selectTransactions,
+  async show(db, actor, rows, populate) {
+    const views = rows.map((row) => viewTransaction(row, (owner) => mayRead(actor, owner)));
+    for (const side of ["source", "destination"] as const) {
+      if (!populate.has(`${side}.account`)) continue;
+      const found = await ACCOUNTS.read(db, [...new Set(rows.map((row) => row[side]))]);
+      const seen = found.filter((row) => mayRead(actor, row.owner));
+      const shown = await ACCOUNTS.show(db, actor, seen, new Set());
+      const by = new Map(seen.map((row, i) => [row.id, shown[i]]));
+      views.forEach((view, i) => {
+        const account = by.get(rows[i][side]);
+        if (account !== undefined) view[side] = { ...view[side] as object, account };
+      });
+    }
+    return views;
+  },
+};

@@ -1,0 +1,66 @@
+/** Whether the database can be used as this version needs it. @module */
+import type { Pool } from "../../db/database.ts";
+import { type DatabaseFacts, probeDatabase } from "../../db/health.ts";
+import { selectFaultCounts, selectInstallation } from "../../db/installation.ts";
+import { type Rungs, selectRungs } from "../../db/migrate.ts";
+import { reading, writing } from "../../db/transaction.ts";
+import { holdsPlatformKey } from "../security/platform_key.ts";
+import type { Ladders } from "./realms.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+
+/** What is known of the database. */
+export interface DatabaseHealth extends DatabaseFacts {
+  /** Whether the platform's schema is where this version needs it. */
+  migrated: boolean;
+  /** Realms that wait for their migration and answer 503 until then, and realms of a newer version. */
+  realms: Pick<Rungs, "behind" | "ahead">;
+}
+
+/** Tries a write, and looks how far the migrations went. */
+export async function checkDatabase(pool: Pool, ladders: Ladders): Promise<DatabaseHealth> {
+  const { platform, behind, ahead } = await reading(
+    pool,
+    (db) => selectRungs(db, ladders.realm.length),
+  );
+  const facts = await writing(pool, probeDatabase);
+  return {
+    ...facts,
+    migrated: platform === ladders.platform.length,
+    realms: { behind, ahead },
+  };
+}
+
+/** What keeps workers from signing, as they last told. */
+export interface SigningHealth {
+  /** Of the installation; grows with every reconciliation. */
+  epoch: number;
+  /** Why nothing is signed at all; null if nothing keeps it. */
+  halted: string | null;
+  /** Realms without their seed. */
+  seedless: number;
+  /** Realms with ramps in quarantine, by chain and network. */
+  chains: Record<string, Record<string, { quarantined: number }>>;
+}
+
+/** Tells whether the process has the platform key that the installation's secrets are sealed with. */
+export async function checkPlatformKey(pool: Pool, secrets: Secrets): Promise<boolean> {
+  return await reading(pool, (db) => holdsPlatformKey(db, secrets));
+}
+
+/** Tells what keeps workers from signing. */
+export async function checkSigning(pool: Pool): Promise<SigningHealth> {
+  return await reading(pool, async (db) => {
+    const { epoch, halted } = await selectInstallation(db);
+    const health: SigningHealth = {
+      epoch,
+      halted: halted === null ? null : `chain.quarantined: ${halted.detail}`,
+      seedless: 0,
+      chains: {},
+    };
+    for (const { code, chain, network, realms } of await selectFaultCounts(db)) {
+      if (code === "seed.missing") health.seedless += realms;
+      else (health.chains[chain] ??= {})[network] = { quarantined: realms };
+    }
+    return health;
+  });
+}

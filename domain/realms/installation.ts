@@ -1,0 +1,101 @@
+/**
+ * Whether the database is the one that this host has last seen. A record outside of the database and
+ * its like inside are advanced together, so that a database that is older, or a copy, is told apart.
+ * @module
+ */
+import type { InstallationRow, WitnessRow } from "../../db/installation.ts";
+
+export { type InstallationRow, type WitnessRow } from "../../db/installation.ts";
+
+/** One step of a record: a number and a token that nobody can guess. */
+export interface Step {
+  readonly count: number;
+  readonly token: string;
+}
+
+/** What a host keeps outside of the database. */
+export interface Outside {
+  /** Id of the installation. */
+  readonly installation: string;
+  /** Epoch at which the record was begun. */
+  readonly epoch: number;
+  /** Names the record. */
+  readonly witness: string;
+  readonly now: Step;
+  /** The step that is being taken: the process may have ended before or after the database took it. */
+  readonly next: Step | null;
+}
+
+/** What a comparison has found. */
+export type Verdict =
+  | { readonly state: "sound" }
+  /** Nobody has claimed the installation yet. */
+  | { readonly state: "unclaimed" }
+  /** `database`: it is older, or a copy; `host`: this host is, or is not known. */
+  | { readonly state: "apart"; readonly fault: "database" | "host"; readonly detail: string };
+
+/** What is compared. */
+export interface Evidence {
+  readonly row: InstallationRow;
+  readonly witness: WitnessRow | null;
+  readonly outside: Outside | null;
+  /** Where the database lives. */
+  readonly at: { readonly home: string; readonly timeline: string | null };
+  /** `INSTALLATION_EPOCH`; null where records are kept in files. */
+  readonly label: string | null;
+}
+
+const RECONCILE = "run `deno task reconcile`";
+
+/** Compares the database with what is known outside of it. */
+export function judgeInstallation(evidence: Evidence): Verdict {
+  const { row, at, label } = evidence;
+  if (row.home === null) return { state: "unclaimed" };
+  if (row.home !== at.home) {
+    return database(`it was restored or copied: it lived in ${row.home}, now in ${at.home}`);
+  }
+  if (label !== row.label) {
+    const is = row.label === null ? "without a label" : `labelled ${row.label}`;
+    const here = label === null ? "is not set" : `is ${label}`;
+    return host(`the installation is ${is}, INSTALLATION_EPOCH ${here}`);
+  }
+  if (label !== null && row.timeline !== at.timeline) {
+    return database(
+      `its server was recovered or promoted: its timeline was ${row.timeline}, now ${at.timeline}`,
+    );
+  }
+  return judgeRecord(evidence);
+}
+
+function judgeRecord({ row, witness, outside }: Evidence): Verdict {
+  if (outside === null) {
+    return host(
+      "this host has no record of the installation: it is new here (`deno task reconcile --join`)," +
+        ` or the database is a copy (${RECONCILE})`,
+    );
+  }
+  if (outside.epoch < row.epoch) {
+    return host("the installation was reconciled from another host: `deno task reconcile --join`");
+  }
+  if (outside.epoch > row.epoch || witness === null) {
+    return database("it is older than the record of this host");
+  }
+  const steps = [outside.now, ...outside.next === null ? [] : [outside.next]];
+  const same = (one: Step) => one.count === witness.count && one.token === witness.token;
+  if (steps.some(same)) return { state: "sound" };
+  if (witness.count > outside.now.count + 1) {
+    return host("the record of this host is older than the database: DATA_DIR was restored");
+  }
+  return database(
+    `it is older than the record of this host, or took another course:` +
+      ` step ${witness.count}, here ${outside.now.count}`,
+  );
+}
+
+function database(detail: string): Verdict {
+  return { state: "apart", fault: "database", detail: `${detail}; ${RECONCILE}` };
+}
+
+function host(detail: string): Verdict {
+  return { state: "apart", fault: "host", detail };
+}

@@ -1,0 +1,206 @@
+/**
+ * Bringing an installation up to date: the platform first, then every realm that is behind. A realm
+ * that cannot be migrated keeps no other from it: it is told, it answers 503 until it is migrated,
+ * and it is tried again later.
+ * @module
+ */
+import type { Database, Tx } from "../../db/database.ts";
+import { isSuperuser } from "../../db/health.ts";
+import {
+  checksumOf,
+  findEncodingFault,
+  type Ladders,
+  migratePlatform,
+  migrateRealm,
+  restateRights,
+  whileTablesAreFree,
+} from "../../db/migrate.ts";
+import {
+  lockRealm,
+  markRung,
+  type RealmRow,
+  selectRealm,
+  selectRealmOtherwise,
+  selectRealms,
+  selectRealmsBehind,
+  selectRealmsWithoutRights,
+  updateRealm,
+} from "../../db/realms.ts";
+import { building, locking, reading } from "../../db/transaction.ts";
+import { placeOf } from "./realms.ts";
+
+/** Tells of progress. */
+export type Tell = (
+  level: "info" | "warn" | "error",
+  message: string,
+  fields: Record<string, unknown>,
+) => void;
+
+const PAGE = 100;
+
+/**
+ * Refuses a database that cannot hold every text, before anything is written there.
+ *
+ * @throws {Error} that says which encoding it has
+ */
+export async function assertEncoding({ builder }: Pick<Database, "builder">): Promise<void> {
+  const fault = await reading(builder, findEncodingFault);
+  if (fault !== null) throw new Error(`the database of DATABASE_URL cannot be used: ${fault}`);
+}
+
+/**
+ * Applies what is due; cheap when nothing is.
+ *
+ * @param entitle told once the platform's tables are there; whoever it refuses touches no realm
+ * @returns the realms that could not be migrated
+ * @throws {Error} where the platform cannot be, or a file was changed after it had been applied
+ */
+export async function migrateAll(
+  database: Database,
+  ladders: Ladders,
+  tell: Tell,
+  entitle: () => Promise<void> = () => Promise.resolve(),
+): Promise<string[]> {
+  const applied = await building(
+    database.builder,
+    (sql) => migratePlatform(sql, ladders.platform),
+  );
+  if (applied > 0) tell("info", "migrated the platform", { applied });
+  await entitle();
+  await assertUnchanged(database, ladders);
+  if (await reading(database.builder, isSuperuser)) {
+    tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});
+  }
+  const failed = await migrateRealms(database, ladders, tell);
+  return [...failed, ...await restateAll(database, ladders, tell)];
+}
+
+/** Migrates the realms that are behind; gives those that could not be. */
+export async function migrateRealms(
+  database: Database,
+  ladders: Ladders,
+  tell: Tell,
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (let after: string | null = null;;) {
+    const behind: RealmRow[] = await reading(
+      database.platform,
+      (db) => selectRealmsBehind(db, ladders.realm.length, { after, limit: PAGE }),
+    );
+    for (const row of behind) {
+      try {
+        const count = await whileTablesAreFree(() => migrateOne(database, ladders, row));
+        tell("info", "migrated a realm", { realm: row.id, applied: count });
+      } catch (error) {
+        failed.push(row.id);
+        tell("error", "a realm could not be migrated", { realm: row.id, error });
+      }
+    }
+    if (behind.length < PAGE) return failed;
+    after = behind[behind.length - 1].id;
+  }
+}
+
+/** Refuses files that were changed after a realm had applied them. */
+async function assertUnchanged(database: Database, ladders: Ladders): Promise<void> {
+  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
+  const id = await reading(
+    database.platform,
+    (db) => selectRealmOtherwise(db, stand.rung, stand.ladder),
+  );
+  const row = id === null ? null : await reading(database.platform, (db) => selectRealm(db, id));
+  if (row === null) return;
+  await migrateOne(database, ladders, row); // names the file
+  throw new Error(`realm ${row.id} stands on other migrations than this version's`);
+}
+
+/** Which realms are given their rights anew. */
+export interface Restating {
+  /** All realms, those in databases of their own too. */
+  every?: boolean;
+  /** Logins that were sealed with a platform key that was lost are drawn anew. */
+  newLogins?: boolean;
+}
+
+/**
+ * Gives realms their roles, passwords and rights back that a restore has left without.
+ *
+ * @returns the realms that could not be given theirs
+ */
+export async function restateAll(
+  database: Database,
+  ladders: Ladders,
+  tell: Tell,
+  { every = false, newLogins = false }: Restating = {},
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (let after: string | null = null;;) {
+    const rows: RealmRow[] = await reading(
+      database.platform,
+      (db) =>
+        every
+          ? selectRealms(db, after, PAGE)
+          : selectRealmsWithoutRights(db, { after, limit: PAGE }),
+    );
+    for (const row of rows.filter(({ role_name }) => role_name !== null)) {
+      try {
+        await restateOne(database, ladders, await withLogin(database, row, newLogins));
+        tell("info", "a realm has its rights again", { realm: row.id });
+      } catch (error) {
+        failed.push(row.id);
+        tell("error", "a realm has no rights", { realm: row.id, error });
+      }
+    }
+    if (rows.length < PAGE) return failed;
+    after = rows[rows.length - 1].id;
+  }
+}
+
+/**
+ * Gives a realm that has none a secret of its logins. One that does not open is replaced where that is asked
+ * for: processes that were started with the other key connect no more.
+ */
+async function withLogin(database: Database, row: RealmRow, anew: boolean): Promise<RealmRow> {
+  const { logins } = database;
+  if (logins === undefined) return row;
+  return await locking(database.builder, async (tx) => {
+    const { login } = (await lockRealm(tx, row.id))!;
+    const opens = login !== null && logins.open(login, row.id) !== null;
+    if (opens || (login !== null && !anew)) return { ...row, login };
+    return { ...row, ...await updateRealm(tx, row.id, { login: logins.draw(row.id) }) };
+  });
+}
+
+async function restateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<void> {
+  const place = placeOf(row);
+  const work = (tx: Tx) => restateRights(tx, ladders, place, database.logins);
+  if (row.placement === null) return await locking(database.builder, work);
+  const owner = database.owner(place);
+  try {
+    await locking(owner, work);
+  } finally {
+    await owner.sql.end();
+  }
+}
+
+async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<number> {
+  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
+  const place = placeOf(row);
+  if (row.placement === null) {
+    return await building(database.builder, (sql) =>
+      sql.begin(async (tx) => {
+        const done = await migrateRealm(tx, ladders, place);
+        await markRung(tx, row.id, stand);
+        return done;
+      }));
+  }
+  // Two databases, two transactions: the second is repeated if the process ends between them.
+  const owner = database.owner(place);
+  try {
+    const done = await owner.sql.begin((tx) => migrateRealm(tx, ladders, place));
+    await building(database.builder, (sql) => sql.begin((tx) => markRung(tx, row.id, stand)));
+    return done;
+  } finally {
+    await owner.sql.end();
+  }
+}

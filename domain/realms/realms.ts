@@ -1,0 +1,392 @@
+/** Realms: physically separate tenants, and the keys that name them. @module */
+import { z } from "zod";
+import type { Db, Place, Pool, Tx } from "../../db/database.ts";
+import {
+  checksumOf,
+  createPlace,
+  enterSchema,
+  type Ladders,
+  migrateRealm,
+} from "../../db/migrate.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import type { Logins } from "../../db/realm_logins.ts";
+import {
+  type ApplicationKeyRow,
+  countRealms,
+  deleteDraft,
+  existsApplicationKey,
+  insertApplicationKey,
+  insertRealm,
+  lockRealm,
+  type RealmRow,
+  revokeApplicationKey,
+  selectApplicationKeys,
+  selectRealm,
+  selectRealmByKeys,
+  selectRealms,
+  updateRealm,
+} from "../../db/realms.ts";
+import { reading } from "../../db/transaction.ts";
+import type { UserRow } from "../../db/users.ts";
+import type { Actor } from "../actor.ts";
+import { Failure, FreeForm, Name, NewUsername } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { AccountingCurrency, Country } from "../identity/identities.ts";
+import { idTime, isId, newId } from "../ids.ts";
+import { Password } from "../security/passwords.ts";
+import { assertRealmAdmin, notFound } from "../permissions.ts";
+import { newPlace } from "./realm_locations.ts";
+import { createUser, UserView, viewUser } from "../identity/users.ts";
+import { WithdrawalSettings } from "../withdrawal_settings.ts";
+
+export { placeOf } from "./realm_locations.ts";
+export type { Ladders };
+
+const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
+  description: "free, basic, pro, unlimited, or another that the operator has defined.",
+  example: "unlimited",
+});
+/** Passwords and money cross no network in plain text by an oversight; the operator's own too. */
+const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
+  const url = URL.parse(text);
+  return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
+    url.searchParams.has("sslmode") || url.searchParams.has("ssl");
+}, "another machine is named and no sslmode (verify-full, require, or disable)").meta({
+  description:
+    "A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the " +
+    "service reach. On another machine sslmode must be said.",
+});
+
+/** What is asked for when a realm is made. */
+export const NewRealm = z.strictObject({
+  name: Name,
+  country: Country.default("US"),
+  accounting_currency: AccountingCurrency.default("USD"),
+  zone: z.enum(["US", "EU"]).default("US"),
+  tier: Tier.default("unlimited"),
+  database_url: DatabaseUrl.optional(),
+  admin: z.strictObject({
+    email: z.email().max(254),
+    username: NewUsername.optional(),
+    password: Password,
+  }),
+}).meta({ id: "NewRealm" });
+/** What is asked for when a realm is made. */
+export type NewRealm = z.infer<typeof NewRealm>;
+
+/** What can be changed of a realm. */
+export const RealmChange = z.strictObject({
+  name: Name.optional(),
+  country: Country.optional(),
+  accounting_currency: AccountingCurrency.optional(),
+  tier: Tier.optional(),
+  webhooks: FreeForm.optional(),
+  chains: FreeForm.optional(),
+  withdrawals: WithdrawalSettings.optional(),
+}).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
+  .meta({ id: "RealmChange", minProperties: 1 });
+/** What can be changed of a realm. */
+export type RealmChange = z.infer<typeof RealmChange>;
+
+const realmFields = {
+  id: z.string(),
+  name: z.string(),
+  zone: z.string(),
+  country: z.string(),
+  accounting_currency: z.string(),
+  tier: z.string(),
+  webhooks: z.record(z.string(), z.unknown()),
+  chains: z.record(z.string(), z.unknown()),
+  withdrawals: z.record(z.string(), z.unknown()),
+  updated_at: z.number().int().optional(),
+  created_at: z.number().int(),
+  error: Failure,
+};
+
+/** A realm as shown; with its keys of logins to the operator. */
+export const RealmView = z.object({
+  ...realmFields,
+  realm_key: z.uuid().optional(),
+  previous_realm_key: z.uuid().optional(),
+}).meta({ id: "Realm" });
+
+/** A realm as shown once, when it is made: with its keys. */
+export const NewRealmView = z.object({
+  ...realmFields,
+  realm_key: z.uuid(),
+  "x-api-key": z.string().meta({ description: "The application key." }),
+  admin: UserView,
+}).meta({ id: "RealmWithKeys" });
+
+/** A realm that was just made, with what is shown of it once. */
+export interface MadeRealm {
+  realm: RealmRow;
+  admin: UserRow;
+  /** The application key in clear. */
+  applicationKey: string;
+}
+
+/** What making a realm needs besides what was asked for. */
+export interface RealmWorkshop {
+  ladders: Ladders;
+  /** Whether each realm gets roles of its own. */
+  roles: boolean;
+  /** The logins of these roles; without them they do not log in. */
+  logins?: Logins;
+  /** The administrator's password verifier, made before the transaction. */
+  verifier: string;
+  /** A realm that stands ready in a database of its own. */
+  draft?: RealmDraft;
+}
+
+/** A realm built in a database of its own, which nobody knows of yet. */
+export interface RealmDraft {
+  place: Place;
+  admin: UserRow;
+}
+
+/**
+ * Makes a realm whole, in one transaction: role, schema, tables, administrator, directory entry and
+ * application key. One that was drafted elsewhere only enters the directory here.
+ *
+ * @throws {DomainError} request.invalid, service.overloaded
+ */
+export async function createRealm(
+  tx: Tx,
+  actor: Actor,
+  input: NewRealm,
+  workshop: RealmWorkshop,
+): Promise<MadeRealm> {
+  const { draft, ladders } = workshop;
+  const place = draft?.place ?? newPlace(newId(actor.at), workshop);
+  const admin = draft?.admin ?? await furnish(tx, actor, input, { ...workshop, place });
+  await enterSchema(tx, "platform");
+  if (draft !== undefined && !await deleteDraft(tx, place.id)) {
+    throw new DomainError("service.overloaded", "making the realm took too long: try again", {
+      retryAfterS: 1,
+    });
+  }
+  const realm = await named(input.tier, () =>
+    insertRealm(tx, {
+      id: place.id,
+      name: input.name,
+      zone: input.zone,
+      country: input.country,
+      accounting_currency: input.accounting_currency,
+      tier: input.tier,
+      realm_key: crypto.randomUUID(),
+      schema_name: place.schema,
+      role_name: place.role,
+      placement: place.placement,
+      login: place.login,
+      rung: ladders.realm.length,
+      ladder: checksumOf(ladders.realm),
+      created_at: idTime(place.id),
+    }));
+  return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
+}
+
+/** Builds role, schema, tables and administrator of a realm. */
+export async function furnish(
+  tx: Tx,
+  actor: Actor,
+  input: NewRealm,
+  workshop: RealmWorkshop & { place: Place },
+): Promise<UserRow> {
+  const { place } = workshop;
+  await createPlace(tx, place, workshop.logins);
+  await migrateRealm(tx, workshop.ladders, place);
+  const realm = {
+    id: place.id,
+    country: input.country,
+    accountingCurrency: input.accounting_currency,
+    withdrawals: {},
+  };
+  return await createUser(tx, { ...actor, realm }, {
+    username: input.admin.username ?? input.admin.email,
+    email: input.admin.email,
+    verifier: workshop.verifier,
+    roles: ["admin"],
+    scopes: ["realm"],
+    channel: { email: input.admin.email },
+    data: {},
+  });
+}
+
+/** Runs what writes a tier's name; one that is not in the table is the caller's fault. */
+async function named<T>(tier: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (brokenConstraint(error) !== "realms_tier_fkey") throw error;
+    const message = `there is no tier ${tier}`;
+    throw new DomainError("request.invalid", message, { errors: [{ path: "/tier", message }] });
+  }
+}
+
+/**
+ * Changes a realm. What only the operator may change is refused to its administrators.
+ *
+ * @throws {DomainError} realm.not_found, permission.role, permission.scope, request.invalid
+ */
+export async function changeRealm(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  input: RealmChange,
+): Promise<RealmRow> {
+  assertReaches(actor, id);
+  if (input.tier !== undefined && actor.kind !== "operator") {
+    throw new DomainError("permission.role", "only the operator changes a realm's tier");
+  }
+  const row = isId(id) ? await lockRealm(tx, id) : null;
+  if (row === null) throw notFound("realm.not_found");
+  const { webhooks, chains, withdrawals, ...plain } = input;
+  const settings = {
+    ...row.settings,
+    ...(webhooks === undefined ? {} : { webhooks }),
+    ...(chains === undefined ? {} : { chains }),
+    ...(withdrawals === undefined ? {} : { withdrawals }),
+  };
+  const changed = await named(
+    input.tier,
+    () => updateRealm(tx, id, { ...plain, settings, updated_at: actor.at }),
+  );
+  return changed!;
+}
+
+/**
+ * Makes a further application key of a realm; it is shown once and kept as a digest.
+ *
+ * @throws {DomainError} realm.not_found
+ */
+export async function addApplicationKey(
+  tx: Tx,
+  actor: Actor,
+  realm: string,
+): Promise<ApplicationKeyRow & { key: string }> {
+  if (!isId(realm) || await selectRealm(tx, realm) === null) throw notFound("realm.not_found");
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  const key = `app_${secret.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+  const [id, digest] = [newId(actor.at), await digestKey(key)];
+  return { ...await insertApplicationKey(tx, { id, realm, digest, created_at: idTime(id) }), key };
+}
+
+/**
+ * Lists a realm's application keys, without the keys themselves.
+ *
+ * @throws {DomainError} realm.not_found
+ */
+export async function listApplicationKeys(
+  db: Db,
+  actor: Actor,
+  realm: string,
+): Promise<Record<string, unknown>[]> {
+  await findRealm(db, actor, realm);
+  return (await selectApplicationKeys(db, realm)).map(viewApplicationKey);
+}
+
+/**
+ * Ends an application key: nobody logs in with it any more; user keys stay.
+ *
+ * @throws {DomainError} realm.not_found, key.not_found
+ */
+export async function endApplicationKey(
+  tx: Tx,
+  actor: Actor,
+  { realm, key }: { realm: string; key: string },
+): Promise<ApplicationKeyRow> {
+  await findRealm(tx, actor, realm);
+  const row = isId(key)
+    ? await revokeApplicationKey(tx, { id: key, realm, revoked_at: actor.at })
+    : null;
+  if (row === null) throw notFound("key.not_found");
+  return row;
+}
+
+/** Shows an application key: never the key itself. */
+export function viewApplicationKey(row: ApplicationKeyRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    created_at: row.created_at,
+    ...(row.revoked_at === null ? {} : { revoked_at: row.revoked_at }),
+  };
+}
+
+/** The digest under which an application key is kept. */
+export async function digestKey(key: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
+}
+
+/** Shows a realm. */
+export function viewRealm(row: RealmRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    name: row.name,
+    zone: row.zone,
+    country: row.country,
+    accounting_currency: row.accounting_currency,
+    tier: row.tier,
+    webhooks: row.settings.webhooks ?? {},
+    chains: row.settings.chains ?? {},
+    withdrawals: row.settings.withdrawals ?? {},
+    created_at: row.created_at,
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+    error: row.error,
+  };
+}
+
+/** Finds the realm that an application key and a realm key both name. */
+export async function findRealmByKeys(
+  db: Db,
+  digest: Uint8Array,
+  realmKey: string,
+): Promise<{ realm: string | null; keyKnown: boolean }> {
+  const row = isId(realmKey) ? await selectRealmByKeys(db, digest, realmKey) : null;
+  const keyKnown = row !== null || await existsApplicationKey(db, digest);
+  return { realm: row?.id ?? null, keyKnown };
+}
+
+/**
+ * Finds a realm that the actor may see: any for the operator, its own for a realm administrator.
+ *
+ * @throws {DomainError} realm.not_found
+ */
+export async function findRealm(db: Db, actor: Actor, id: string): Promise<RealmRow> {
+  assertReaches(actor, id);
+  const row = isId(id) ? await selectRealm(db, id) : null;
+  if (row === null) throw notFound("realm.not_found");
+  return row;
+}
+
+/** Refuses everyone but the operator and the administrators of the realm itself. */
+function assertReaches(actor: Actor, id: string): void {
+  if (actor.kind === "operator") return;
+  if (actor.realm.id !== id) throw notFound("realm.not_found");
+  assertRealmAdmin(actor);
+}
+
+/** Lists realms for the operator, a page at a time. */
+export async function listRealms(
+  db: Db,
+  page: { after: string | null; limit: number },
+): Promise<Record<string, unknown>[]> {
+  return (await selectRealms(db, isId(page.after ?? "") ? page.after : null, page.limit)).map(
+    viewRealm,
+  );
+}
+
+/** Shows a realm that was just made, with its keys. */
+export function viewMadeRealm(made: MadeRealm): Record<string, unknown> {
+  return {
+    ...viewRealm(made.realm),
+    realm_key: made.realm.realm_key,
+    "x-api-key": made.applicationKey,
+    admin: viewUser(made.admin),
+  };
+}
+
+/** Counts the realms of the installation. */
+export async function countAllRealms(pool: Pool): Promise<number> {
+  return await reading(pool, countRealms);
+}

@@ -1,0 +1,317 @@
+/**
+ * Taking in what a chain shows that our keys signed and the database has lost: a sweep is booked as a
+ * sweep, a payment ends the withdrawal that it paid, and what nobody here asked for is borne by the
+ * fees until an operator has found whose it was.
+ * @module
+ */
+import type { PlaceKey } from "../../db/chains.ts";
+import type { Tx } from "../../db/database.ts";
+import { markOrphaned } from "../../db/deposits.ts";
+import { selectKeptTokens } from "../../db/fungible_tokens.ts";
+import { insertClaims, updateOrder } from "../../db/orders.ts";
+import { selectCarried } from "../../db/payouts.ts";
+import {
+  insertFoundOrder,
+  joinFound,
+  type OwnPlace,
+  releaseDeposits,
+  selectHeldDeposits,
+  selectKnownHashes,
+  selectOwnPlaces,
+  selectPaidUnfound,
+  selectUnsigned,
+} from "../../db/recoveries.ts";
+import { joinSweep, lockOpenSweep, updateSweep } from "../../db/sweeps.ts";
+import { updateWithdrawal } from "../../db/withdrawals.ts";
+import { selectAccount } from "../../db/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
+import { newId } from "../ids.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { fromUnits, toUnits } from "../money.ts";
+import {
+  cancelOrder,
+  nudgeOrder,
+  type OrderRow,
+  undoPayout,
+  type Wish,
+} from "../sending/chain_orders.ts";
+import { divideFee, progressPayout } from "../withdrawals/withdrawal_batches.ts";
+import { unplanOrder } from "../sending/signing_holds.ts";
+import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
+import { errorField } from "../errors.ts";
+import { bookGas } from "../sending/network_fees.ts";
+
+/** A mined transaction that one of our keys signed. */
+export interface FoundTransaction {
+  readonly hash: string;
+  readonly raw: string;
+  readonly height: number;
+  readonly claims: readonly string[];
+  /** The address of ours that signed it. */
+  readonly from: string;
+  /** What it costs in base units, where its bytes tell. */
+  readonly fee: bigint | null;
+  /** Everything that it pays, change included. */
+  readonly payments: readonly FoundPayment[];
+}
+
+/** A payment of a transaction; amount in base units. */
+export interface FoundPayment {
+  readonly to: string;
+  readonly contract: string | null;
+  readonly amount: bigint;
+}
+
+/** What a transaction turned out to be. */
+export interface Taken {
+  hash: string;
+  purpose: "sweep" | "recovered";
+  /** Withdrawals that it paid. */
+  paid: string[];
+  /** Payments that nothing here asked for. */
+  unmatched: { to: string; contract: string | null; amount: string }[];
+}
+
+/** One payment of a recovered order, as its wish keeps it. */
+interface Part {
+  to: string;
+  contract: string | null;
+  amount: string;
+  /** The order of the withdrawal that it paid. */
+  order: string | null;
+  /** The withdrawal that an operator had called paid before. */
+  withdrawal: string | null;
+}
+
+/** Takes in a transaction of ours that is not known here; null if it is. */
+export async function takeIn(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  found: FoundTransaction,
+): Promise<Taken | null> {
+  if ((await selectKnownHashes(tx, [found.hash])).length > 0) return null;
+  const places = await selectOwnPlaces(tx, place, [
+    found.from,
+    ...found.payments.map(({ to }) => to),
+  ]);
+  const own = new Map(places.map((one) => [one.address, one]));
+  const sender = own.get(found.from);
+  if (sender === undefined) throw new TypeError(`${found.from} is no address of ours`);
+  const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
+  const [first] = gone;
+  const target = first === undefined ? undefined : own.get(first.to);
+  const swept = gone.length === 1 && sender.derivation_key > 0 && target?.ramp === sender.ramp &&
+    target.derivation_key === 0;
+  return swept
+    ? await takeSweep(tx, actor, place, { found, sender, payment: first })
+    : await takePayments(tx, actor, place, { found, sender, gone, own });
+}
+
+async function takeSweep(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  of: { found: FoundTransaction; sender: OwnPlace; payment: FoundPayment },
+): Promise<Taken> {
+  const { found, sender, payment } = of;
+  const { chain, network } = place;
+  const id = newId(actor.at);
+  const sweep = await lockOpenSweep(tx, {
+    id: newId(actor.at),
+    chain,
+    network,
+    account: sender.account,
+    ramp: sender.ramp,
+    created_at: actor.at,
+  });
+  if (sweep.order_id !== null) await cancelOrder(tx, actor, sweep.order_id);
+  await joinSweep(tx, sender.account, sweep.id);
+  await keepFound(tx, actor, place, {
+    found,
+    id,
+    order: {
+      purpose: "sweep",
+      ramp: sender.ramp,
+      subject: sweep.id,
+      wish: {
+        kind: "pay",
+        from: found.from,
+        contract: payment.contract,
+        payments: [{ to: payment.to, amount: `${payment.amount}` }],
+      },
+      contract: payment.contract ?? "",
+      amount: `${payment.amount}`,
+    },
+  });
+  await updateSweep(tx, sweep.id, { state: "sweeping", order_id: id, hash: found.hash });
+  await settleHeld(tx, actor, place, { found, external: new Set() });
+  return { hash: found.hash, purpose: "sweep", paid: [], unmatched: [] };
+}
+
+async function takePayments(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  of: {
+    found: FoundTransaction;
+    sender: OwnPlace;
+    gone: readonly FoundPayment[];
+    own: ReadonlyMap<string, OwnPlace>;
+  },
+): Promise<Taken> {
+  const { found, sender, gone, own } = of;
+  const id = newId(actor.at);
+  const arrived = new Set(
+    (await selectHeldDeposits(tx, place, { hashes: [found.hash] })).map(({ address }) => address),
+  );
+  const external = gone.filter(({ to }) => !own.has(to) || arrived.has(to));
+  const parts = await matchParts(tx, actor, place, { sender, external });
+  await keepFound(tx, actor, place, {
+    found,
+    id,
+    order: {
+      purpose: "recovered",
+      ramp: sender.ramp,
+      subject: null,
+      wish: { kind: "recovered", payments: parts },
+      contract: "",
+      amount: "0",
+    },
+  });
+  const paid = parts.flatMap(({ order }) => order ?? []);
+  for (const order of paid) await joinFound(tx, order, id);
+  const { hash, height } = found;
+  await progressPayout(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
+  await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
+  const unmatched = parts.filter((one) => one.order === null && one.withdrawal === null);
+  return {
+    hash: found.hash,
+    purpose: "recovered",
+    paid,
+    unmatched: unmatched.map(({ to, contract, amount }) => ({ to, contract, amount })),
+  };
+}
+
+/** Finds the withdrawals that payments were for, by destination, token and amount. */
+async function matchParts(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  { sender, external }: { sender: OwnPlace; external: readonly FoundPayment[] },
+): Promise<Part[]> {
+  const waiting = (await selectUnsigned(tx, place, [sender.ramp]))
+    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address)
+    .filter((one) => one.state !== "signed");
+  const called = (await selectPaidUnfound(tx, place, [sender.ramp])).slice();
+  const parts: Part[] = [];
+  for (const { to, contract, amount } of external) {
+    const at = waiting.findIndex((one) => {
+      const [payment] = (one.wish as unknown as Wish & { kind: "pay" }).payments;
+      return payment.to === to && one.contract === (contract ?? "") &&
+        payment.amount === `${amount}`;
+    });
+    const order = at < 0 ? null : waiting.splice(at, 1)[0];
+    if (order?.carrier) await undoPayout(tx, actor, order.carrier);
+    else if (order?.state === "planned") await unplanOrder(tx, actor, order);
+    const known = order !== null
+      ? -1
+      : called.findIndex((one) =>
+        one.destination === to && (one.contract ?? null) === contract &&
+        toUnits(one.amount, one.decimals) === amount
+      );
+    const withdrawal = known < 0 ? null : called.splice(known, 1)[0].id;
+    parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
+  }
+  return parts;
+}
+
+async function keepFound(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  of: {
+    found: FoundTransaction;
+    id: string;
+    order: Pick<
+      Parameters<typeof insertFoundOrder>[1],
+      "purpose" | "ramp" | "subject" | "wish" | "contract" | "amount"
+    >;
+  },
+): Promise<void> {
+  const { found, id, order } = of;
+  const { chain, network } = place;
+  const { hash, height, from, raw, claims, fee } = found;
+  const nonce = /:(\d+)$/.exec(claims[0] ?? "")?.[1];
+  const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
+  await insertFoundOrder(tx, {
+    ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
+    nonce: claims[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
+  }, bytes);
+  await insertClaims(tx, { id, chain, network }, claims, actor.at);
+  await nudgeOrder(tx, actor, id);
+}
+
+/** What the transaction brought to addresses of ours is no deposit, unless it left for one. */
+async function settleHeld(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  { found, external }: { found: FoundTransaction; external: ReadonlySet<string> },
+): Promise<void> {
+  const held = await selectHeldDeposits(tx, place, { hashes: [found.hash] });
+  await releaseDeposits(tx, held.map(({ id }) => id));
+  for (const row of held.filter((one) => !external.has(one.address))) {
+    const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
+    await markOrphaned(tx, row.id, { error, at: actor.at });
+  }
+}
+
+/** Books what a recovered transaction did, in a transaction that holds the gate. */
+export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const parts = (order.wish as unknown as { payments: Part[] }).payments;
+  const carried = new Map((await selectCarried(tx, order.id)).map((one) => [one.id, one]));
+  const paying = parts.filter((one) => one.order !== null);
+  const whole = order.fee === null ? 0n : BigInt(order.fee);
+  const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);
+  const { state, hash, height, confirmations, fee_contract, error } = order;
+  for (const [at, part] of paying.entries()) {
+    if (!carried.has(part.order!)) continue;
+    const fee = `${shares[at]}`;
+    const change = { state, hash, height, confirmations, fee, fee_contract, error };
+    await settleWithdrawal(tx, actor, await updateOrder(tx, part.order!, change));
+  }
+  if (paying.length === 0) await bookGas(tx, actor, order);
+  if (state !== "done") return;
+  for (const part of parts) {
+    if (part.withdrawal !== null) {
+      const entry = { at: actor.at, event: "found", hash, block: height };
+      await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
+    } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
+  }
+}
+
+/** Nobody here asked for it: the fees bear it until it is known whose it was. */
+async function bookUnmatched(tx: Tx, actor: Actor, order: OrderRow, part: Part): Promise<void> {
+  const chain = order.chain as ChainId;
+  const { contract } = part;
+  const kept = contract === null
+    ? undefined
+    : (await selectKeptTokens(tx, order)).find((one) => one.contract === contract);
+  const registered = contract === null ? nativeAsset(chain) : tokenByContract(chain, contract);
+  const code = kept?.symbol ?? registered?.code;
+  const decimals = kept?.decimals ?? registered?.decimals;
+  const ramp = await selectAccount(tx, order.ramp);
+  if (code === undefined || decimals === undefined || ramp === null) return;
+  // Coins at the address of a token's ramp are its gas: the ledger does not have them.
+  if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
+  const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
+  await postMove(tx, actor, {
+    type: "withdrawal",
+    source: await counterparty(tx, actor, "fees", asset),
+    destination: await counterparty(tx, actor, "world", asset),
+    amount: fromUnits(BigInt(part.amount), decimals),
+    data: { order: order.id, destination: part.to, hash: order.hash },
+  }, { force: true });
+}

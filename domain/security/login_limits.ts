@@ -1,0 +1,104 @@
+/**
+ * How many wrong logins there may be: in a minute 5 for one name from one network, 30 from one
+ * network, and 100 for one name from networks where it was never right. Nobody is locked out by what
+ * others try elsewhere. Names count by their digest as given, whether there is such a user or not.
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Pool, Tx } from "../../db/database.ts";
+import { type AttemptRow, closeAttempt, insertAttempt } from "../../db/sessions.ts";
+import { locking } from "../../db/transaction.ts";
+import { DomainError } from "../errors.ts";
+
+/** Whose attempts are counted. */
+export interface LoginSubject {
+  /** The name or e-mail address as it was given. */
+  name: string;
+  /** The caller's network: an IPv4 address, or the /64 of an IPv6 address. */
+  network: string;
+}
+
+/** An attempt whose password is being checked: its places among those of its subjects. */
+export interface LoginAttempt {
+  places: { subject: string; mark: string }[];
+  /** The subject of name and network together, where a right login is remembered. */
+  pair: string;
+}
+
+/** There were too many wrong logins of a name or a network. */
+export class LoginRefusal extends DomainError {
+  /** Says for how long, and whether it holds for every name from the network. */
+  constructor(readonly retryAfterS: number, readonly everyName: boolean) {
+    super("rate.limited", "too many wrong logins: wait a minute", { retryAfterS });
+  }
+}
+
+/** Others of the same subject are being checked. */
+class Busy extends Error {}
+
+const WRONG_PER_PAIR = 5;
+const WRONG_PER_NETWORK = 30;
+const WRONG_PER_NAME = 100;
+const WAITS_MAX = 200;
+
+/**
+ * Takes a place among the attempts of a name and a network, before the password is looked at.
+ *
+ * @param rest waits a little, while others of the same subject are being checked
+ * @throws {DomainError} rate.limited, service.overloaded
+ */
+export async function beginAttempt(
+  pool: Pool,
+  { name, network }: LoginSubject,
+  rest: () => Promise<void>,
+): Promise<LoginAttempt> {
+  // Spellings by which the same user is found count as one.
+  const digest = hash("sha256", name.normalize("NFKC").toLowerCase(), "hex").slice(0, 32);
+  const subjects = { network, pair: `${digest} ${network}`, name: digest };
+  for (let waits = 0; waits < WAITS_MAX; waits++) {
+    try {
+      return await locking(pool, (tx) => take(tx, subjects));
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+    }
+    await rest();
+  }
+  throw new DomainError("service.overloaded", "too many logins at once: try again shortly", {
+    retryAfterS: 1,
+  });
+}
+
+/** Takes all places or none; rows are locked in the same order by everybody. */
+async function take(
+  tx: Tx,
+  subjects: { network: string; pair: string; name: string },
+): Promise<LoginAttempt> {
+  const network = await insertAttempt(tx, subjects.network, WRONG_PER_NETWORK);
+  assertOpen(network, true);
+  const pair = await insertAttempt(tx, subjects.pair, WRONG_PER_PAIR);
+  assertOpen(pair, false);
+  const name = await insertAttempt(tx, subjects.name, WRONG_PER_NAME);
+  if (!pair.known) assertOpen(name, false);
+  const places = Object.entries({ network, pair, name }).flatMap(([kind, { mark }]) =>
+    mark === null ? [] : [{ subject: subjects[kind as keyof typeof subjects], mark }]
+  );
+  return { places, pair: subjects.pair };
+}
+
+function assertOpen({ state, retry_after_s }: AttemptRow, everyName: boolean): void {
+  if (state === "refused") throw new LoginRefusal(Math.max(1, retry_after_s), everyName);
+  if (state === "busy") throw new Busy();
+}
+
+/** Gives the places back; only a wrong login goes on counting, and a right one makes the pair known. */
+export async function endAttempt(
+  pool: Pool,
+  { places, pair }: LoginAttempt,
+  wrong: boolean,
+): Promise<void> {
+  await locking(pool, async (tx) => {
+    for (const place of places) {
+      await closeAttempt(tx, { ...place, wrong, right: !wrong && place.subject === pair });
+    }
+  });
+}

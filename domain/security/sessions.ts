@@ -1,0 +1,231 @@
+/** Logins: who may have a user key, and how one ends. @module */
+import { z } from "zod";
+import type { Pool, Tx } from "../../db/database.ts";
+import { endLogins, insertLogin } from "../../db/logins.ts";
+import { insertAudit } from "../../db/records.ts";
+import { insertRevocation, insertUserRevocation, lockVerifier } from "../../db/sessions.ts";
+import { reading, serializable } from "../../db/transaction.ts";
+import { selectAdmin, selectUserByName, type UserRow } from "../../db/users.ts";
+import type { Actor, Role, Scope } from "../actor.ts";
+import { text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { idTime, newId, randomId } from "../ids.ts";
+import { checkPassword } from "./passwords.ts";
+import { beginAttempt, endAttempt } from "./login_limits.ts";
+import { type LoginMethod, passesSecondFactor, wrongCode } from "./second_factors.ts";
+import type { Claims } from "./user_keys.ts";
+
+const Code = z.string().min(1).max(40).optional().meta({
+  description: "Of the authenticator, or a recovery code; for users with one-time passwords.",
+});
+
+/** What a user logs in with. */
+export const UserLogin = z.strictObject({
+  realm_key: text(100),
+  username: text(200),
+  password: z.string().min(1).max(200),
+  code: Code,
+}).meta({ id: "UserLogin" });
+
+/** What an administrator of a realm logs in with. */
+export const AdminLogin = z.strictObject({
+  realm_key: text(100),
+  email: text(254).optional(),
+  username: text(200).optional(),
+  password: z.string().min(1).max(200),
+  code: Code,
+}).refine(
+  (login) => login.email !== undefined || login.username !== undefined,
+  "email or username is expected",
+).meta({ id: "AdminLogin", anyOf: [{ required: ["email"] }, { required: ["username"] }] });
+
+/** The answer to a login. */
+export const SessionView = z.object({
+  "x-api-key": z.string(),
+  expires_at: z.number().int(),
+}).meta({ id: "Session" });
+
+/** A login, whoever makes it. */
+export interface Login {
+  email?: string;
+  username?: string;
+  password: string;
+  /** Of the user's second factor. */
+  code?: string;
+  /** Opens what is sealed of a user's second factor. */
+  openFactor: (user: string, sealed: Uint8Array) => string | null;
+  /** Only realm administrators are let in. */
+  admin: boolean;
+  /** What the audit trail calls it. */
+  action: string;
+  requestId: string;
+  at: number;
+  /** Network address the login comes from. */
+  address: string;
+  /** The network that the address is counted with. */
+  network: string;
+  /** The kind of program that it comes from. */
+  agent: string | null;
+  /** Lifetime of the key, in seconds. */
+  ttlS: number;
+}
+
+/** A user who was let in, and when (the database's milliseconds), which its key must carry. */
+export interface Entrant {
+  user: UserRow;
+  at: number;
+  jti: string;
+}
+
+/** Clocks differ: a revocation outlives the keys it ends. */
+const SLACK_S = 300;
+/** Stands for an unknown user, so that it costs the same statements. */
+/** Logins of a user that hold at once; one more ends the oldest. */
+const LOGINS_MAX = 100;
+const NOBODY = "00000000-0000-7000-8000-000000000000";
+
+/**
+ * Checks a login and gives the user it is of. An unknown user and a wrong password take the same
+ * work and get the same answer.
+ *
+ * @param rest waits a little, while others of the same user or address are being checked
+ * @throws {DomainError} auth.credentials, rate.limited, service.overloaded
+ */
+export async function logIn(
+  pool: Pool,
+  login: Login,
+  rest: () => Promise<void>,
+): Promise<Entrant> {
+  const name = (login.email?.toLowerCase() ?? login.username)!;
+  const user = await reading(pool, (db) =>
+    login.admin
+      ? selectAdmin(db, {
+        email: login.email?.toLowerCase() ?? null,
+        username: login.username ?? null,
+      })
+      : selectUserByName(db, name));
+  const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
+  const right = await checkPassword(login.password, user?.verifier ?? null);
+  const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
+  const welcome = typeof outcome === "object";
+  await endAttempt(pool, attempt, !welcome);
+  if (welcome) return outcome;
+  if (outcome === "code") throw wrongCode();
+  throw new DomainError("auth.credentials", "the login is not right");
+}
+
+/** Writes the login down, and gives its time if the user may still come in; else what is wrong. */
+async function admit(
+  tx: Tx,
+  login: Login,
+  user: UserRow | null,
+  right: boolean,
+): Promise<Entrant | "password" | "code"> {
+  const now = await lockVerifier(tx, user?.id ?? NOBODY);
+  const known = right && user !== null && now?.verifier === user.verifier &&
+    (!login.admin || (now.roles.includes("admin") && now.scopes.includes("realm")));
+  const method = known
+    ? await passesSecondFactor(tx, user.id, {
+      code: login.code,
+      at: now.at,
+      open: (sealed) => login.openFactor(user.id, sealed),
+    })
+    : null;
+  const welcome = known && method !== null;
+  const id = newId(login.at);
+  await insertAudit(tx, {
+    id,
+    actor: welcome ? user.id : null,
+    action: welcome ? login.action : `${login.action} refused`,
+    entity: user?.id ?? null,
+    fields: null,
+    request_id: login.requestId,
+    address: login.address,
+    created_at: idTime(id),
+  });
+  if (!welcome) return known ? "code" : "password";
+  const { at, roles, scopes } = now; // they may be fewer than when the password was looked at
+  return {
+    user: { ...user, roles, scopes },
+    at,
+    jti: await keepLogin(tx, login, { user, at, method }),
+  };
+}
+
+/** Notes a login, and ends the oldest of too many. */
+async function keepLogin(
+  tx: Tx,
+  login: Login,
+  { user, at, method }: { user: UserRow; at: number; method: LoginMethod },
+): Promise<string> {
+  const jti = randomId(at);
+  const { expiresAt } = claimsOf(user, "", at, login.ttlS);
+  await insertLogin(tx, {
+    id: jti,
+    user_id: user.id,
+    method,
+    address: login.address,
+    agent: login.agent,
+    expires_at: expiresAt * 1000,
+    created_at: at,
+  });
+  for (const { id, expires_at } of await endLogins(tx, user.id, { beyond: LOGINS_MAX })) {
+    await revokeKey(tx, { at }, { user: user.id, jti: id, expiresAt: expires_at / 1000 });
+  }
+  return jti;
+}
+
+/** What a user's new key says. */
+export function claimsOf(
+  user: UserRow,
+  realm: string,
+  at: number,
+  ttlS: number,
+  jti: string = randomId(at),
+): Claims {
+  const issuedAt = Math.floor(at / 1000);
+  return {
+    user: user.id,
+    realm,
+    roles: user.roles as Role[],
+    scopes: user.scopes as Scope[],
+    jti,
+    issuedAt,
+    expiresAt: issuedAt + ttlS,
+    authTime: issuedAt,
+  };
+}
+
+/** Revokes one key. */
+export async function revokeKey(
+  tx: Tx,
+  actor: Pick<Actor, "at">,
+  claims: Pick<Claims, "user" | "jti" | "expiresAt">,
+): Promise<void> {
+  await insertRevocation(tx, {
+    id: newId(actor.at),
+    user_id: claims.user,
+    jti: claims.jti,
+    expires_at: claims.expiresAt * 1000,
+    created_at: actor.at,
+  });
+}
+
+/**
+ * Revokes every key that a user holds now.
+ *
+ * @param ttlS lifetime of keys in seconds: how long the revocation must be remembered
+ */
+export async function revokeUser(
+  tx: Tx,
+  actor: Actor,
+  user: string,
+  ttlS: number,
+): Promise<void> {
+  await insertUserRevocation(tx, {
+    id: newId(actor.at),
+    user_id: user,
+    expires_at: actor.at + (ttlS + SLACK_S) * 1000,
+    created_at: actor.at,
+  });
+}

@@ -1,0 +1,288 @@
+/**
+ * Orders: what shall happen on a chain, from the wish to its end. An order is made in the
+ * transaction that causes it and carried out by a worker in looks; each look that is due has a
+ * number, so that of several that were planned only the last does anything.
+ * @module
+ */
+import { deleteUnmadeCoins, selectDependants } from "../../db/coins.ts";
+import type { Tx } from "../../db/database.ts";
+import {
+  type DeathProof,
+  deleteClaims,
+  insertClaims,
+  insertOrder,
+  lockOrder,
+  markCandidatesDead,
+  nextLook,
+  type OrderRow,
+  selectClaims,
+  selectForgottenOrders,
+  selectMade,
+  selectOrder,
+  updateOrder,
+} from "../../db/orders.ts";
+import { selectWaiting } from "../../db/nonces.ts";
+import { dropCarried } from "../../db/payouts.ts";
+import type { Actor } from "../actor.ts";
+import { newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import type { ChainPlace } from "../chains/networks.ts";
+import { holdGas, passGasOn } from "./token_gas.ts";
+
+export {
+  type CandidateRow,
+  type DeathProof,
+  type OrderRow,
+  type OrderState,
+} from "../../db/orders.ts";
+
+/** How soon a payment should be mined. */
+export type Speed = OrderRow["speed"];
+
+/** What shall happen; amounts are base units as text, addresses in canonical form. */
+export type Wish =
+  | {
+    kind: "pay";
+    from: string;
+    /** The token's contract; null is the chain's own coin. */
+    contract: string | null;
+    /** "all" is everything that the sender holds, less the fee where the fee is of it. */
+    payments: { to: string; amount: string }[];
+    /** Who pays the fee, where the chain lets another do so. */
+    feePayer?: string;
+  }
+  | {
+    kind: "deploy";
+    from: string;
+    token: { name: string; symbol: string; decimals: number; supply: string };
+  }
+  | { kind: "noop"; from: string };
+
+/** What is asked for when something shall be sent. */
+export interface NewOrder {
+  place: ChainPlace;
+  /** The ramp account below which the sender's key lies. */
+  ramp: string;
+  purpose: OrderRow["purpose"];
+  /** The thing that it is for; told again when the order has ended. */
+  subject: string | null;
+  wish: Wish;
+  speed: Speed;
+  /** A nonce that must be used. */
+  nonce?: number;
+  /** What users are charged for it, and what it may cost at most (null: the market bounds it); without, the house bears it. */
+  cost?: Omit<OrderCost, "budget"> & { budget: bigint | null };
+  /** What the account of its ramp is to have blocked for it, in base units of the chain's own coin. */
+  gas?: bigint;
+}
+
+/** What users are charged for an order, and what it may cost at most. */
+export interface OrderCost {
+  /** Base units. */
+  charged: bigint;
+  /** Base units. */
+  budget: bigint;
+  /** What both are counted in; null is the chain's own coin. */
+  contract: string | null;
+}
+
+const OPEN = new Set(["new", "planned", "signed", "sent", "mined"]);
+/** An order that nobody looks at for so long was lost, and is taken up again. */
+const FORGOTTEN_S = 900;
+
+/**
+ * Makes an order and has it carried out after the commit.
+ *
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promise<string> {
+  const { wish, place } = order;
+  const id = newId(actor.at);
+  const { ramp, gas } = order;
+  const gas_block = gas === undefined
+    ? null
+    : await holdGas(tx, actor, { order: id, ramp, units: gas });
+  await insertOrder(tx, {
+    id,
+    chain: place.chain,
+    network: place.network,
+    ramp: order.ramp,
+    purpose: order.purpose,
+    subject: order.subject,
+    sender: wish.from,
+    wish: wish as unknown as Record<string, unknown>,
+    contract: wish.kind === "pay" ? wish.contract ?? "" : "",
+    amount: amountOf(wish),
+    speed: order.speed,
+    nonce: order.nonce ?? null,
+    charged: `${order.cost?.charged ?? 0n}`,
+    budget: order.cost?.budget?.toString() ?? null,
+    budget_contract: order.cost?.contract ?? null,
+    gas_block,
+    created_at: actor.at,
+  });
+  await nudgeOrder(tx, actor, id);
+  return id;
+}
+
+function amountOf(wish: Wish): string | null {
+  if (wish.kind !== "pay") return "0";
+  if (wish.payments.some((payment) => payment.amount === "all")) return null;
+  return `${wish.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
+}
+
+/** Whether an order has not ended yet. */
+export function isOpen(order: Pick<OrderRow, "state">): boolean {
+  return OPEN.has(order.state);
+}
+
+/** Has an order looked at, at once or later; what was planned before becomes void. */
+export async function nudgeOrder(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  runAt?: number,
+): Promise<void> {
+  const look = await nextLook(tx, id);
+  if (look === null) return;
+  await enqueue(tx, actor, "order.advance", { order: id, look }, {
+    dedupe: `${id} ${look}`,
+    runAt,
+  });
+}
+
+/** Has an order looked at again, unless another look has been planned since this one. */
+export async function planNextLook(
+  tx: Tx,
+  actor: Actor,
+  seen: { order: string; look: number },
+  runAt: number,
+): Promise<void> {
+  const order = await lockOrder(tx, seen.order);
+  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  await nudgeOrder(tx, actor, order.id, runAt);
+}
+
+/** Takes up the orders whose looks were lost. Gives how many. */
+export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
+  const ids = await selectForgottenOrders(tx, FORGOTTEN_S);
+  for (const id of ids) await nudgeOrder(tx, actor, id);
+  return ids.length;
+}
+
+/**
+ * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A payout
+ * that carries it is undone; what else that carried is looked at anew.
+ *
+ * @returns the order as it is now; null if bytes may have left, or it has ended
+ */
+export async function cancelOrder(tx: Tx, actor: Actor, id: string): Promise<OrderRow | null> {
+  // The payout is locked before what it carries, here as everywhere.
+  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
+  if (carrier !== null && !await undoPayout(tx, actor, carrier)) return null;
+  const order = await lockOrder(tx, id);
+  return order === null ? null : await withdrawBytes(tx, actor, order);
+}
+
+/** Undoes a payout none of whose bytes can be mined: what it carried is new again. */
+export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<boolean> {
+  const payout = await lockOrder(tx, id);
+  if (payout === null || await withdrawBytes(tx, actor, payout) === null) return false;
+  for (const member of await dropCarried(tx, id)) await nudgeOrder(tx, actor, member);
+  return true;
+}
+
+/** Cancels a locked order, unless bytes may have left or others build on what it makes. */
+async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<OrderRow | null> {
+  if (!["new", "planned", "signed"].includes(order.state)) return null;
+  const living = (await selectMade(tx, order.id)).filter((one) => !one.dead);
+  if (living.some((one) => one.sent_at !== null)) return null;
+  const made = living.flatMap(({ hash }) => hash ?? []);
+  if (made.length > 0) {
+    if (await selectDependants(tx, order, made)) return null;
+    await deleteUnmadeCoins(tx, order, made);
+  }
+  const canceled = await updateOrder(tx, order.id, { state: "canceled" });
+  await passGasOn(tx, actor, canceled, await releaseClaims(tx, actor, canceled));
+  return canceled;
+}
+
+/**
+ * Begins an order anew, all of whose transactions are proven never to be mined. What a payout
+ * carried goes its own ways.
+ */
+export async function renewOrder(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  proof: DeathProof,
+): Promise<void> {
+  const made = (await selectMade(tx, order.id)).flatMap(({ hash }) => hash ?? []);
+  await markCandidatesDead(tx, order.id, proof);
+  await deleteUnmadeCoins(tx, order, made);
+  await deleteClaims(tx, order.id);
+  const change = { hash: null, height: null, confirmations: 0, succeeded: null, replace: false };
+  await updateOrder(tx, order.id, { ...change, state: "new" });
+  if (order.purpose === "payout") await undoPayout(tx, actor, order.id);
+}
+
+/**
+ * Gives up what an order had reserved. A nonce that nothing will use stops all behind it, so it is
+ * filled with a transaction that moves nothing, if something was signed with it or waits behind it.
+ *
+ * @returns the order that fills it, if there is one
+ */
+export async function releaseClaims(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<string | null> {
+  const claims = await selectClaims(tx, order.id);
+  await deleteClaims(tx, order.id);
+  const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
+  if (order.nonce === null || used || claims.length === 0) return null;
+  const signed = (await selectMade(tx, order.id)).some(({ hash }) => hash !== null);
+  if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
+  return await fillNonce(tx, actor, order, order.nonce);
+}
+
+/** Orders a transaction that moves nothing, to use up a nonce. Gives its id. */
+export async function fillNonce(
+  tx: Tx,
+  actor: Actor,
+  beside: Pick<OrderRow, "chain" | "network" | "ramp" | "sender">,
+  nonce: number,
+): Promise<string> {
+  const place = { chain: beside.chain, network: beside.network } as ChainPlace;
+  const id = await createOrder(tx, actor, {
+    place,
+    ramp: beside.ramp,
+    purpose: "fill",
+    subject: null,
+    wish: { kind: "noop", from: beside.sender },
+    speed: "medium",
+    nonce,
+  });
+  await insertClaims(tx, { id, ...place }, [`${beside.sender}:${nonce}`], actor.at);
+  return id;
+}
+
+/**
+ * Asks for a replacement of what was sent, at another speed; where a payout carries it, of that, and
+ * the others ride along.
+ *
+ * @returns the order as it is now; null if it is mined or has ended
+ */
+export async function hastenOrder(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  speed: Speed,
+): Promise<OrderRow | null> {
+  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
+  const order = await lockOrder(tx, carrier ?? id);
+  if (order === null || !isOpen(order) || order.state === "mined") return null;
+  const hastened = await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
+  await nudgeOrder(tx, actor, order.id);
+  return hastened;
+}

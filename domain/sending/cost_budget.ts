@@ -1,0 +1,40 @@
+/**
+ * What a withdrawal may cost: a multiple of what its user is charged, and where the destination's own
+ * code runs, never more than what the sender has put in. Amounts in base units unless told otherwise.
+ * @module
+ */
+import type { ChainAsset } from "../chains/onchain_assets.ts";
+import type { Price } from "./fees.ts";
+import { toUnits } from "../money.ts";
+import type { OrderCost } from "./chain_orders.ts";
+
+/**
+ * Works out what a withdrawal may cost.
+ *
+ * @param of.amount whole units of the asset that move on the chain
+ * @param of.factor how many times its charge a withdrawal may cost
+ */
+export function budgetFor(
+  price: Price,
+  of: { asset: ChainAsset; amount: string; factor: number },
+): OrderCost {
+  const { units, contract, slack } = price;
+  const most = units * BigInt(of.factor);
+  const stake = stakeOf(price, of);
+  const within = stake !== null && stake < most ? stake : most;
+  const charged = price.fee === "0" ? 0n : units;
+  return { charged, budget: within + slack, contract };
+}
+
+/**
+ * All that comes back to the sender at most, counted in what pays the fee: a transaction that fails on
+ * the chain is paid from it. Null where nothing can fail there, or what it is worth is not known.
+ */
+function stakeOf(price: Price, { asset, amount }: { asset: ChainAsset; amount: string }) {
+  const { units, slack, gas, fee } = price;
+  if (slack > 0n || fee === "0") return null;
+  const moved = toUnits(amount, asset.decimals);
+  if (gas === null) return units + moved;
+  const charged = toUnits(fee, asset.decimals);
+  return units * (charged + moved) / charged;
+}

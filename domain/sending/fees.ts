@@ -1,0 +1,197 @@
+/**
+ * What a withdrawal costs, out of what workers last saw: no node is asked here. A fee that is paid in
+ * another coin than the one sent is converted at recent rates; without them it is what the realm has
+ * set, or the ramp bears it.
+ * @module
+ */
+import { z } from "zod";
+import { selectAccount } from "../../db/accounts.ts";
+import { countCoinsFor } from "../../db/coins.ts";
+import type { Db } from "../../db/database.ts";
+import { type QuoteRow, selectQuote, selectWorths } from "../../db/fees.ts";
+import { selectAddressOf } from "../../db/ramps.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { checkAddress } from "../chains/addresses.ts";
+import { chainFacts } from "../assets.ts";
+import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { Id, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { Amount, assertScale, fromUnits, scaleOf, toUnits } from "../money.ts";
+import { type ChainPlace, type ChainSettings, placeFor } from "../chains/networks.ts";
+
+/** How soon a withdrawal shall be mined. */
+export const Speed = z.enum(["slow", "medium", "fast"]).meta({ id: "Speed" });
+/** How soon a withdrawal shall be mined. */
+export type Speed = z.infer<typeof Speed>;
+
+/** What is asked for when a fee is to be estimated. */
+export const Estimate = z.strictObject({
+  account: Id,
+  address: text(200),
+  amount: Amount,
+  speed: Speed.default("medium"),
+}).meta({ id: "Estimate" });
+/** What is asked for when a fee is to be estimated. */
+export type Estimate = z.infer<typeof Estimate>;
+
+/** What a payment costs. */
+export interface Price {
+  /** In whole units of the asset that is sent; what the user is charged. */
+  fee: string;
+  /** In whole units of the coin that pays it, where that is another one. */
+  gas: { asset: string; value: string } | null;
+  /** In base units of what pays it. */
+  units: bigint;
+  /** The token that pays it; null is the chain's own coin. */
+  contract: string | null;
+  /** Where coins are spent, the most that is left to the miner because it is too small for change. */
+  slack: bigint;
+  /** The least that the realm lets be withdrawn, in whole units; null for no such bound. */
+  minimum: string | null;
+  /** The smallest payment that nodes pass on, in base units of the asset. */
+  least: bigint;
+}
+
+/** What is to be priced. */
+export interface Priced {
+  asset: ChainAsset;
+  place: ChainPlace;
+  speed: Speed;
+  /** Whole units of the asset. */
+  amount: string;
+  /** Whose coins would be spent; null if nobody's yet. */
+  sender: string | null;
+  /** The accounting currency through which coins are compared. */
+  currency: string;
+}
+
+/** A quote older than this says nothing about now. */
+const QUOTE_AGE_MAX_MS = 600_000;
+/** A rate older than this converts no fee. */
+const RATE_AGE_MAX_MS = 3_600_000;
+
+/**
+ * Prices a payment.
+ *
+ * @throws {DomainError} chain.stale if no worker has seen prices lately
+ */
+export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Price> {
+  const { asset, place, speed } = wanted;
+  const contract = asset.contract ?? "";
+  const quote = await recentQuote(db, actor, { ...place, contract, speed });
+  const units = feeUnits(quote, { payments: 1, inputs: await coinsFor(db, wanted, quote) });
+  return await priced(db, actor, wanted, { quote, units });
+}
+
+/** Adds up what a quote comes to, in base units of what pays it. */
+export function feeUnits(quote: QuoteRow, of: { payments: number; inputs: bigint }): bigint {
+  return BigInt(quote.base) + BigInt(quote.per_payment) * BigInt(of.payments) +
+    BigInt(quote.per_input) * of.inputs;
+}
+
+/** Writes a fee in whole units of the asset that is sent. */
+export async function priced(
+  db: Db,
+  actor: Actor,
+  { asset, currency }: Pick<Priced, "asset" | "currency">,
+  { quote, units }: { quote: QuoteRow; units: bigint },
+): Promise<Price> {
+  const least = BigInt(quote.least);
+  const slack = BigInt(quote.per_input) === 0n ? 0n : 2n * least;
+  const common = { units, least, slack, contract: quote.fee_contract };
+  if ((quote.fee_contract ?? "") === (asset.contract ?? "")) {
+    return { ...common, fee: fromUnits(units, asset.decimals), gas: null, minimum: null };
+  }
+  const gas = { asset: asset.gas.code, value: fromUnits(units, asset.gas.decimals) };
+  const fee = await converted(db, { asset, currency, since: actor.at - RATE_AGE_MAX_MS }, units);
+  if (fee !== null) return { ...common, fee, gas, minimum: null };
+  const set = actor.realm.withdrawals?.[asset.code];
+  return {
+    ...common,
+    fee: set?.fee === undefined ? "0" : roundUp(set.fee, asset.decimals),
+    gas,
+    minimum: set?.least ?? null,
+  };
+}
+
+/** A realm may have set more digits than a token of its own has. */
+function roundUp(amount: string, decimals: number): string {
+  const places = Math.max(decimals, scaleOf(amount));
+  const step = 10n ** BigInt(places - decimals);
+  return fromUnits((toUnits(amount, places) + step - 1n) / step, decimals);
+}
+
+/**
+ * Reads what workers last saw of the price of sending.
+ *
+ * @param of.contract '' is the chain's own coin
+ * @throws {DomainError} chain.stale if no worker has seen prices lately
+ */
+export async function recentQuote(
+  db: Db,
+  actor: Actor,
+  of: ChainPlace & { contract: string; speed: Speed },
+): Promise<QuoteRow> {
+  const quote = await selectQuote(db, of);
+  if (quote !== null && actor.at - quote.quoted_at <= QUOTE_AGE_MAX_MS) return quote;
+  throw new DomainError("chain.stale", `no recent prices of ${chainFacts(of.chain).name}`, {
+    retryAfterS: 10,
+  });
+}
+
+async function coinsFor(db: Db, wanted: Priced, quote: QuoteRow): Promise<bigint> {
+  if (BigInt(quote.per_input) === 0n) return 0n;
+  if (wanted.sender === null) return 1n;
+  const { place, sender, asset } = wanted;
+  const amount = `${toUnits(wanted.amount, asset.decimals)}`;
+  const count = await countCoinsFor(db, { ...place, address: sender, amount });
+  return BigInt(count);
+}
+
+/** The fee in whole units of the asset, rounded up; null while a rate is not known. */
+async function converted(
+  db: Db,
+  { asset, currency, since }: Pick<Priced, "asset" | "currency"> & { since: number },
+  units: bigint,
+): Promise<string | null> {
+  const worths = await selectWorths(db, [asset.code, asset.gas.code], currency, since);
+  const [ours, theirs] = [worths.get(asset.code), worths.get(asset.gas.code)];
+  if (ours === undefined || theirs === undefined) return null;
+  const places = Math.max(scaleOf(ours), scaleOf(theirs));
+  const above = units * toUnits(theirs, places) * 10n ** BigInt(asset.decimals);
+  const below = toUnits(ours, places) * 10n ** BigInt(asset.gas.decimals);
+  return fromUnits((above + below - 1n) / below, asset.decimals);
+}
+
+/**
+ * Estimates the fee of a withdrawal, in whole units of the account's asset.
+ *
+ * @throws {DomainError} account.not_found, asset.unknown, chain.not_configured, chain.stale,
+ *   address.invalid, request.invalid
+ */
+export async function estimateFee(
+  db: Db,
+  actor: Actor,
+  input: Estimate & { chains: ChainSettings },
+): Promise<string> {
+  const account = isId(input.account) ? await selectAccount(db, input.account) : null;
+  assertAccount(actor, "read", account);
+  const asset = await resolveChainAsset(db, account.asset);
+  assertScale(input.amount, asset.decimals, "/amount");
+  const place = placeFor(input.chains, asset.chain, asset.token?.testnet ?? account.testnet);
+  await checkAddress(place.chain, place.network, input.address);
+  const own = account.type === "virtual" ? account.ramp : account.id;
+  const ramp = asset.token?.ramp ?? own;
+  const sender = ramp === null ? null : await selectAddressOf(db, ramp);
+  const price = await priceOf(db, actor, {
+    asset,
+    place,
+    speed: input.speed,
+    amount: input.amount,
+    sender: sender?.address ?? null,
+    currency: account.currency,
+  });
+  return price.fee;
+}

@@ -1,0 +1,150 @@
+/** What is checked before value may leave, out of what workers last saw. @module */
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { COINS_MAX, sumFreeCoins } from "../../db/coins.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { sumInFlight } from "../../db/orders.ts";
+import { selectAddressOf } from "../../db/ramps.ts";
+import { selectStopped } from "../../db/solvency.ts";
+import { selectHeld, selectSeenAt } from "../../db/withdrawals.ts";
+import type { Actor } from "../actor.ts";
+import { chainFacts } from "../assets.ts";
+import type { ChainAsset } from "../chains/onchain_assets.ts";
+import { DomainError } from "../errors.ts";
+import type { Price } from "./fees.ts";
+import { toUnits } from "../money.ts";
+import type { ChainPlace } from "../chains/networks.ts";
+
+/** Balances older than this say nothing about now. */
+const SIGHT_AGE_MAX_MS = 600_000;
+
+/**
+ * Finds the ramp that a withdrawal leaves by, and refuses accounts that cannot be used.
+ *
+ * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, account.no_ramp
+ */
+export async function rampOf(
+  tx: Tx,
+  account: AccountRow,
+  asset: ChainAsset,
+): Promise<AccountRow> {
+  assertUsable(account, "account");
+  if (account.type === "ramp") return account;
+  if (asset.token !== null) {
+    // A token of the realm's own lies at its deployer's address; its accounts need no ramp of theirs.
+    const keeper = await selectAccount(tx, asset.token.ramp);
+    if (keeper !== null) assertUsable(keeper, "ramp");
+    return account;
+  }
+  const ramp = account.type === "virtual" && account.ramp !== null
+    ? await selectAccount(tx, account.ramp)
+    : null;
+  if (ramp === null || ramp.deleted_at !== null) {
+    throw new DomainError("account.no_ramp", "the account has no ramp to withdraw through");
+  }
+  assertUsable(ramp, "ramp");
+  return ramp;
+}
+
+function assertUsable(account: AccountRow, what: string): void {
+  if (!account.enabled) {
+    throw new DomainError("account.not_enabled", `the ${what} is not ready yet`);
+  }
+  if (!account.active) throw new DomainError("account.inactive", `the ${what} is deactivated`);
+  if (account.frozen) throw new DomainError("account.frozen", `the ${what} is frozen`);
+}
+
+/**
+ * Gives the address that a ramp sends from.
+ *
+ * @throws {DomainError} account.not_enabled
+ */
+export async function findOwnAddress(db: Db, ramp: string): Promise<string> {
+  const found = await selectAddressOf(db, ramp);
+  if (found !== null) return found.address;
+  throw new DomainError("account.not_enabled", "the ramp has no address yet");
+}
+
+/**
+ * Refuses while more of an asset is owed than is there.
+ *
+ * @throws {DomainError} asset.suspended
+ */
+export async function assertSolvent(
+  db: Db,
+  of: { asset: string; testnet: boolean },
+): Promise<void> {
+  if (!await selectStopped(db, of)) return;
+  const why = "chain and ledger do not agree: withdrawals wait for the operator";
+  throw new DomainError("asset.suspended", why);
+}
+
+/**
+ * Refuses what the ramp's address cannot pay, as workers last saw it and less what is on its way.
+ *
+ * @throws {DomainError} chain.stale, ramp.assets_insufficient, ramp.gas_insufficient
+ */
+export async function assertOnChain(
+  db: Db,
+  actor: Actor,
+  wanted: { asset: ChainAsset; place: ChainPlace; sender: string; amount: string; price: Price },
+): Promise<void> {
+  const { asset, place, sender, price } = wanted;
+  const seenAt = await selectSeenAt(db, place);
+  if (seenAt !== null && actor.at - seenAt > SIGHT_AGE_MAX_MS) {
+    throw new DomainError("chain.stale", `${chainFacts(place.chain).name} was not seen lately`, {
+      retryAfterS: 10,
+    });
+  }
+  const amount = toUnits(wanted.amount, asset.decimals);
+  const needed = amount + (price.gas === null ? price.units : 0n);
+  if (await freeOf(db, place, sender, asset.contract ?? "") < needed) {
+    throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
+  }
+  if (asset.contract === null) await assertFewCoins(db, place, sender, needed);
+  if (price.gas === null) return;
+  await assertGas(db, place, sender, { code: price.gas.asset, units: price.units });
+}
+
+/** Refuses what would take more coins than one transaction is offered; account chains have none. */
+async function assertFewCoins(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  needed: bigint,
+): Promise<void> {
+  const { units, count } = await sumFreeCoins(db, { ...place, address: sender }, COINS_MAX);
+  if (count < COINS_MAX || BigInt(units) >= needed) return;
+  const why = `the ramp's ${COINS_MAX} largest coins do not hold enough: consolidate them`;
+  throw new DomainError("ramp.assets_insufficient", why);
+}
+
+/**
+ * Refuses what the ramp's address has too few coins for.
+ *
+ * @param gas.units base units of the chain's own coin
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function assertGas(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  gas: { code: string; units: bigint },
+): Promise<void> {
+  if (await freeOf(db, place, sender, "") >= gas.units) return;
+  const why = `the ramp's address does not hold enough ${gas.code} for the fee`;
+  throw new DomainError("ramp.gas_insufficient", why);
+}
+
+async function freeOf(
+  db: Db,
+  place: ChainPlace,
+  sender: string,
+  contract: string,
+): Promise<bigint> {
+  const held = await selectHeld(db, { ...place, address: sender, contract });
+  const flying = await sumInFlight(db, { ...place, sender, contract }, {
+    height: null,
+    waiting: true,
+  });
+  return BigInt(held) - BigInt(flying);
+}

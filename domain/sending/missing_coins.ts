@@ -1,0 +1,60 @@
+/**
+ * Coins that the database takes for unspent and the chain does not have any more: they are taken out
+ * of the holdings and out of what payments may choose, and the correction is told. One that a transaction spent
+ * which nothing here knows puts its ramp into quarantine, as the scanner would have.
+ * @module
+ */
+import type { PlaceKey } from "../../db/chains.ts";
+import { markSpentBy, recountHoldings, reviveCoins } from "../../db/coins.ts";
+import type { Tx } from "../../db/database.ts";
+import type { Actor } from "../actor.ts";
+import { emit } from "../events.ts";
+import { checkConsumed } from "./quarantine.ts";
+
+/** In place of a transaction id, where no block was found that spends a coin. */
+export const UNKNOWN_SPENDER = "unknown";
+
+/** A coin that is gone, and who spent it in which block. */
+export interface SpentCoin {
+  readonly claim: string;
+  readonly by: string;
+  readonly height: number;
+}
+
+/** Marks coins spent that are taken for unspent, or whose spender was unknown; gives those that were. */
+export async function correctCoins(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  spent: readonly SpentCoin[],
+): Promise<string[]> {
+  if (spent.length === 0) return [];
+  const corrected = await markSpentBy(tx, place, spent);
+  if (corrected.length === 0) return [];
+  await recountHoldings(tx, place, [...new Set(corrected.map(({ address }) => address))]);
+  const { chain, network } = place;
+  for (const { ramp, ...coin } of corrected) {
+    const view = { chain, network, ramp, ...coin };
+    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
+  }
+  const named = corrected.filter(({ by }) => by !== UNKNOWN_SPENDER);
+  await checkConsumed(tx, actor, place, named.map(({ claim, by }) => ({ claim, hash: by })));
+  return corrected.map(({ claim }) => claim);
+}
+
+/** Takes coins of unknown spenders for unspent again, which the nodes have all the same. */
+export async function restoreCoins(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  claims: readonly string[],
+): Promise<void> {
+  if (claims.length === 0) return;
+  const restored = await reviveCoins(tx, place, claims);
+  await recountHoldings(tx, place, [...new Set(restored.map(({ address }) => address))]);
+  const { chain, network } = place;
+  for (const { ramp, ...coin } of restored) {
+    const view = { chain, network, ramp, ...coin, by: null };
+    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
+  }
+}

@@ -1,0 +1,32 @@
+/** Network fees: what the chain takes for a transaction, booked for orders of any purpose. @module */
+import { selectAccount } from "../../db/accounts.ts";
+import type { Tx } from "../../db/database.ts";
+import type { Actor } from "../actor.ts";
+import { findAsset } from "../assets.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { fromUnits } from "../money.ts";
+import type { OrderRow } from "./chain_orders.ts";
+import { chargeTokenGas, releaseGas } from "./token_gas.ts";
+
+/**
+ * Books what an order took for its fee, where that is of a ramp's asset: the fees bear it, unless the
+ * ramp's account does. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
+ */
+export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  await releaseGas(tx, order);
+  if (order.height === null || order.fee === null) return;
+  const ramp = await selectAccount(tx, order.ramp);
+  const paying = ramp === null ? null : findAsset(ramp.asset);
+  if (ramp === null || paying === null || paying.contract !== order.fee_contract) return;
+  const asset = { code: paying.code, decimals: paying.decimals, testnet: ramp.testnet };
+  const amount = fromUnits(BigInt(order.fee), paying.decimals);
+  if (amount === "0") return;
+  await postMove(tx, actor, {
+    type: "fee",
+    source: await counterparty(tx, actor, "fees", asset),
+    destination: await counterparty(tx, actor, "world", asset),
+    amount,
+    data: { order: order.id },
+  }, { force: true });
+  await chargeTokenGas(tx, actor, order);
+}

@@ -1,0 +1,55 @@
+/**
+ * Whether an order pays what its withdrawal asks for, by the registry of assets, which the database does not know:
+ * whoever can write both rows could name a contract, a chain or a scale that is another asset's.
+ * @module
+ */
+import type { Db } from "../../db/database.ts";
+import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals.ts";
+import { resolveChainAsset } from "../chains/onchain_assets.ts";
+import { DomainError } from "../errors.ts";
+import { toUnits } from "../money.ts";
+import type { OrderRow, Wish } from "./chain_orders.ts";
+
+/** Says which of some orders are not what their withdrawals ask for: by their ids. */
+export async function findUnjustified(
+  db: Db,
+  orders: readonly OrderRow[],
+): Promise<Map<string, string>> {
+  const paying = orders.filter(({ purpose }) => purpose === "withdrawal");
+  if (paying.length === 0) return new Map();
+  const rows = await selectWithdrawals(db, paying.flatMap(({ subject }) => subject ?? []));
+  const found = new Map(rows.map((row) => [row.id, row]));
+  const faults = new Map<string, string>();
+  for (const order of paying) {
+    const row = found.get(order.subject ?? "");
+    const asked = row === undefined ? null : await asksFor(db, row);
+    if (asked === null || asked !== paysOf(order) || row!.order_id !== order.id) {
+      faults.set(order.id, "it is not what its withdrawal asks for: an operator must look");
+    }
+  }
+  return faults;
+}
+
+/** What a withdrawal asks to be paid, as text; null where its asset lives on no chain. */
+async function asksFor(db: Db, row: WithdrawalRow): Promise<string | null> {
+  try {
+    const { chain, contract, decimals, token } = await resolveChainAsset(db, row.asset);
+    if (token !== null && token.testnet !== (row.network !== "main")) return null;
+    const units = `${toUnits(row.amount, decimals)}`;
+    return textOf([chain, row.network, row.sender, contract, row.destination, units]);
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
+
+function paysOf({ chain, network, wish }: OrderRow): string | null {
+  const { kind, from, contract, payments } = wish as unknown as Wish & { kind: "pay" };
+  if (kind !== "pay" || payments.length !== 1) return null;
+  const [{ to, amount }] = payments;
+  return textOf([chain, network, from, contract, to, amount]);
+}
+
+function textOf(parts: readonly (string | null)[]): string {
+  return JSON.stringify(parts);
+}

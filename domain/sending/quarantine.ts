@@ -1,0 +1,123 @@
+/**
+ * Quarantine: a ramp of which a chain shows what only our own keys can have made, and the database
+ * does not know. The database is older than the chain then, or another one has the same keys. Nothing
+ * is signed for the ramp and no address handed out until it is reconciled; deposits go on, but what
+ * our own addresses sent is held.
+ * @module
+ */
+import type { PlaceKey } from "../../db/chains.ts";
+import type { Tx } from "../../db/database.ts";
+import { selectOwnTransactions } from "../../db/deposits.ts";
+import {
+  holdOwnReceipts,
+  holdTransactions,
+  quarantineRamps,
+  selectOwnSenders,
+  selectStolenCoins,
+  selectStolenNonces,
+} from "../../db/quarantine.ts";
+import type { Actor } from "../actor.ts";
+import { type ChainId, tokenByContract } from "../assets.ts";
+import { emit } from "../events.ts";
+import type { SeenTransfer } from "../chains/observed_transfers.ts";
+
+/** The code under which a quarantine is told. */
+export const QUARANTINED = "chain.quarantined";
+
+/** What one transaction shows that only our keys can have made. */
+interface Evidence {
+  ramp: string;
+  hash: string;
+  detail: string;
+}
+
+/** Puts ramps into quarantine, and tells; null for all of them. Gives those that were in none. */
+export async function quarantine(
+  tx: Tx,
+  actor: Actor,
+  ramps: readonly string[] | null,
+  detail: string,
+): Promise<string[]> {
+  const news = await quarantineRamps(tx, ramps, { detail, at: actor.at });
+  for (const id of news) {
+    const view = { id, code: QUARANTINED, detail, at: actor.at };
+    await emit(tx, actor, QUARANTINED, { id, owner: null, view });
+  }
+  return news;
+}
+
+/** Looks at what blocks showed of our coins and nonces for what is none of our doing; tells if there is. */
+export async function checkConsumed(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  consumed: readonly { claim: string; hash: string }[],
+): Promise<boolean> {
+  if (consumed.length === 0) return false;
+  const coins = await selectStolenCoins(tx, place, consumed);
+  const nonces = await selectStolenNonces(tx, place, consumed);
+  const evidence = [
+    ...coins.map(({ claim, hash, ramp }) => ({
+      ramp,
+      hash,
+      detail: `${hash} spent our coin ${claim}, and nothing here knows of it`,
+    })),
+    ...nonces.map(({ claim, hash, ramp }) => ({
+      ramp,
+      hash,
+      detail: `${hash} used our nonce ${claim}, and nothing here knows of it`,
+    })),
+  ];
+  await act(tx, actor, place, evidence);
+  return evidence.length > 0;
+}
+
+/**
+ * Looks for arrivals that an address of ours sent in a transaction that nothing here knows. Only what
+ * a signature of ours must have made counts: coins of the transaction itself, and tokens of the
+ * registry, whose contracts do not lie.
+ */
+export async function checkSenders(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  transfers: readonly SeenTransfer[],
+): Promise<void> {
+  await holdOwnReceipts(tx, place, transfers.map(({ hash }) => hash));
+  const signed = transfers.filter((one) => one.from !== null && isSigned(place, one));
+  if (signed.length === 0) return;
+  const own = new Map(
+    (await selectOwnSenders(tx, place, signed.map((one) => one.from!)))
+      .map(({ address, ramp }) => [address, ramp]),
+  );
+  const ours = signed.filter((one) => own.has(one.from!));
+  if (ours.length === 0) return;
+  const known = new Set(
+    (await selectOwnTransactions(tx, place, ours.map((one) => one.hash))).map(({ hash }) => hash),
+  );
+  const evidence = ours.filter((one) => !known.has(one.hash)).map((one) => ({
+    ramp: own.get(one.from!)!,
+    hash: one.hash,
+    detail: `our address ${one.from} sent ${one.hash}, and nothing here knows of it`,
+  }));
+  await act(tx, actor, place, evidence);
+}
+
+/** Internal calls are a contract's; a stranger's token may log what it likes. */
+function isSigned(place: PlaceKey, { contract, index }: SeenTransfer): boolean {
+  if (contract === null) return index === -1;
+  return place.network === "main" && tokenByContract(place.chain as ChainId, contract) !== null;
+}
+
+async function act(
+  tx: Tx,
+  actor: Actor,
+  place: PlaceKey,
+  evidence: readonly Evidence[],
+): Promise<void> {
+  for (const { ramp, detail } of evidence) await quarantine(tx, actor, [ramp], detail);
+  const hashes = evidence.map(({ hash }) => hash);
+  if (hashes.length === 0) return;
+  const why = "our own keys sent it, and nothing here knows of it: it waits for `reconcile`";
+  await holdTransactions(tx, place, hashes, why);
+}

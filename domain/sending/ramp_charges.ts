@@ -1,0 +1,84 @@
+/**
+ * What the network takes for orders that move nothing for anybody: deployments, consolidations. It is
+ * the house's where somebody asks who writes the whole realm. Whoever else owns a ramp pays for it out
+ * of the ramp's account, for the coins at its address cover what others are owed.
+ * @module
+ */
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import type { Tx } from "../../db/database.ts";
+import { availableOf } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { type Asset, findAsset } from "../assets.ts";
+import { DomainError } from "../errors.ts";
+import { counterparty, type InternalMove, postMove } from "../ledger/posting.ts";
+import { compare, fromUnits } from "../money.ts";
+import type { OrderCost, OrderRow } from "./chain_orders.ts";
+import { rightsOf } from "../permissions.ts";
+import { isBorneByHouse } from "./token_gas.ts";
+
+/**
+ * Charges what an order likely takes to the ramp that sends it, before it is made. The transaction
+ * holds the gate.
+ *
+ * @param of.units base units of the chain's own coin
+ * @returns what the order is to carry of it; null where the house bears it
+ * @throws {DomainError} balance.insufficient, account.frozen, stop.active
+ */
+export async function chargeRamp(
+  tx: Tx,
+  actor: Actor,
+  of: { ramp: AccountRow; units: bigint },
+): Promise<Pick<OrderCost, "charged" | "contract"> | null> {
+  const { ramp, units } = of;
+  const coin = coinOf(ramp);
+  if (rightsOf(actor).write === "all" || coin === null || units <= 0n) return null;
+  const amount = fromUnits(units, coin.decimals);
+  if (compare(availableOf(ramp), amount) < 0) {
+    const why = `the ramp's account does not cover ${amount} ${coin.code} for the network`;
+    throw new DomainError("balance.insufficient", why);
+  }
+  const fees = await feesOf(tx, actor, ramp, coin);
+  await postMove(tx, actor, { type: "fee", source: ramp.id, destination: fees, amount });
+  return { charged: units, contract: null };
+}
+
+/**
+ * Settles what was charged for an order that has ended: what the network did not take goes back to the
+ * ramp's account, and what it took beyond that comes from there as far as it is covered. What the house
+ * has canceled is the house's to pay.
+ */
+export async function settleCharge(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const charged = BigInt(order.charged);
+  const ramp = charged === 0n ? null : await selectAccount(tx, order.ramp);
+  const coin = ramp === null ? null : coinOf(ramp);
+  if (ramp === null || coin === null) return;
+  const own = order.height !== null && order.fee !== null && order.fee_contract === null &&
+    !await isBorneByHouse(tx, order);
+  const rest = charged - (own ? BigInt(order.fee!) : 0n);
+  if (rest === 0n) return;
+  const fees = await feesOf(tx, actor, ramp, coin);
+  const amount = fromUnits(rest < 0n ? -rest : rest, coin.decimals);
+  const data = { order: order.id };
+  const free = availableOf({ ...ramp, frozen: false });
+  const move: InternalMove = rest > 0n
+    ? { type: "return", source: fees, destination: ramp.id, amount, data }
+    : {
+      type: "fee",
+      source: ramp.id,
+      destination: fees,
+      amount: compare(free, amount) < 0 ? free : amount,
+      data,
+    };
+  if (compare(move.amount, "0") > 0) await postMove(tx, actor, move, { force: true });
+}
+
+/** The chain's own coin, where the ramp is of it: beside a token it is no ramp's asset. */
+function coinOf(ramp: AccountRow): Asset | null {
+  const asset = findAsset(ramp.asset);
+  return asset === null || asset.contract !== null ? null : asset;
+}
+
+async function feesOf(tx: Tx, actor: Actor, ramp: AccountRow, coin: Asset): Promise<string> {
+  const { code, decimals } = coin;
+  return await counterparty(tx, actor, "fees", { code, decimals, testnet: ramp.testnet });
+}

@@ -1,0 +1,99 @@
+/**
+ * What keeps a worker from signing an order: quarantines, stops, frozen accounts, suspended assets, insolvency, and
+ * orders that are not what was asked for. It is asked when an order is planned and again when its bytes are stored; an order that is held waits,
+ * and goes on when nothing holds it any more, or is canceled. What is signed goes on being sent.
+ * @module
+ */
+import type { Db, Tx } from "../../db/database.ts";
+import { lockOrder, updateOrder } from "../../db/orders.ts";
+import { selectCarried } from "../../db/payouts.ts";
+import { selectSigning, type SigningRow } from "../../db/stops.ts";
+import type { Actor, RealmDefaults } from "../actor.ts";
+import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
+import { findUnjustified } from "./order_reasons.ts";
+import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./chain_orders.ts";
+import { costHold, tellCostHold } from "./ramp_costs.ts";
+
+/**
+ * Says why an order may not be signed now; null if it may. A payout is held where one of the
+ * withdrawals that it pays is.
+ */
+export async function signingHold(
+  db: Db,
+  realm: RealmDefaults,
+  order: OrderRow,
+): Promise<string | null> {
+  const orders = order.purpose === "payout" ? await selectCarried(db, order.id) : [order];
+  const [held] = (await signingHolds(db, realm, orders)).values();
+  return held ?? null;
+}
+
+/** Says which of some orders may not be signed now, and why: by their ids. */
+export async function signingHolds(
+  db: Db,
+  realm: RealmDefaults,
+  orders: readonly OrderRow[],
+): Promise<Map<string, string>> {
+  if (orders.length === 0) return new Map();
+  const named = orders.map(({ id, chain }) => ({ id, coin: nativeAsset(chain as ChainId).code }));
+  const rows = await selectSigning(db, named);
+  const holds = new Map(rows.flatMap((row) => {
+    const reason = reasonOf(row);
+    return reason === null ? [] : [[row.id, reason] as const];
+  }));
+  for (const [id, why] of await findUnjustified(db, orders)) if (!holds.has(id)) holds.set(id, why);
+  // They leave by the same ramp, so what holds one of them holds all.
+  const costly = await costHold(db, realm, orders[0], orders);
+  if (costly === null) return holds;
+  for (const { id } of orders) if (!holds.has(id)) holds.set(id, costly);
+  return holds;
+}
+
+function reasonOf(row: SigningRow): string | null {
+  if (row.quarantined !== null) return `chain.quarantined: ${row.quarantined}`;
+  if (row.stop !== null) return `stop ${row.stop} is in force: nothing is signed`;
+  if (row.frozen !== null) return `the ${row.frozen} is frozen`;
+  const asset = row.asset === null ? null : findAsset(row.asset);
+  const suspended = asset !== null &&
+    (row.purpose === "withdrawal" ? !takesWithdrawals(asset) : asset.state === "suspended");
+  if (suspended) return `${asset.code} is suspended: ${asset.reason ?? "by the operator"}`;
+  if (!row.insolvent) return null;
+  return `less of ${row.asset} is on the chain than is owed: withdrawals wait for the operator`;
+}
+
+/** Orders that can be planned again whenever they may be signed. */
+const PLANNED_ANEW: ReadonlySet<OrderRow["purpose"]> = new Set([
+  "withdrawal",
+  "sweep",
+  "gas",
+  "deploy",
+]);
+
+/**
+ * Gives up the plan of an order that may not be signed: coins are free for others, a nonce is filled.
+ * A payout is undone, and each withdrawal that it was to pay goes its own way.
+ *
+ * @returns whether it has no plan any more
+ */
+export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promise<boolean> {
+  if (given.purpose === "payout") return await undoPayout(tx, actor, given.id);
+  const order = await lockOrder(tx, given.id);
+  if (order?.state !== "planned" || !PLANNED_ANEW.has(order.purpose)) return false;
+  await releaseClaims(tx, actor, order);
+  await renewOrder(tx, actor, order, { proof: "unsigned", by: null, height: null });
+  return true;
+}
+
+/** Writes down why an order waits. Gives the order as it is now. */
+export async function noteHold(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  reason: string,
+): Promise<OrderRow | null> {
+  const order = await lockOrder(tx, id);
+  if (order === null || !isOpen(order)) return order;
+  const noted = await updateOrder(tx, order.id, { error: reason.slice(0, 500) });
+  await tellCostHold(tx, actor, order, reason);
+  return noted;
+}

@@ -1,0 +1,188 @@
+/**
+ * Gas of tokens of the realm's own. Their price is set by whoever made them, so that a fee counted in
+ * such a token pays for nothing; and the coins at the address that they are kept at cover what others
+ * are owed. So the account of that ramp pays the gas: what an order may cost is blocked there when it is
+ * made, with what it sends ahead, and what it took is charged when it ends. Nothing is sent where the account
+ * does not cover it.
+ * @module
+ */
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { closeBlock, insertBlock, selectBlock } from "../../db/blocks.ts";
+import type { Tx } from "../../db/database.ts";
+import { type OrderChange, type OrderRow, selectMade, updateOrder } from "../../db/orders.ts";
+import { selectGasAhead } from "../../db/sweeps.ts";
+import { selectSponsored } from "../../db/withdrawals.ts";
+import { availableOf } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { type Asset, findAsset } from "../assets.ts";
+import type { ChainAsset } from "../chains/onchain_assets.ts";
+import { DomainError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { compare, fromUnits } from "../money.ts";
+import { rightsOf } from "../permissions.ts";
+
+/** A day that is over lets more be sponsored. */
+const SPONSORED_RETRY_S = 3_600;
+
+/** An order that a ramp's account pays for. */
+export interface Holding {
+  /** The order's id. */
+  order: string;
+  ramp: string;
+  /** The most that it may cost, in base units of the chain's own coin. */
+  units: bigint;
+}
+
+/**
+ * Blocks on a ramp's account what an order may cost. The transaction holds the gate.
+ *
+ * @returns the block; null where the coins at the ramp are nobody's in the ledger, because the ramp is
+ *   of a token
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function holdGas(tx: Tx, actor: Actor, of: Holding): Promise<string | null> {
+  const ramp = await selectAccount(tx, of.ramp);
+  const coin = ramp === null ? null : coinOf(ramp);
+  if (ramp === null || coin === null) return null;
+  const amount = fromUnits(of.units, coin.decimals);
+  if (compare(availableOf(ramp), amount) < 0) {
+    const why = `the ramp's own account does not cover the gas: up to ${amount} ${coin.code}`;
+    throw new DomainError("ramp.gas_insufficient", why);
+  }
+  return await blockFor(tx, actor, { account: ramp.id, order: of.order, amount });
+}
+
+/**
+ * Blocks more for an order that may cost more by now. The transaction holds the gate.
+ *
+ * @param budget what it may cost, in base units of the chain's own coin
+ * @returns what changes of the order
+ * @throws {DomainError} ramp.gas_insufficient
+ */
+export async function raiseGas(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  budget: bigint,
+): Promise<Pick<OrderChange, "gas_block">> {
+  const held = order.gas_block === null ? null : await selectBlock(tx, order.ramp, order.gas_block);
+  const ramp = held === null ? null : await selectAccount(tx, order.ramp);
+  const coin = ramp === null ? null : coinOf(ramp);
+  if (held === null || coin === null) return {};
+  if (compare(held.amount, fromUnits(budget, coin.decimals)) >= 0) return {};
+  await closeBlock(tx, held.id);
+  const raised = { order: order.id, ramp: order.ramp, units: budget };
+  return { gas_block: await holdGas(tx, actor, raised) };
+}
+
+/** Gives up what is blocked for an order that has ended. The transaction holds the gate. */
+export async function releaseGas(tx: Tx, order: OrderRow): Promise<void> {
+  if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
+}
+
+/**
+ * Gives up what is blocked for an order that was canceled. Where that leaves a nonce to be filled, it is
+ * blocked for the filler, which the ramp's account pays for too, unless the house has canceled it.
+ *
+ * @param fill the order that fills the nonce
+ */
+export async function passGasOn(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  fill: string | null,
+): Promise<void> {
+  const held = order.gas_block === null ? null : await closeBlock(tx, order.gas_block);
+  if (held === null || fill === null || rightsOf(actor).write === "all") return;
+  const { account, amount } = held;
+  await updateOrder(tx, fill, {
+    gas_block: await blockFor(tx, actor, { account, order: fill, amount }),
+  });
+}
+
+/**
+ * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, as far as it
+ * is covered: what was blocked for it is. Gas that was sent ahead for one is paid for with all that was sent,
+ * for it lies where only that token can use it, if it ever does; a sweep that it pays for costs no more. What
+ * the house has canceled is the house's to pay. The transaction holds the gate.
+ */
+export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  await releaseGas(tx, order);
+  if (order.height === null || order.fee === null || order.fee_contract !== null) return;
+  const counted = order.gas_block !== null || order.contract !== "" || order.purpose === "gas";
+  if (!counted || await isBorneByHouse(tx, order)) return;
+  const ramp = await selectAccount(tx, order.ramp);
+  const coin = ramp === null ? null : coinOf(ramp);
+  if (ramp === null || coin === null) return;
+  const { code, decimals } = coin;
+  const spent = fromUnits(await costOf(tx, order), decimals);
+  const free = availableOf({ ...ramp, frozen: false });
+  const amount = compare(free, spent) < 0 ? free : spent;
+  if (compare(amount, "0") <= 0) return;
+  const destination = await counterparty(tx, actor, "fees", {
+    code,
+    decimals,
+    testnet: ramp.testnet,
+  });
+  const move = { type: "fee" as const, source: ramp.id, destination, amount };
+  await postMove(tx, actor, { ...move, data: { order: order.id } }, { force: true });
+}
+
+/** What an order has taken from the ramp's address for its token alone, in base units. */
+async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
+  const fee = BigInt(order.fee!);
+  if (order.purpose === "gas") return fee + BigInt(order.state === "done" ? order.amount! : 0);
+  if (order.purpose !== "sweep") return fee;
+  const ahead = BigInt(await selectGasAhead(tx, order));
+  return ahead < fee ? fee - ahead : 0n;
+}
+
+/** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
+export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
+  const made = await selectMade(tx, order.carrier ?? order.id);
+  return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
+}
+
+/**
+ * Says whether others pay for a token's withdrawal that costs its user nothing: the ramp's account for a token
+ * of the realm's own, else the house.
+ *
+ * @throws {DomainError} rate.limited where they have paid for too many today
+ */
+export async function sponsorshipOf(
+  tx: Tx,
+  of: { ramp: string; sender: string; user: string | null; asset: ChainAsset; fee: string },
+): Promise<boolean> {
+  const { asset: { contract, token }, fee } = of;
+  if (fee !== "0" || contract === null) return false;
+  const { sponsored, may } = await selectSponsored(tx, { ...of, own: token !== null });
+  if (!sponsored || may) return sponsored;
+  const why = "too many withdrawals of today cost their users nothing: nothing tells what the" +
+    " token is worth";
+  throw new DomainError("rate.limited", why, { retryAfterS: SPONSORED_RETRY_S });
+}
+
+async function blockFor(
+  tx: Tx,
+  actor: Actor,
+  { account, order, amount }: { account: string; order: string; amount: string },
+): Promise<string> {
+  const block = await insertBlock(tx, {
+    id: newId(actor.at),
+    account,
+    amount,
+    reason: "gas",
+    expires_at: null,
+    serves: order,
+    data: {},
+    owner: actor.kind === "user" ? actor.user : null,
+  });
+  return block.id;
+}
+
+/** The chain's own coin, where the ramp is of it: beside a token it is nobody's in the ledger. */
+function coinOf(ramp: AccountRow): Asset | null {
+  const asset = findAsset(ramp.asset);
+  return asset === null || asset.contract !== null ? null : asset;
+}

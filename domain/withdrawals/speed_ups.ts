@@ -1,0 +1,212 @@
+/**
+ * Speed-ups: what was sent is replaced by what pays more, and whoever asks for it pays the difference,
+ * once a block at most. Where a payout carries the withdrawal, the whole payout is lifted.
+ * @module
+ */
+import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { selectCursor } from "../../db/chains.ts";
+import { countCoinsFor } from "../../db/coins.ts";
+import type { Tx } from "../../db/database.ts";
+import {
+  lockOrder,
+  type OrderChange,
+  selectClaims,
+  selectOrder,
+  updateOrder,
+} from "../../db/orders.ts";
+import { selectCarried } from "../../db/payouts.ts";
+import {
+  selectWithdrawals,
+  updateWithdrawal,
+  type WithdrawalChange,
+  type WithdrawalRow,
+} from "../../db/withdrawals.ts";
+import { assertAccount, availableOf } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import type { ChainId } from "../assets.ts";
+import { freeBlock, openBlock } from "../ledger/blocks.ts";
+import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { DomainError } from "../errors.ts";
+import { feeUnits, type Price, priced, recentQuote, type Speed } from "../sending/fees.ts";
+import { postMove } from "../ledger/posting.ts";
+import { add, compare, subtract, toUnits } from "../money.ts";
+import { hastenOrder, isOpen, type OrderRow } from "../sending/chain_orders.ts";
+import { raiseGas } from "../sending/token_gas.ts";
+import type { ChainPlace } from "../chains/networks.ts";
+import { budgetFor } from "../sending/cost_budget.ts";
+import { reachWithdrawal } from "./withdrawal_reach.ts";
+import { announce } from "./withdrawal_settlement.ts";
+
+/** Chains whose nodes replace nothing that they have taken. */
+const FIXED: ReadonlySet<ChainId> = new Set(["BITCOIN_CASH", "DOGECOIN", "SOLANA", "TRON"]);
+const RETRY_S = 5;
+
+/** What more speed costs. */
+interface Rise {
+  asset: ChainAsset;
+  price: Price;
+  /** What was charged for it before, of all that leave in the same transaction; whole units. */
+  before: string;
+  /** What is charged on top, in whole units of the asset. */
+  more: string;
+}
+
+/**
+ * Asks for a withdrawal to be mined sooner, and charges what that costs more by the newest prices.
+ * Runs behind the gate.
+ *
+ * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
+ *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
+ *   ramp.gas_insufficient
+ */
+export async function hastenWithdrawal(
+  tx: Tx,
+  actor: Actor,
+  input: { id: string; speed: Speed; feeFactor: number },
+): Promise<WithdrawalRow> {
+  const row = await reachWithdrawal(tx, actor, input.id);
+  const order = row.status === "PROCESSING" ? await lockCarrying(tx, row.order_id) : null;
+  if (order === null || !isOpen(order) || order.state === "mined") {
+    throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
+  }
+  if (order.state === "sent" && FIXED.has(order.chain as ChainId)) {
+    throw new DomainError("withdrawal.not_cancelable", "the chain replaces nothing that was sent");
+  }
+  const head = await nextBlock(tx, order);
+  const account = await selectAccount(tx, row.account);
+  assertAccount(actor, "write", account);
+  const rise = await riseOf(tx, actor, { row, order, account, speed: input.speed });
+  const paid = compare(rise.more, "0") > 0;
+  const factor = input.feeFactor;
+  const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
+  await updateOrder(tx, order.id, { ...raised, hastened_at: head });
+  const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
+  await hastenOrder(tx, actor, row.order_id, input.speed);
+  const { speed } = input;
+  const entry = {
+    at: actor.at,
+    event: "hastened",
+    speed,
+    ...(paid ? { fee: rise.more } : {}),
+    ...(order.state === "sent" && order.hash !== null ? { hash: order.hash } : {}),
+  };
+  const hastened = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
+  await announce(tx, actor, hastened);
+  return hastened;
+}
+
+/** Locks the order whose transaction pays a withdrawal: the payout that carries it, or its own. */
+async function lockCarrying(tx: Tx, id: string): Promise<OrderRow | null> {
+  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
+  return await lockOrder(tx, carrier ?? id);
+}
+
+/** Gives the newest block seen, and refuses a second wish before there is one. */
+async function nextBlock(tx: Tx, order: OrderRow): Promise<number> {
+  const place = { chain: order.chain as ChainId, network: order.network };
+  const head = (await selectCursor(tx, place as ChainPlace))?.head ?? 0;
+  if (order.hastened_at === null || head > order.hastened_at) return head;
+  const why = "it was sped up since the last block; what was sent then has not had its chance";
+  throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
+}
+
+async function riseOf(
+  tx: Tx,
+  actor: Actor,
+  of: { row: WithdrawalRow; order: OrderRow; account: AccountRow; speed: Speed },
+): Promise<Rise> {
+  const { row, order, account, speed } = of;
+  const asset = await resolveChainAsset(tx, row.asset);
+  const place = { chain: row.chain, network: row.network } as ChainPlace;
+  const quote = await recentQuote(tx, actor, { ...place, contract: row.contract ?? "", speed });
+  const mates = order.purpose === "payout"
+    ? await selectWithdrawals(tx, (await selectCarried(tx, order.id)).map((one) => one.subject!))
+    : [row];
+  const inputs = BigInt(quote.per_input) === 0n ? 0n : await coinsOf(tx, row, order, asset);
+  const units = feeUnits(quote, { payments: mates.length, inputs });
+  const price = await priced(tx, actor, { asset, currency: account.currency }, { quote, units });
+  const before = mates.reduce((sum, mate) => add(sum, mate.fee), "0");
+  return { asset, price, before, more: subtract(price.fee, before) };
+}
+
+/** Coins that its transaction spends, or will likely. */
+async function coinsOf(
+  tx: Tx,
+  row: WithdrawalRow,
+  order: OrderRow,
+  asset: ChainAsset,
+): Promise<bigint> {
+  const claims = await selectClaims(tx, order.id);
+  if (claims.length > 0) return BigInt(claims.length);
+  const amount = `${toUnits(row.amount, asset.decimals)}`;
+  const { chain, network, sender: address } = row;
+  return BigInt(await countCoinsFor(tx, { chain, network, address, amount }));
+}
+
+/** What is charged on top raises what the transaction may cost, in the same proportion. */
+async function raisedBudget(
+  tx: Tx,
+  actor: Actor,
+  of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
+): Promise<Pick<OrderChange, "charged" | "budget" | "gas_block">> {
+  const { row, order, rise: { asset, price, more }, factor } = of;
+  if (order.purpose === "payout") {
+    const charged = toUnits(more, asset.decimals);
+    const budget = charged * BigInt(factor);
+    const raised = (one: OrderRow) => ({
+      charged: `${BigInt(one.charged) + charged}`,
+      budget: `${BigInt(one.budget!) + budget}`,
+    });
+    const member = (await lockOrder(tx, row.order_id))!;
+    await updateOrder(tx, member.id, raised(member));
+    return raised(order);
+  }
+  if (order.budget_contract !== price.contract) return {};
+  const raised = budgetFor(price, { asset, amount: row.amount, factor });
+  const most = larger(BigInt(order.budget!), raised.budget);
+  return {
+    charged: `${larger(BigInt(order.charged), raised.charged)}`,
+    budget: `${most}`,
+    ...(await raiseGas(tx, actor, order, most)),
+  };
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+/** Moves the difference to the ramp, and blocks it there with what the withdrawal takes already. */
+async function chargeRise(
+  tx: Tx,
+  actor: Actor,
+  of: { row: WithdrawalRow; account: AccountRow; rise: Rise },
+): Promise<WithdrawalChange> {
+  const { row, account, rise: { more, price } } = of;
+  if (compare(availableOf(account), more) < 0) {
+    throw new DomainError("balance.insufficient", `the balance does not cover ${more} more`);
+  }
+  await freeBlock(tx, row.block);
+  if (account.id !== row.ramp) {
+    await postMove(tx, actor, {
+      type: "fee",
+      source: account.id,
+      destination: row.ramp,
+      amount: more,
+      data: { withdrawal: row.id },
+    });
+  }
+  const charged = add(row.charged, more);
+  const block = await openBlock(tx, actor, {
+    account: (await selectAccount(tx, row.ramp))!,
+    amount: charged,
+    reason: "withdrawal",
+    serves: row.id,
+  });
+  return {
+    fee: add(row.fee, more),
+    charged,
+    surcharge: add(row.surcharge, more),
+    block: block.id,
+    ...(price.gas === null ? {} : { gas: price.gas.value }),
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * Payouts: one transaction that pays several withdrawals of a ramp. Each of them stays a record and
+ * an order of its own; what becomes of the payout becomes of all that it carries.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { updateOrder } from "../../db/orders.ts";
+import { selectCarried } from "../../db/payouts.ts";
+import type { Actor } from "../actor.ts";
+import type { OrderRow } from "../sending/chain_orders.ts";
+import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+
+/** Tells the withdrawals that a payout carries how far it is. */
+export async function progressPayout(tx: Tx, actor: Actor, payout: OrderRow): Promise<void> {
+  const { hash, height, confirmations } = payout;
+  for (const { id } of await selectCarried(tx, payout.id)) {
+    const member = await updateOrder(tx, id, { hash, height, confirmations });
+    await progressWithdrawal(tx, actor, member);
+  }
+}
+
+/** Ends the withdrawals that a payout carried; each books its share of what the chain took. */
+export async function settlePayout(tx: Tx, actor: Actor, payout: OrderRow): Promise<void> {
+  const { state, hash, height, confirmations, fee_contract, error } = payout;
+  const members = await selectCarried(tx, payout.id);
+  const shares = payout.fee === null ? [] : divideFee(BigInt(payout.fee), members.length);
+  for (const [at, { id }] of members.entries()) {
+    const fee = shares.length === 0 ? null : `${shares[at]}`;
+    const change = { state, hash, height, confirmations, fee, fee_contract, error };
+    await settleWithdrawal(tx, actor, await updateOrder(tx, id, change));
+  }
+}
+
+/** Divides a fee evenly to the last base unit; what is left over is borne by the first. */
+export function divideFee(fee: bigint, members: number): bigint[] {
+  const count = BigInt(members);
+  return Array.from(
+    { length: members },
+    (_, at) => fee / count + (BigInt(at) < fee % count ? 1n : 0n),
+  );
+}

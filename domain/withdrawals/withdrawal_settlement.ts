@@ -1,0 +1,243 @@
+/**
+ * What the ledger books when a withdrawal's order gets further or ends. The fee at creation is what
+ * the user is charged; what the chain takes more or less is between the ramp and the fees. What it
+ * takes for a transaction that moved nothing is the sender's: less comes back.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { selectMade } from "../../db/orders.ts";
+import {
+  type HistoryEntry,
+  selectWithdrawal,
+  updateWithdrawal,
+  type WithdrawalRow,
+} from "../../db/withdrawals.ts";
+import type { Actor } from "../actor.ts";
+import { freeBlock } from "../ledger/blocks.ts";
+import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { emit } from "../events.ts";
+import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
+import { add, compare, fromUnits, subtract, toUnits } from "../money.ts";
+import { cancelOrder, isOpen, type OrderRow } from "../sending/chain_orders.ts";
+import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
+import { viewWithdrawal } from "./withdrawal_views.ts";
+import { bookGas } from "../sending/network_fees.ts";
+
+/** A chain's fee and whether it was paid in the asset itself. */
+interface Cost {
+  /** Whole units of the asset, or of its gas coin. */
+  amount: string;
+  own: boolean;
+}
+
+/** Notes what is known of a withdrawal on its chain. */
+export async function progressWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = await selectWithdrawal(tx, order.subject!);
+  if (row === null || row.status !== "PROCESSING") return;
+  const entry = entryOf(actor, row, order);
+  const change = {
+    hash: order.hash,
+    nonce: order.nonce,
+    height: order.height,
+    confirmations: order.confirmations,
+  };
+  const changed = await updateWithdrawal(tx, row.id, change, entry, actor.at);
+  if (entry !== null) await announce(tx, actor, changed);
+}
+
+function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntry | null {
+  const { hash, height } = order;
+  if (height !== null && (row.height !== height || row.hash !== hash)) {
+    return { at: actor.at, event: "mined", hash, block: height };
+  }
+  if (row.hash === hash) return null;
+  return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
+}
+
+/** Books how a withdrawal ended. The transaction holds the gate. */
+export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = await selectWithdrawal(tx, order.subject!);
+  await releaseGas(tx, order);
+  if (row === null || row.status !== "PROCESSING") return;
+  const asset = await resolveChainAsset(tx, row.asset);
+  const cost = order.height === null ? null : costOf(row, order, asset);
+  const done = order.state === "done";
+  if (cost !== null && !cost.own) await bookGas(tx, actor, order);
+  const returned = done ? await unusedOf(tx, row, order) : "0";
+  if (done) await bookSent(tx, actor, { ...row, fee: subtract(row.fee, returned) }, cost!);
+  else if (cost === null) await returnCharge(tx, actor, row);
+  else await bookFailed(tx, actor, row, { order, cost, asset });
+  const failure = done ? null : failureOf(order);
+  const change = {
+    status: done ? "DONE" as const : "FAILED" as const,
+    hash: order.hash,
+    nonce: order.nonce,
+    height: order.height,
+    confirmations: order.confirmations,
+    cost: cost?.amount ?? null,
+    returned,
+    ...(failure === null ? {} : { error: failure }),
+  };
+  if (row.account !== row.ramp) {
+    await bookFor(tx, actor, row)("return", row.ramp, row.account, returned);
+  }
+  const entry = {
+    at: actor.at,
+    event: done ? "done" : "failed",
+    ...(returned === "0" ? {} : { returned }),
+    ...(failure === null ? {} : { reason: failure.detail }),
+  };
+  await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+}
+
+/** What speed-ups were charged for that made nothing of it: what was made before them was mined. */
+async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<string> {
+  const charges = row.history.flatMap(({ event, fee, hash }) =>
+    event === "hastened" && typeof fee === "string" && typeof hash === "string"
+      ? [{ fee, hash }]
+      : []
+  );
+  if (charges.length === 0) return "0";
+  const made = await selectMade(tx, order.carrier ?? order.id);
+  const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
+  const mined = attempts.get(order.hash) ?? Infinity;
+  return charges
+    .filter(({ hash }) => (attempts.get(hash) ?? 0) >= mined)
+    .reduce((sum, { fee }) => add(sum, fee), "0");
+}
+
+/**
+ * Ends a withdrawal that an operator knows to be paid, although its transaction was not found: its
+ * value has left. The transaction holds the gate.
+ */
+export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+  const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);
+  if (row === null || row.status !== "PROCESSING") return;
+  if (await cancelOrder(tx, actor, order.id) === null) return;
+  await bookSent(tx, actor, row, { amount: "0", own: true });
+  const entry = { at: actor.at, event: "done", by: "operator", reason: "known to be paid" };
+  await announce(
+    tx,
+    actor,
+    await updateWithdrawal(tx, row.id, { status: "DONE" }, entry, actor.at),
+  );
+}
+
+function failureOf({ fault, error }: OrderRow) {
+  if (fault === "fee_exceeded") {
+    const detail = error ?? "the network would take more than it may cost";
+    return { code: "withdrawal.fee_exceeded", title: "Fee exceeded", status: 409, detail };
+  }
+  const detail = error ?? "the chain did not carry it out";
+  return { code: "upstream.failed", title: "Not sent", status: 502, detail };
+}
+
+function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
+  const own = (order.fee_contract ?? "") === (row.contract ?? "");
+  const decimals = own ? asset.decimals : asset.gas.decimals;
+  return { amount: fromUnits(BigInt(order.fee ?? "0"), decimals), own };
+}
+
+/** The value has left: ramp → world, with what the chain took; the rest of the fee is earned. */
+async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
+  await freeBlock(tx, row.block);
+  const sides = await sidesOf(tx, actor, row);
+  const book = bookFor(tx, actor, row);
+  const charged = cost.own ? subtract(row.fee, cost.amount) : row.fee;
+  if (compare(charged, "0") > 0) await book("fee", row.ramp, sides.fees, charged);
+  else if (charged.startsWith("-")) await book("fee", sides.fees, row.ramp, charged.slice(1));
+  await book("withdrawal", row.ramp, sides.world, row.amount);
+  if (cost.own) await book("fee", row.ramp, sides.world, cost.amount);
+}
+
+/**
+ * The chain took a fee and moved nothing: that is the sender's, as far as what was charged reaches,
+ * unless the house had canceled the payment. A fee in another coin is counted as it was at the charge.
+ */
+async function bookFailed(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+  { order, cost, asset }: { order: OrderRow; cost: Cost; asset: ChainAsset },
+): Promise<void> {
+  const kept = await isBorneByHouse(tx, order) ? "0" : keptOf(row, cost, asset);
+  await returnCharge(tx, actor, row, subtract(row.charged, kept));
+  const sides = await sidesOf(tx, actor, row);
+  const book = bookFor(tx, actor, row);
+  if (!cost.own) return await book("fee", row.ramp, sides.fees, kept); // the coins are booked
+  await book("fee", sides.fees, row.ramp, subtract(cost.amount, kept));
+  await book("fee", row.ramp, sides.world, cost.amount);
+}
+
+/** What a failed transaction costs its sender, in whole units of the asset. */
+function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
+  const most = row.charged;
+  const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
+  return compare(worth, most) < 0 ? worth : most;
+}
+
+/** Converts a cost in coins at the ratio of fee to gas that the user was charged; rounded up. */
+function convertedAsCharged(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
+  const { decimals, gas } = asset;
+  if (row.gas === null || compare(row.gas, "0") === 0) return row.fee;
+  const above = toUnits(cost.amount, gas.decimals) * toUnits(row.fee, decimals);
+  const below = toUnits(row.gas, gas.decimals);
+  return fromUnits((above + below - 1n) / below, decimals);
+}
+
+/** Gives back what was charged, or what is left of it. */
+export async function returnCharge(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+  left: string = row.charged,
+): Promise<void> {
+  await freeBlock(tx, row.block);
+  if (row.account === row.ramp) return;
+  await bookFor(tx, actor, row)("return", row.ramp, row.account, left);
+}
+
+function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {
+  return async (type: MoveType, source: string, destination: string, amount: string) => {
+    if (compare(amount, "0") === 0) return;
+    const move = { type, source, destination, amount, data: { withdrawal: row.id } };
+    await postMove(tx, actor, move, { force: type !== "return" }); // users cancel as well
+  };
+}
+
+async function sidesOf(
+  tx: Tx,
+  actor: Actor,
+  row: WithdrawalRow,
+): Promise<{ world: string; fees: string }> {
+  const { decimals, token } = await resolveChainAsset(tx, row.asset);
+  // A token of the realm's own is one currency, wherever its contract lives.
+  const testnet = token === null && row.network !== "main";
+  const asset = { code: row.asset, decimals, testnet };
+  return {
+    world: await counterparty(tx, actor, "world", asset),
+    fees: await counterparty(tx, actor, "fees", asset),
+  };
+}
+
+/** Tells a withdrawal's user why its order waits, once for each reason. */
+export async function noteWaiting(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  reason: string,
+): Promise<void> {
+  if (!isOpen(order) || order.purpose !== "withdrawal" || order.subject === null) return;
+  const row = await selectWithdrawal(tx, order.subject);
+  if (row === null || row.status !== "PROCESSING") return;
+  const last = row.history.at(-1);
+  if (last?.event === "waiting" && last.reason === reason) return;
+  const entry = { at: actor.at, event: "waiting", reason };
+  await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
+}
+
+/** Tells the world how a withdrawal stands. */
+export async function announce(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
+  const { id, owner } = row;
+  await emit(tx, actor, "withdrawal.updated", { id, owner, view: viewWithdrawal(row) });
+}
