@@ -5,7 +5,7 @@
  * @module
  */
 import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbedded } from "../db/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { newIds } from "../domain/ids.ts";
 
 /** A realm on the stand. */

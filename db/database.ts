@@ -8,7 +8,7 @@ import { connect, type Login, type Speech } from "./connections.ts";
 import { Contention } from "./errors.ts";
 import { type Logins, passwordsOf } from "./realm_logins.ts";
 import { type Session as AnySession, settingsOf } from "./session_settings.ts";
-import { openQuota, type Quota } from "./quota.ts";
+import { openQuota, type Quota } from "./connection_quota.ts";
 
 type Session = AnySession<Place>;
 /** A pool, or a connection outside a transaction. */

@@ -10,7 +10,7 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Config, ConfigError, readConfig, readEnvironment, settingNames } from "../config.ts";
-import { type EmbeddedPostgres, startEmbedded } from "../db/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
 import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 import { join } from "node:path";
-import { flush, readIfThere } from "../db/embedded_files.ts";
+import { flush, readIfThere } from "../db/embedded/files.ts";
 
 /** Reads a key, or makes it. The caller holds the lock of the installation. */
 export async function localKey(dataDir: string, name: string): Promise<string> {

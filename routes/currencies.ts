@@ -1,5 +1,10 @@
 /** HTTP face of virtual currencies. @module */
-import { createCurrency, CurrencyView, NewCurrency, viewCurrency } from "../domain/currencies/currencies.ts";
+import {
+  createCurrency,
+  CurrencyView,
+  NewCurrency,
+  viewCurrency,
+} from "../domain/currencies/currencies.ts";
 import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currencies/currency_collection.ts";
 import { DryRun } from "../domain/entity.ts";
 import { collectionRoutes } from "./collection.ts";

@@ -1,6 +1,11 @@
 /** HTTP face of deposits. @module */
 import { z } from "zod";
-import { DEPOSITS, requestRescan, Rescan, RescanView } from "../domain/deposits/deposit_collection.ts";
+import {
+  DEPOSITS,
+  requestRescan,
+  Rescan,
+  RescanView,
+} from "../domain/deposits/deposit_collection.ts";
 import { DepositView } from "../domain/deposits/deposit_views.ts";
 import { listStrays, StrayQuery, StrayView } from "../domain/deposits/unmatched_deposits.ts";
 import { collectionRoutes } from "./collection.ts";

@@ -20,7 +20,12 @@ import {
 } from "../domain/command.ts";
 import type { Actor } from "../domain/actor.ts";
 import { confirmed } from "../domain/realms/attestations.ts";
-import { type BatchRequest, batchUnder, type NewBatch, transferMany } from "../domain/ledger/batches.ts";
+import {
+  type BatchRequest,
+  batchUnder,
+  type NewBatch,
+  transferMany,
+} from "../domain/ledger/batches.ts";
 import { DomainError } from "../domain/errors.ts";
 import {
   type NewTransaction,

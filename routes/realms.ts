@@ -18,7 +18,11 @@ import {
   viewMadeRealm,
   viewRealm,
 } from "../domain/realms/realms.ts";
-import { endPreviousRealmKey, replaceRealmKey, viewRealmWithKeys } from "../domain/realms/realm_keys.ts";
+import {
+  endPreviousRealmKey,
+  replaceRealmKey,
+  viewRealmWithKeys,
+} from "../domain/realms/realm_keys.ts";
 import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
 import { isKept } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";

@@ -9,8 +9,8 @@ import {
   selectCompared,
   selectLinked,
   updateCompared,
-} from "../db/external_addresses.ts";
-import { markShared, selectUnshared } from "../db/own_addresses.ts";
+} from "../db/accounts/external_addresses.ts";
+import { markShared, selectUnshared } from "../db/accounts/own_addresses.ts";
 import { locking, reading } from "../db/transaction.ts";
 import { enterAddresses, foreignAddresses } from "../domain/chains/address_directory.ts";
 import type { Bench } from "./bench.ts";

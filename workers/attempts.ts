@@ -1,7 +1,7 @@
 /** One attempt at a job: under a lease that is kept while it runs, ended under its own token. @module */
 import type { Database, Pool, Tx } from "../db/database.ts";
 import { extendLease, holdJob, type JobRow, markDone, markFailed, releaseJob } from "../db/jobs.ts";
-import type { RealmRow } from "../db/realms.ts";
+import type { RealmRow } from "../db/realms/realms.ts";
 import { serializable, writing } from "../db/transaction.ts";
 import type { JobName } from "../domain/jobs.ts";
 import type { Log } from "../log.ts";

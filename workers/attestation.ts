@@ -10,7 +10,7 @@ import {
   selectRealmSteps,
   selectToken,
   upsertRealmSteps,
-} from "../db/attestations.ts";
+} from "../db/realms/attestations.ts";
 import type { Pool } from "../db/database.ts";
 import { locking, reading } from "../db/transaction.ts";
 import { beginStep, endStep, isExpected } from "../domain/realms/attestations.ts";

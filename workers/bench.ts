@@ -1,6 +1,6 @@
 /** The bench: what every task in a worker is given. @module */
 import type { Pool, Tx } from "../db/database.ts";
-import type { RealmRow } from "../db/realms.ts";
+import type { RealmRow } from "../db/realms/realms.ts";
 import type { Actor } from "../domain/actor.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
 import type { Log } from "../log.ts";

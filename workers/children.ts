@@ -3,8 +3,13 @@
  * the ramp is spent back to the ramp, at a fee that makes it worth while to mine both.
  * @module
  */
-import { insertChange } from "../db/coins.ts";
-import { lockOrder, selectCandidates, selectChild, updateOrder } from "../db/orders.ts";
+import { insertChange } from "../db/sending/utxos.ts";
+import {
+  lockOrder,
+  selectCandidates,
+  selectChild,
+  updateOrder,
+} from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../domain/sending/chain_orders.ts";
 import { ChainError } from "./chains/chain.ts";

@@ -5,15 +5,15 @@
  * no node keeps such a set, the latest blocks are read once more.
  * @module
  */
-import { selectCursor, selectScannedBlock } from "../db/chains.ts";
+import { selectCursor, selectScannedBlock } from "../db/chains/cursors.ts";
 import {
   selectLastSearch,
   selectNextAddresses,
   selectUnknownCoins,
   upsertSearched,
-} from "../db/coin_searches.ts";
+} from "../db/chains/coin_searches.ts";
 import type { Db } from "../db/database.ts";
-import { selectPlaces } from "../db/ramps.ts";
+import { selectPlaces } from "../db/accounts/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { ChainId } from "../domain/assets.ts";
 import { enqueue } from "../domain/jobs.ts";

@@ -4,7 +4,7 @@
  * read again by hand), no payment may go on choosing what is not there.
  * @module
  */
-import { selectCursor } from "../db/chains.ts";
+import { selectCursor } from "../db/chains/cursors.ts";
 import {
   type BelievedCoin,
   deferSpenders,
@@ -14,7 +14,7 @@ import {
   selectRound,
   selectSpenderless,
   upsertRound,
-} from "../db/coins.ts";
+} from "../db/sending/utxos.ts";
 import { reading } from "../db/transaction.ts";
 import {
   correctCoins,

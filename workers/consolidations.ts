@@ -1,6 +1,10 @@
 /** Which coins a consolidation is offered, and whether its plan may be. @module */
-import type { CoinRow } from "../db/coins.ts";
-import { lockSmallCoins, selectConsolidation, type SmallCoins } from "../db/consolidations.ts";
+import type { CoinRow } from "../db/sending/utxos.ts";
+import {
+  lockSmallCoins,
+  selectConsolidation,
+  type SmallCoins,
+} from "../db/consolidations/consolidations.ts";
 import type { Tx } from "../db/database.ts";
 import { admitPlan } from "../domain/consolidations/consolidation_settlement.ts";
 import type { OrderRow } from "../domain/sending/chain_orders.ts";

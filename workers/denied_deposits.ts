@@ -4,8 +4,8 @@
  * have lost it, or lie, comes back by itself.
  * @module
  */
-import { type DeniedEnd, putOffDenied, selectDenied } from "../db/deposit_proofs.ts";
-import { deletePending, type PendingRow } from "../db/deposits.ts";
+import { type DeniedEnd, putOffDenied, selectDenied } from "../db/deposits/deposit_proofs.ts";
+import { deletePending, type PendingRow } from "../db/deposits/deposits.ts";
 import { reading } from "../db/transaction.ts";
 import { placeOf } from "../domain/deposits/incoming_transfers.ts";
 import { orphanDeposit } from "../domain/deposits/deposits.ts";

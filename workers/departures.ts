@@ -5,9 +5,9 @@
  * and so does what would end an order unpaid, until the ramp is reconciled.
  * @module
  */
-import { selectCursor } from "../db/chains.ts";
+import { selectCursor } from "../db/chains/cursors.ts";
 import type { Tx } from "../db/database.ts";
-import { lockQuarantine, selectQuarantine } from "../db/quarantine.ts";
+import { lockQuarantine, selectQuarantine } from "../db/sending/quarantine.ts";
 import { reading } from "../db/transaction.ts";
 import type { CandidateRow, OrderRow } from "../domain/sending/chain_orders.ts";
 import { QUARANTINED } from "../domain/sending/quarantine.ts";

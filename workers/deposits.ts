@@ -4,7 +4,7 @@ import {
   deferDeposits,
   type Deferred,
   selectClaimed,
-} from "../db/deposit_proofs.ts";
+} from "../db/deposits/deposit_proofs.ts";
 import {
   type Hold,
   holdDeposits,
@@ -13,8 +13,8 @@ import {
   selectPendingAssets,
   selectRipe,
   updateConfirmations,
-} from "../db/deposits.ts";
-import { selectUnproven, type UnprovenRow } from "../db/own_addresses.ts";
+} from "../db/deposits/deposits.ts";
+import { selectUnproven, type UnprovenRow } from "../db/accounts/own_addresses.ts";
 import { reading, writing } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../domain/assets.ts";

@@ -1,5 +1,10 @@
 /** Asks the chains what sending costs now, for all that a realm's ramps send. @module */
-import { type QuotedRow, type QuoteRow, selectQuoted, upsertQuotes } from "../db/fees.ts";
+import {
+  type QuotedRow,
+  type QuoteRow,
+  selectQuoted,
+  upsertQuotes,
+} from "../db/sending/fee_quotes.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import type { Bench } from "./bench.ts";

@@ -20,7 +20,7 @@ import {
   selectWitness,
   updateInstallation,
   upsertWitness,
-} from "../db/installation.ts";
+} from "../db/realms/installation.ts";
 import { locking, reading, writing } from "../db/transaction.ts";
 import {
   type InstallationRow,

@@ -5,8 +5,8 @@
  */
 import type { Database, Pool } from "../db/database.ts";
 import { endLease, prolongLease, takeLease } from "../db/leases.ts";
-import { selectPlaces } from "../db/ramps.ts";
-import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
+import { selectPlaces } from "../db/accounts/ramps.ts";
+import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms/realms.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import type { ChainPlace } from "../domain/chains/networks.ts";

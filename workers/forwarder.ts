@@ -6,7 +6,7 @@ import {
   selectSweptOrder,
   selectWorth,
   sumCoinsAt,
-} from "../db/sweeps.ts";
+} from "../db/deposits/sweeps.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../domain/assets.ts";
 import { compare, fromUnits, toUnits } from "../domain/money.ts";

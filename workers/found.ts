@@ -1,5 +1,5 @@
 /** Reads transactions that our own keys signed and the database does not know. @module */
-import { type PlaceKey, selectCursor } from "../db/chains.ts";
+import { type PlaceKey, selectCursor } from "../db/chains/cursors.ts";
 import {
   insertFoundCandidate,
   selectKnownHashes,
@@ -7,8 +7,8 @@ import {
   selectNextNonce,
   selectOwnPlaces,
   sumClaimed,
-} from "../db/recoveries.ts";
-import { lockOrder } from "../db/orders.ts";
+} from "../db/recovery/recoveries.ts";
+import { lockOrder } from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import {
   type CandidateRow,

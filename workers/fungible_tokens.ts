@@ -1,6 +1,6 @@
 /** Looks at tokens that others made, before the ledger knows them. @module */
-import { selectAccount } from "../db/accounts.ts";
-import { selectToken } from "../db/fungible_tokens.ts";
+import { selectAccount } from "../db/accounts/accounts.ts";
+import { selectToken } from "../db/currencies/tokens.ts";
 import { reading } from "../db/transaction.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { concludeCheck } from "../domain/currencies/tokens.ts";

@@ -4,8 +4,13 @@
  * up nothing else.
  * @module
  */
-import { sumArrived } from "../db/deposit_proofs.ts";
-import { deleteGain, type GainRow, selectGains, upsertGain } from "../db/holdings.ts";
+import { sumArrived } from "../db/deposits/deposit_proofs.ts";
+import {
+  deleteGain,
+  type GainRow,
+  selectGains,
+  upsertGain,
+} from "../db/accounts/onchain_balances.ts";
 import { reading } from "../db/transaction.ts";
 import { toUnits } from "../domain/money.ts";
 import type { ChainPlace } from "../domain/chains/networks.ts";

@@ -5,16 +5,16 @@
  * inside of calls and hide as many that came: what is missed so is found by a rescan.
  * @module
  */
-import { updateSwept } from "../db/chains.ts";
-import { type KeptToken, selectKeptTokens } from "../db/fungible_tokens.ts";
+import { updateSwept } from "../db/chains/cursors.ts";
+import { type KeptToken, selectKeptTokens } from "../db/currencies/tokens.ts";
 import {
   type HoldingRow,
   type HoldingTarget,
   selectHoldings,
   selectHoldingTargets,
   upsertHoldings,
-} from "../db/holdings.ts";
-import { sumCoins } from "../db/sightings.ts";
+} from "../db/accounts/onchain_balances.ts";
+import { sumCoins } from "../db/chains/scan_results.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/chains/networks.ts";

@@ -3,8 +3,8 @@
  * parent that nobody mines.
  * @module
  */
-import { countFills, selectBlocking, selectDone, selectGaps } from "../db/nonces.ts";
-import { insertCandidate, selectCandidates, updateOrder } from "../db/orders.ts";
+import { countFills, selectBlocking, selectDone, selectGaps } from "../db/sending/nonces.ts";
+import { insertCandidate, selectCandidates, updateOrder } from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import { type CandidateRow, fillNonce, type OrderRow } from "../domain/sending/chain_orders.ts";
 import { ChainError } from "./chains/chain.ts";

@@ -1,5 +1,5 @@
 /** Why what was signed for an order can never be mined, and what that tells of coins of ours. @module */
-import { selectOldest } from "../db/coins.ts";
+import { selectOldest } from "../db/sending/utxos.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import type { CandidateRow, DeathProof, OrderRow } from "../domain/sending/chain_orders.ts";

@@ -3,16 +3,16 @@
  * all that it will use up, so that nobody else can use it.
  * @module
  */
-import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/coins.ts";
+import { COINS_MAX, lockFreeCoins, selectDependants } from "../db/sending/utxos.ts";
 import type { Tx } from "../db/database.ts";
-import { takeNonce } from "../db/nonces.ts";
+import { takeNonce } from "../db/sending/nonces.ts";
 import {
   insertCandidate,
   insertClaims,
   selectCandidates,
   sumInFlight,
   updateOrder,
-} from "../db/orders.ts";
+} from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../domain/sending/holder_losses.ts";
 import type { CandidateRow, OrderRow, Wish } from "../domain/sending/chain_orders.ts";
@@ -32,7 +32,7 @@ import { assertKnown } from "./found.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "./token_facts.ts";
-import { selectAccount } from "../db/accounts.ts";
+import { selectAccount } from "../db/accounts/accounts.ts";
 import { findAsset } from "../domain/assets.ts";
 
 /** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */

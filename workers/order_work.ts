@@ -1,5 +1,5 @@
 /** What the sender works with, and how what is planned gets its signature. @module */
-import { insertChange } from "../db/coins.ts";
+import { insertChange } from "../db/sending/utxos.ts";
 import type { Db, Tx } from "../db/database.ts";
 import {
   lockOrder,
@@ -7,7 +7,7 @@ import {
   selectCandidates,
   selectLeaves,
   updateOrder,
-} from "../db/orders.ts";
+} from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import { type CandidateRow, isOpen, type OrderRow } from "../domain/sending/chain_orders.ts";

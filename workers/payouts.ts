@@ -3,10 +3,10 @@
  * several and that is cheaper. What does not work together is left to each alone.
  * @module
  */
-import { COINS_MAX, sumFreeCoins } from "../db/coins.ts";
+import { COINS_MAX, sumFreeCoins } from "../db/sending/utxos.ts";
 import type { Tx } from "../db/database.ts";
-import { lockOrder, selectOrder } from "../db/orders.ts";
-import { joinOrders, lockNewOrders, selectMates } from "../db/payouts.ts";
+import { lockOrder, selectOrder } from "../db/sending/chain_orders.ts";
+import { joinOrders, lockNewOrders, selectMates } from "../db/withdrawals/withdrawal_batches.ts";
 import { reading } from "../db/transaction.ts";
 import { cappedBudgets } from "../domain/sending/holder_losses.ts";
 import { createOrder, type OrderRow, type Wish } from "../domain/sending/chain_orders.ts";

@@ -1,8 +1,8 @@
 /** Opens ramps: derives what a ramp account needs before anybody may pay to it. @module */
-import { selectAccount } from "../db/accounts.ts";
-import { insertCursor, selectCursor } from "../db/chains.ts";
-import { selectUnreserved, type UnprovenRow } from "../db/own_addresses.ts";
-import { type RampRow, selectRamp } from "../db/ramps.ts";
+import { selectAccount } from "../db/accounts/accounts.ts";
+import { insertCursor, selectCursor } from "../db/chains/cursors.ts";
+import { selectUnreserved, type UnprovenRow } from "../db/accounts/own_addresses.ts";
+import { type RampRow, selectRamp } from "../db/accounts/ramps.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";

@@ -1,6 +1,6 @@
 /** All realms of an installation, read in pages. @module */
 import type { Database } from "../db/database.ts";
-import { type RealmRow, selectRealms } from "../db/realms.ts";
+import { type RealmRow, selectRealms } from "../db/realms/realms.ts";
 import { reading } from "../db/transaction.ts";
 
 const PAGE = 200;

@@ -5,9 +5,9 @@
  * moment and begun again.
  * @module
  */
-import { passOverNumbers } from "../db/attestations.ts";
-import { selectCursor } from "../db/chains.ts";
-import { liftQuarantine, selectQuarantinedPlaces } from "../db/quarantine.ts";
+import { passOverNumbers } from "../db/realms/attestations.ts";
+import { selectCursor } from "../db/chains/cursors.ts";
+import { liftQuarantine, selectQuarantinedPlaces } from "../db/sending/quarantine.ts";
 import {
   type KnownSender,
   type QuarantinedRamp,
@@ -22,7 +22,7 @@ import {
   selectUnsigned,
   selectUnsignedClaims,
   skipIndices,
-} from "../db/recoveries.ts";
+} from "../db/recovery/recoveries.ts";
 import { reading } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";

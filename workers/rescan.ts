@@ -1,5 +1,5 @@
 /** Looks again, and closer, where an operator says that something was missed. @module */
-import { selectCursor } from "../db/chains.ts";
+import { selectCursor } from "../db/chains/cursors.ts";
 import { reading } from "../db/transaction.ts";
 import type { JobPayloads } from "../domain/jobs.ts";
 import type { ChainPlace } from "../domain/chains/networks.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Database, Pool } from "../db/database.ts";
-import { lockInstallation, updateInstallation } from "../db/installation.ts";
-import { type SecretRow, selectSecretsNotUnder, updateWrapping } from "../db/secrets.ts";
+import { lockInstallation, updateInstallation } from "../db/realms/installation.ts";
+import { type SecretRow, selectSecretsNotUnder, updateWrapping } from "../db/security/secrets.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { placeOf } from "../domain/realms/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../domain/security/envelope.ts";

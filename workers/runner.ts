@@ -14,7 +14,7 @@ import {
   releaseJob,
   selectDue,
 } from "../db/jobs.ts";
-import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms.ts";
+import { type RealmRow, selectRealms, selectRealmsById } from "../db/realms/realms.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import { placeOf } from "../domain/realms/realms.ts";

@@ -11,11 +11,11 @@ import {
   selectCursor,
   updateSight,
   updateWarning,
-} from "../db/chains.ts";
-import { countSpenderless } from "../db/coins.ts";
-import { countUnconfirmed } from "../db/deposit_proofs.ts";
-import { selectWatched, selectWatchedClaims } from "../db/deposits.ts";
-import { selectKeptTokens } from "../db/fungible_tokens.ts";
+} from "../db/chains/cursors.ts";
+import { countSpenderless } from "../db/sending/utxos.ts";
+import { countUnconfirmed } from "../db/deposits/deposit_proofs.ts";
+import { selectWatched, selectWatchedClaims } from "../db/deposits/deposits.ts";
+import { selectKeptTokens } from "../db/currencies/tokens.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { allAssets } from "../domain/assets.ts";
 import type { ChainPlace } from "../domain/chains/networks.ts";

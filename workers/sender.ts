@@ -5,7 +5,7 @@
  * bytes that are stored are ever sent, and another payment is made only once the first is dead.
  * @module
  */
-import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../db/coins.ts";
+import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../db/sending/utxos.ts";
 import type { Tx } from "../db/database.ts";
 import {
   markCandidatesDead,
@@ -15,7 +15,7 @@ import {
   selectCandidates,
   selectOrder,
   updateOrder,
-} from "../db/orders.ts";
+} from "../db/sending/chain_orders.ts";
 import { reading } from "../db/transaction.ts";
 import type { ChainId } from "../domain/assets.ts";
 import {

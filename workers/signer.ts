@@ -9,7 +9,7 @@ import {
   type SecretRow,
   selectSecretOfKind,
   selectSeedNeeded,
-} from "../db/secrets.ts";
+} from "../db/security/secrets.ts";
 import { reading, serializable } from "../db/transaction.ts";
 import type { Network } from "../domain/chains/addresses.ts";
 import type { ChainId } from "../domain/assets.ts";

@@ -4,8 +4,8 @@
  * every token that may keep a part, before anything is concluded.
  * @module
  */
-import { selectCursor } from "../db/chains.ts";
-import { selectCandidates } from "../db/orders.ts";
+import { selectCursor } from "../db/chains/cursors.ts";
+import { selectCandidates } from "../db/sending/chain_orders.ts";
 import {
   type Compared,
   type FlightRow,
@@ -18,7 +18,7 @@ import {
   selectUnproven,
   sumCoins,
   sumLiabilities,
-} from "../db/solvency.ts";
+} from "../db/audit/solvency.ts";
 import { reading, snapshot } from "../db/transaction.ts";
 import { type ChainId, findAsset } from "../domain/assets.ts";
 import { toUnits } from "../domain/money.ts";

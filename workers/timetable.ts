@@ -5,14 +5,14 @@
  */
 import type { Database, Pool, Tx } from "../db/database.ts";
 import { endLease, takeLease } from "../db/leases.ts";
-import { replaceRealmFaults } from "../db/installation.ts";
-import { selectQuarantinedPlaces } from "../db/quarantine.ts";
-import { selectSeedNeeded } from "../db/secrets.ts";
-import { compactTallies } from "../db/collection.ts";
+import { replaceRealmFaults } from "../db/realms/installation.ts";
+import { selectQuarantinedPlaces } from "../db/sending/quarantine.ts";
+import { selectSeedNeeded } from "../db/security/secrets.ts";
+import { compactTallies } from "../db/collections/collection.ts";
 import type { Ladders } from "../db/migrate.ts";
 import { deleteOldAnswers, deleteOldLogins } from "../db/records.ts";
-import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms.ts";
-import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/timetable.ts";
+import { deleteExpiredSigningKeys, type RealmRow, selectRealms } from "../db/realms/realms.ts";
+import { deleteOldPlatformAnswers, deleteStale, selectWaiting } from "../db/housekeeping.ts";
 import { locking, reading, serializable } from "../db/transaction.ts";
 import { newId } from "../domain/ids.ts";
 import { migrateRealms } from "../domain/realms/migrations.ts";

@@ -4,7 +4,7 @@
  * the token is not asked again, for issuers rename what they have issued.
  * @module
  */
-import { insertTokenProof, selectTokenProof } from "../db/chains.ts";
+import { insertTokenProof, selectTokenProof } from "../db/chains/cursors.ts";
 import { reading, writing } from "../db/transaction.ts";
 import { type Asset, tokenByContract } from "../domain/assets.ts";
 import type { Bench } from "./bench.ts";

@@ -12,10 +12,10 @@ import {
   selectEnabledAmong,
   unfreezeAccount,
   updateAccount,
-} from "../../db/accounts.ts";
+} from "../../db/accounts/accounts.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectIdentities, selectIdentityOfUser } from "../../db/identities.ts";
-import { selectUsers } from "../../db/users.ts";
+import { selectIdentities, selectIdentityOfUser } from "../../db/identity/identities.ts";
+import { selectUsers } from "../../db/identity/users.ts";
 import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";

@@ -1,7 +1,11 @@
 /** What accounts show of the chain: addresses, and balances there as workers last saw them. @module */
-import type { AccountRow } from "../../db/accounts.ts";
+import type { AccountRow } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
-import { type OwnedAddressRow, selectAddressesFor, selectHoldings } from "../../db/ramps.ts";
+import {
+  type OwnedAddressRow,
+  selectAddressesFor,
+  selectHoldings,
+} from "../../db/accounts/ramps.ts";
 import { type ChainPart, viewAccount } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { findAsset } from "../assets.ts";

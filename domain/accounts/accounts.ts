@@ -6,11 +6,15 @@ import {
   insertAccount,
   markEnabled,
   selectAccount,
-} from "../../db/accounts.ts";
-import { selectCurrencyByName } from "../../db/currencies.ts";
+} from "../../db/accounts/accounts.ts";
+import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { type IdentityRow, selectIdentity, selectIdentityOfUser } from "../../db/identities.ts";
-import { selectUser } from "../../db/users.ts";
+import {
+  type IdentityRow,
+  selectIdentity,
+  selectIdentityOfUser,
+} from "../../db/identity/identities.ts";
+import { selectUser } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { type Asset, findAsset } from "../assets.ts";
 import { minorUnits } from "../codes.ts";

@@ -1,5 +1,5 @@
 /** Aliases as a collection. @module */
-import type { AliasRow } from "../../db/aliases.ts";
+import type { AliasRow } from "../../db/identity/aliases.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { ACCOUNTS } from "./account_collection.ts";
 import type { Actor } from "../actor.ts";

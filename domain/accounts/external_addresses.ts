@@ -6,13 +6,13 @@
  */
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectAccount } from "../../db/accounts.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import {
   deleteExternalAddress,
   insertExternalAddress,
   selectExternalAddresses,
-} from "../../db/external_addresses.ts";
+} from "../../db/accounts/external_addresses.ts";
 import { assertAccount, findAccount } from "./accounts.ts";
 import type { Actor } from "../actor.ts";
 import { checkAddress, parseAddress } from "../chains/addresses.ts";

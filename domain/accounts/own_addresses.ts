@@ -4,11 +4,11 @@
  * and what came there is the ramp's.
  * @module
  */
-import type { PlaceKey } from "../../db/chains.ts";
+import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { endAssignments } from "../../db/external_addresses.ts";
-import { insertReserved, isReserved, selectOwnAddress } from "../../db/own_addresses.ts";
-import { type RampRow } from "../../db/ramps.ts";
+import { endAssignments } from "../../db/accounts/external_addresses.ts";
+import { insertReserved, isReserved, selectOwnAddress } from "../../db/accounts/own_addresses.ts";
+import { type RampRow } from "../../db/accounts/ramps.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { DomainError } from "../errors.ts";

@@ -3,9 +3,9 @@
  * below which its addresses lie, and an address of its own (index 0). No key is known here.
  * @module
  */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { insertRamp, markAccountError } from "../../db/ramps.ts";
+import { insertRamp, markAccountError } from "../../db/accounts/ramps.ts";
 import type { Actor } from "../actor.ts";
 import { type Asset, takesDeposits } from "../assets.ts";
 import { DomainError } from "../errors.ts";

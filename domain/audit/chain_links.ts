@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { z } from "zod";
-import type { Sealable, SealableTransaction, SealedRow } from "../../db/seals.ts";
+import type { Sealable, SealableTransaction, SealedRow } from "../../db/audit/hash_chain.ts";
 import { canonical } from "../canonical_json.ts";
 import { DecimalText, trim } from "../money.ts";
 

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectTransactions } from "../../db/ledger.ts";
+import { selectTransactions } from "../../db/ledger/posting.ts";
 import { insertEvents } from "../../db/records.ts";
 import {
   type HeadRow,
@@ -18,7 +18,7 @@ import {
   selectHead,
   selectSealed,
   selectUnsealed,
-} from "../../db/seals.ts";
+} from "../../db/audit/hash_chain.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
 import { chainTrail } from "./trail_chain.ts";

@@ -4,10 +4,15 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { allowTime, type CheckCode, CHECKS, selectMismatches } from "../../db/checks.ts";
+import {
+  allowTime,
+  type CheckCode,
+  CHECKS,
+  selectMismatches,
+} from "../../db/audit/ledger_check.ts";
 import type { Database, Pool, Tx } from "../../db/database.ts";
-import { type RealmRow, selectRealm, selectRealms } from "../../db/realms.ts";
-import { selectHash } from "../../db/seals.ts";
+import { type RealmRow, selectRealm, selectRealms } from "../../db/realms/realms.ts";
+import { selectHash } from "../../db/audit/hash_chain.ts";
 import { reading, snapshot } from "../../db/transaction.ts";
 import { recomputeTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";

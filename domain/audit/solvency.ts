@@ -31,7 +31,7 @@ import {
   type SolvencyRow,
   upsertSolvency,
   type Verdict,
-} from "../../db/solvency.ts";
+} from "../../db/audit/solvency.ts";
 import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";
 import { add, compare, DecimalText, fromUnits, subtract, toUnits, trim } from "../money.ts";

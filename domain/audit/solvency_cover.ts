@@ -5,9 +5,9 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { isHouseAccount, selectLoss } from "../../db/solvency.ts";
+import { isHouseAccount, selectLoss } from "../../db/audit/solvency.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { Id, text } from "../entity.ts";

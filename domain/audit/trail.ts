@@ -1,6 +1,6 @@
 /** The trail: who did what, when and from where, for every change of a realm. @module */
 import { z } from "zod";
-import { type AuditFilter, selectPlatformTrail, selectTrail } from "../../db/audit.ts";
+import { type AuditFilter, selectPlatformTrail, selectTrail } from "../../db/audit/trail.ts";
 import type { Pool } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";

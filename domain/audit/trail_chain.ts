@@ -12,7 +12,7 @@ import {
   selectLastChained,
   selectUnchained,
   updateChained,
-} from "../../db/audit_chain.ts";
+} from "../../db/audit/trail_chain.ts";
 import { canonical } from "../canonical_json.ts";
 import { createLinker, GENESIS } from "./chain_links.ts";
 

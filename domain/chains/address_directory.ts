@@ -5,7 +5,11 @@
  * @module
  */
 import { createHmac } from "node:crypto";
-import { insertDigests, selectAddressKey, selectForeign } from "../../db/address_directory.ts";
+import {
+  insertDigests,
+  selectAddressKey,
+  selectForeign,
+} from "../../db/chains/address_directory.ts";
 import type { Db, Pool, Tx } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import { NETWORKS, parseAddress } from "./addresses.ts";

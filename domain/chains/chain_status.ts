@@ -1,9 +1,9 @@
 /** What is told of assets and chains: the registry, and how far each chain was looked at. @module */
 import { z } from "zod";
-import { type CursorRow, selectCursors } from "../../db/chains.ts";
+import { type CursorRow, selectCursors } from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
-import { countGains } from "../../db/holdings.ts";
-import { selectQuarantinedPlaces } from "../../db/quarantine.ts";
+import { countGains } from "../../db/accounts/onchain_balances.ts";
+import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import { allAssets, CHAINS } from "../assets.ts";
 import { type ChainSettings, depthOf, isConfigured, networkOf, witnessesOf } from "./networks.ts";
 

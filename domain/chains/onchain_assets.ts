@@ -4,7 +4,7 @@
  * @module
  */
 import type { Db } from "../../db/database.ts";
-import { selectTokenOfCurrency } from "../../db/fungible_tokens.ts";
+import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
 import { DomainError } from "../errors.ts";
 

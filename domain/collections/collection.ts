@@ -10,9 +10,9 @@ import {
   selectIds,
   type Source,
   type Visibility,
-} from "../../db/collection.ts";
+} from "../../db/collections/collection.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import type { Columns, Condition } from "../../db/filter.ts";
+import type { Columns, Condition } from "../../db/collections/filter.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";

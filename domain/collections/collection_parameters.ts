@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Columns } from "../../db/filter.ts";
+import type { Columns } from "../../db/collections/filter.ts";
 import type { AnyCollection } from "./collection.ts";
 
 const REACHES = ["own", "all", "-own", "-all"];

@@ -4,7 +4,13 @@
  * the scope stands beside a condition, never inside it.
  * @module
  */
-import type { Columns, ColumnType, Comparison, Condition, Target } from "../../db/filter.ts";
+import type {
+  Columns,
+  ColumnType,
+  Comparison,
+  Condition,
+  Target,
+} from "../../db/collections/filter.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
 import { isDigits, parseJson } from "../json.ts";

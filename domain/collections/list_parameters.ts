@@ -4,8 +4,8 @@
  * a list when repeated, or already a number.
  * @module
  */
-import type { Columns, Target } from "../../db/filter.ts";
-import type { SortKey } from "../../db/order.ts";
+import type { Columns, Target } from "../../db/collections/filter.ts";
+import type { SortKey } from "../../db/collections/sort.ts";
 import { checkText, invalidQuery, quoted, targetOf } from "./filter.ts";
 import { isId } from "../ids.ts";
 import { isDigits } from "../json.ts";

@@ -2,8 +2,8 @@
  * What gathering small coins goes by on each chain that has coins, and what it may cost.
  * @module
  */
-import type { ConsolidationRow } from "../../db/consolidations.ts";
-import type { QuoteRow } from "../../db/fees.ts";
+import type { ConsolidationRow } from "../../db/consolidations/consolidations.ts";
+import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import type { ChainId } from "../assets.ts";
 import type { ChainAsset } from "../chains/onchain_assets.ts";
 import type { NewConsolidation } from "./consolidation_views.ts";

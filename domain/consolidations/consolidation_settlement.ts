@@ -7,7 +7,7 @@ import {
   type ConsolidationRow,
   selectConsolidation,
   updateConsolidation,
-} from "../../db/consolidations.ts";
+} from "../../db/consolidations/consolidations.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, nativeAsset } from "../assets.ts";

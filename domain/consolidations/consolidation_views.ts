@@ -1,6 +1,6 @@
 /** How consolidations are asked for and shown. @module */
 import { z } from "zod";
-import type { ConsolidationRow } from "../../db/consolidations.ts";
+import type { ConsolidationRow } from "../../db/consolidations/consolidations.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { PageFields } from "../collections/collection_parameters.ts";
 import { Failure, FreeForm } from "../entity.ts";

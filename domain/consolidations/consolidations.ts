@@ -4,8 +4,8 @@
  * it may cost what it then comes to is checked again when it is planned.
  * @module
  */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { selectCursor } from "../../db/chains.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
 import {
   type ConsolidationRow,
   countSmallCoins,
@@ -13,10 +13,10 @@ import {
   selectConsolidation,
   selectConsolidations,
   updateConsolidation,
-} from "../../db/consolidations.ts";
+} from "../../db/consolidations/consolidations.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { lockOrder, updateOrder } from "../../db/orders.ts";
-import type { QuoteRow } from "../../db/fees.ts";
+import { lockOrder, updateOrder } from "../../db/sending/chain_orders.ts";
+import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import { assertAccount, findAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { chainFacts, nativeAsset } from "../assets.ts";

@@ -1,9 +1,9 @@
 /** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
 import { z } from "zod";
-import { type CurrencyRow, insertCurrency, type IssueRow } from "../../db/currencies.ts";
+import { type CurrencyRow, insertCurrency, type IssueRow } from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
-import { selectTokenBySymbol } from "../../db/fungible_tokens.ts";
+import { selectTokenBySymbol } from "../../db/currencies/tokens.ts";
 import { openAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { allAssets } from "../assets.ts";

@@ -1,6 +1,10 @@
 /** Virtual currencies as a collection. @module */
-import { selectSystemTotal } from "../../db/accounts.ts";
-import { type CurrencyRow, selectCurrencies, selectIssuesOf } from "../../db/currencies.ts";
+import { selectSystemTotal } from "../../db/accounts/accounts.ts";
+import {
+  type CurrencyRow,
+  selectCurrencies,
+  selectIssuesOf,
+} from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
 import { ACCOUNTS } from "../accounts/account_collection.ts";
 import type { Actor } from "../actor.ts";

@@ -4,10 +4,10 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { type CurrencyRow, selectCurrency, selectIssues } from "../../db/currencies.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { type CurrencyRow, selectCurrency, selectIssues } from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
-import { markIssued, updateCurrency } from "../../db/issuance.ts";
+import { markIssued, updateCurrency } from "../../db/currencies/issuance.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";

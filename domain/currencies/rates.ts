@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { selectCurrencyByName } from "../../db/currencies.ts";
+import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
 import type { Database, Db, Pool, Tx } from "../../db/database.ts";
 import {
   type RateRow,
@@ -12,8 +12,8 @@ import {
   selectRates,
   selectRatesAfter,
   upsertRates,
-} from "../../db/rates.ts";
-import { selectRealms } from "../../db/realms.ts";
+} from "../../db/currencies/rates.ts";
+import { selectRealms } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";

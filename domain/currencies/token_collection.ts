@@ -1,6 +1,6 @@
 /** Fungible tokens as a collection. @module */
 import type { Tx } from "../../db/database.ts";
-import { selectTokens, type TokenRow } from "../../db/fungible_tokens.ts";
+import { selectTokens, type TokenRow } from "../../db/currencies/tokens.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,

@@ -1,6 +1,6 @@
 /** What becomes of a token's row while its contract is deployed. @module */
 import type { Tx } from "../../db/database.ts";
-import { selectToken, type TokenRow, updateToken } from "../../db/fungible_tokens.ts";
+import { selectToken, type TokenRow, updateToken } from "../../db/currencies/tokens.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, nativeAsset } from "../assets.ts";
 import { emit } from "../events.ts";

@@ -1,6 +1,6 @@
 /** How fungible tokens are shown: whole, and as the answers of deploy and register. @module */
 import { z } from "zod";
-import type { TokenRow } from "../../db/fungible_tokens.ts";
+import type { TokenRow } from "../../db/currencies/tokens.ts";
 import { Failure } from "../entity.ts";
 import { DecimalText, trim } from "../money.ts";
 

@@ -4,9 +4,9 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { selectCurrencyByName } from "../../db/currencies.ts";
-import { existsTokenProof } from "../../db/chains.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
+import { existsTokenProof } from "../../db/chains/cursors.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   insertToken,
@@ -17,9 +17,9 @@ import {
   selectTokensAmong,
   type TokenRow,
   updateToken,
-} from "../../db/fungible_tokens.ts";
-import { selectRamp } from "../../db/ramps.ts";
-import { deleteCountedStrays } from "../../db/strays.ts";
+} from "../../db/currencies/tokens.ts";
+import { selectRamp } from "../../db/accounts/ramps.ts";
+import { deleteCountedStrays } from "../../db/deposits/unmatched_deposits.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { parseContract } from "../chains/addresses.ts";

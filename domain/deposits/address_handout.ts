@@ -4,14 +4,14 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { endAssignments } from "../../db/external_addresses.ts";
+import { endAssignments } from "../../db/accounts/external_addresses.ts";
 import {
   handOverDeposits,
   insertDerived,
   type LinkedDeposit,
   type UnprovenRow,
-} from "../../db/own_addresses.ts";
-import { type AddressRow, insertAddress } from "../../db/ramps.ts";
+} from "../../db/accounts/own_addresses.ts";
+import { type AddressRow, insertAddress } from "../../db/accounts/ramps.ts";
 import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";

@@ -5,18 +5,18 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectTokenOfCurrency } from "../../db/fungible_tokens.ts";
-import { insertEmptyHolding } from "../../db/holdings.ts";
+import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
+import { insertEmptyHolding } from "../../db/accounts/onchain_balances.ts";
 import {
   markOpened,
   type RampRow,
   selectAddresses,
   selectRamp,
   takeIndex,
-} from "../../db/ramps.ts";
-import { selectOwnPlaces } from "../../db/recoveries.ts";
+} from "../../db/accounts/ramps.ts";
+import { selectOwnPlaces } from "../../db/recovery/recoveries.ts";
 import { viewAddress } from "../accounts/account_views.ts";
 import {
   assertAccount,

@@ -1,15 +1,15 @@
 /** The collection of deposit applications, and how one is made. @module */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   type DepositAppRow,
   insertDepositApp,
   selectDepositApps,
   updateDepositAppData,
-} from "../../db/deposit_apps.ts";
-import { selectAssigned } from "../../db/external_addresses.ts";
-import { selectAliasTargets, selectDefaultAccount } from "../../db/facts.ts";
+} from "../../db/deposits/deposit_apps.ts";
+import { selectAssigned } from "../../db/accounts/external_addresses.ts";
+import { selectAliasTargets, selectDefaultAccount } from "../../db/accounts/account_lookup.ts";
 import { viewWholeAccount } from "../accounts/account_views.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { z } from "zod";
-import { selectAccount } from "../../db/accounts.ts";
-import { type AddressRow, selectAddressOf } from "../../db/ramps.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { type AddressRow, selectAddressOf } from "../../db/accounts/ramps.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   type DepositAppRow,
@@ -13,7 +13,7 @@ import {
   selectDepositAppOf,
   selectDepositsOfApp,
   updateDepositApp,
-} from "../../db/deposit_apps.ts";
+} from "../../db/deposits/deposit_apps.ts";
 import type { Actor } from "../actor.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
 import { emit } from "../events.ts";

@@ -1,8 +1,8 @@
 /** The collection of deposits, and looking for those that were missed. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
-import { type DepositRow, selectDeposits } from "../../db/deposits.ts";
-import { selectSweeps } from "../../db/sweeps.ts";
+import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
+import { selectSweeps } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, CHAINS } from "../assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";

@@ -1,8 +1,8 @@
 /** How deposits are shown, and told of to whoever listens. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
-import type { DepositRow } from "../../db/deposits.ts";
-import type { SweepRow } from "../../db/sweeps.ts";
+import type { DepositRow } from "../../db/deposits/deposits.ts";
+import type { SweepRow } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";
 import { Failure } from "../entity.ts";

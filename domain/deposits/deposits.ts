@@ -3,9 +3,9 @@
  * it is booked once and for all, under the key (chain, network, transaction, index).
  * @module
  */
-import { type AccountRow, selectAccounts } from "../../db/accounts.ts";
+import { type AccountRow, selectAccounts } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectAppAccounts } from "../../db/deposit_apps.ts";
+import { selectAppAccounts } from "../../db/deposits/deposit_apps.ts";
 import {
   type DepositRow,
   lockAllPending,
@@ -13,9 +13,9 @@ import {
   markConfirmed,
   markOrphaned,
   putOffDeposit,
-} from "../../db/deposits.ts";
-import { applyMoves } from "../../db/ledger.ts";
-import type { Move } from "../../db/moves.ts";
+} from "../../db/deposits/deposits.ts";
+import { applyMoves } from "../../db/ledger/posting.ts";
+import type { Move } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
 import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit } from "./deposit_views.ts";
@@ -24,7 +24,7 @@ import { fromUnits } from "../money.ts";
 import { forwardLater } from "./sweeps.ts";
 import { errorField } from "../errors.ts";
 
-export { type DepositRow } from "../../db/deposits.ts";
+export { type DepositRow } from "../../db/deposits/deposits.ts";
 
 /** A transfer read again at depth: what the address really gained, in base units. */
 export interface Proof {

@@ -4,16 +4,16 @@
  * address is not for. Strays are kept in sight for an operator and never booked.
  * @module
  */
-import type { PlaceKey } from "../../db/chains.ts";
+import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   type SeenDeposit,
   selectOwnTransactions,
   selectTargets,
   type TargetRow,
-} from "../../db/deposits.ts";
-import { type KeptToken, selectKeptTokens } from "../../db/fungible_tokens.ts";
-import type { SeenStray } from "../../db/strays.ts";
+} from "../../db/deposits/deposits.ts";
+import { type KeptToken, selectKeptTokens } from "../../db/currencies/tokens.ts";
+import type { SeenStray } from "../../db/deposits/unmatched_deposits.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
 import { newIds } from "../ids.ts";
 import { fromUnits } from "../money.ts";

@@ -10,18 +10,27 @@ import {
   moveCursor,
   type PlaceKey,
   updateHalted,
-} from "../../db/chains.ts";
+} from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
-import { deleteUnlike } from "../../db/deposit_proofs.ts";
+import { deleteUnlike } from "../../db/deposits/deposit_proofs.ts";
 import {
   type DepositRow,
   detachAbove,
   markDepositError,
   upsertDeposits,
-} from "../../db/deposits.ts";
-import { deleteGainsAbove } from "../../db/holdings.ts";
-import { forgetAbove, freezeRamps, markConsumed, upsertCoins } from "../../db/sightings.ts";
-import { deleteFoundStrays, deleteStraysAbove, upsertStrays } from "../../db/strays.ts";
+} from "../../db/deposits/deposits.ts";
+import { deleteGainsAbove } from "../../db/accounts/onchain_balances.ts";
+import {
+  forgetAbove,
+  freezeRamps,
+  markConsumed,
+  upsertCoins,
+} from "../../db/chains/scan_results.ts";
+import {
+  deleteFoundStrays,
+  deleteStraysAbove,
+  upsertStrays,
+} from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { sortArrivals } from "./incoming_transfers.ts";
 import { tellDeposit } from "./deposit_views.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import type { ForwardRow, SweepRow } from "../../db/sweeps.ts";
+import type { ForwardRow, SweepRow } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset } from "../assets.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";

@@ -5,8 +5,8 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { selectDeposit } from "../../db/deposits.ts";
-import { selectOrder } from "../../db/orders.ts";
+import { selectDeposit } from "../../db/deposits/deposits.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   type ForwardRow,
   joinSweep,
@@ -22,7 +22,7 @@ import {
   type SweepRow,
   touchSweeps,
   updateSweep,
-} from "../../db/sweeps.ts";
+} from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import type { Network } from "../chains/addresses.ts";
 import type { ChainId } from "../assets.ts";
@@ -40,7 +40,7 @@ import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts
 import { releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-export { type ForwardRow, type SweepRow } from "../../db/sweeps.ts";
+export { type ForwardRow, type SweepRow } from "../../db/deposits/sweeps.ts";
 
 /** What a look at the chain says should be done; amounts in base units. */
 export type SweepStep =

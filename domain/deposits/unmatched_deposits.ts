@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Db } from "../../db/database.ts";
-import { selectStrays, type StrayRow } from "../../db/strays.ts";
+import { selectStrays, type StrayRow } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { resolveChainAsset } from "../chains/onchain_assets.ts";

@@ -1,16 +1,16 @@
 /** Aliases: unique codes of a realm, in one directory for accounts and identities. @module */
 import { z } from "zod";
-import { selectAccount } from "../../db/accounts.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import {
   type AliasRow,
   insertAlias,
   selectAliases,
   selectFirstAliases,
   updateAliasData,
-} from "../../db/aliases.ts";
+} from "../../db/identity/aliases.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
-import { selectIdentity } from "../../db/identities.ts";
+import { selectIdentity } from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,

@@ -13,7 +13,7 @@ import {
   selectApiKeys,
   selectGrant,
   selectGrants,
-} from "../../db/api_keys.ts";
+} from "../../db/identity/api_keys.ts";
 import type { Pool, Tx } from "../../db/database.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "../actor.ts";

@@ -1,7 +1,7 @@
 /** Identities: the holders of accounts. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
-import { type IdentityRow, insertIdentity } from "../../db/identities.ts";
+import { type IdentityRow, insertIdentity } from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
 import { COUNTRIES, CURRENCIES } from "../codes.ts";
 import { EntityFields, type EntityView, FreeForm, viewEntity } from "../entity.ts";

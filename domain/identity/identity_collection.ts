@@ -1,7 +1,11 @@
 /** Identities as a collection: lists, changes, deletion; and identities made with an alias. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
-import { type IdentityRow, selectIdentities, updateIdentity } from "../../db/identities.ts";
+import {
+  type IdentityRow,
+  selectIdentities,
+  updateIdentity,
+} from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
 import { addAlias, aliasesOf } from "./aliases.ts";
 import {

@@ -1,8 +1,13 @@
 /** A user's logins: which there are, from where, and how they are ended. @module */
 import { z } from "zod";
 import type { Db, Pool, Tx } from "../../db/database.ts";
-import { endLogins, type LoginRow, markLoginsUsed, selectLogins } from "../../db/logins.ts";
-import { lockUser } from "../../db/sessions.ts";
+import {
+  endLogins,
+  type LoginRow,
+  markLoginsUsed,
+  selectLogins,
+} from "../../db/identity/logins.ts";
+import { lockUser } from "../../db/security/sessions.ts";
 import { writing } from "../../db/transaction.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { DomainError } from "../errors.ts";

@@ -1,9 +1,9 @@
 /** How a user changes its own password: by giving the present one. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../../db/database.ts";
-import { lockVerifier } from "../../db/sessions.ts";
+import { lockVerifier } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
-import type { UserRow } from "../../db/users.ts";
+import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { beginAttempt, endAttempt } from "../security/login_limits.ts";

@@ -11,7 +11,7 @@ import {
   lockSecondFactor,
   replaceSecondFactor,
   selectSecondFactor,
-} from "../../db/second_factors.ts";
+} from "../../db/security/second_factors.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { assertPersonal } from "./password_changes.ts";

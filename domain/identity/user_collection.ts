@@ -1,16 +1,16 @@
 /** What happens to users after they were made: changes, deletion, and the end of their keys. @module */
 import { z } from "zod";
-import { endApiKeysOf } from "../../db/api_keys.ts";
+import { endApiKeysOf } from "../../db/identity/api_keys.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
-import { selectIdentityOfUser } from "../../db/identities.ts";
+import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import {
   countOtherAdmins,
   selectUsers,
   updateUser,
   type UserChanges,
   type UserRow,
-} from "../../db/users.ts";
+} from "../../db/identity/users.ts";
 import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "../actor.ts";
 import {
   type Collection,

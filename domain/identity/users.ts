@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { brokenConstraint } from "../../db/errors.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectIdentity } from "../../db/identities.ts";
-import { insertUser, selectUser, type UserRow } from "../../db/users.ts";
+import { selectIdentity } from "../../db/identity/identities.ts";
+import { insertUser, selectUser, type UserRow } from "../../db/identity/users.ts";
 import {
   type Actor,
   cumulativeRoles,

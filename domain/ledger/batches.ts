@@ -5,9 +5,9 @@
  */
 import { z } from "zod";
 import type { Pool } from "../../db/database.ts";
-import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
-import type { Outcome } from "../../db/moves.ts";
-import { type BulkReplay, selectReplay } from "../../db/replays.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
+import type { Outcome } from "../../db/ledger/posting_protocol.ts";
+import { type BulkReplay, selectReplay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { Flag } from "../entity.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import {
   type BlockRow,
   captureBlock,
@@ -14,9 +14,9 @@ import {
   isOver,
   selectBlock,
   selectBlocks,
-} from "../../db/blocks.ts";
+} from "../../db/ledger/blocks.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import type { Posted } from "../../db/moves.ts";
+import type { Posted } from "../../db/ledger/posting_protocol.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { PageFields } from "../collections/collection_parameters.ts";

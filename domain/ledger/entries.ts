@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { AccountRow } from "../../db/accounts.ts";
+import type { AccountRow } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
 import {
   closePast,
@@ -12,7 +12,7 @@ import {
   type PastBalanceRow,
   selectEntries,
   selectPastBalance,
-} from "../../db/entries.ts";
+} from "../../db/ledger/entries.ts";
 import { availableOf, findAccount, viewLinked } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { PageFields } from "../collections/collection_parameters.ts";

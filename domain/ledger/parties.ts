@@ -5,14 +5,14 @@
  */
 import { z } from "zod";
 import type { Db } from "../../db/database.ts";
-import { selectAssigned } from "../../db/external_addresses.ts";
+import { selectAssigned } from "../../db/accounts/external_addresses.ts";
 import {
   type AccountFacts,
   type AliasTarget,
   selectAliasTargets,
   selectDefaultAccount,
   selectFacts,
-} from "../../db/facts.ts";
+} from "../../db/accounts/account_lookup.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";

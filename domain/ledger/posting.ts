@@ -4,10 +4,10 @@
  * @module
  */
 import { z } from "zod";
-import { upsertSystemAccount } from "../../db/accounts.ts";
+import { upsertSystemAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { applyMoves, type TransactionRow } from "../../db/ledger.ts";
-import type { Move, Outcome, Posted } from "../../db/moves.ts";
+import { applyMoves, type TransactionRow } from "../../db/ledger/posting.ts";
+import type { Move, Outcome, Posted } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
 import { minorUnits } from "../codes.ts";
 import { DomainError } from "../errors.ts";

@@ -5,10 +5,10 @@
  */
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
-import { type CurrencyRow, selectCurrencyByName } from "../../db/currencies.ts";
-import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
-import { markIssued } from "../../db/issuance.ts";
-import { existsRevert, upsertTransactionData } from "../../db/postings.ts";
+import { type CurrencyRow, selectCurrencyByName } from "../../db/currencies/currencies.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
+import { markIssued } from "../../db/currencies/issuance.ts";
+import { existsRevert, upsertTransactionData } from "../../db/ledger/transaction_data.ts";
 import type { Actor } from "../actor.ts";
 import { FreeForm } from "../entity.ts";
 import { DomainError } from "../errors.ts";

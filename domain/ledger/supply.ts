@@ -3,7 +3,7 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { selectTokenByCurrency } from "../../db/fungible_tokens.ts";
+import { selectTokenByCurrency } from "../../db/currencies/tokens.ts";
 import { DomainError } from "../errors.ts";
 import { add, compare, trim } from "../money.ts";
 

@@ -5,10 +5,10 @@
  */
 import { z } from "zod";
 import type { Pool } from "../../db/database.ts";
-import type { Lane } from "../../db/lane.ts";
-import { selectTransactions, type TransactionRow } from "../../db/ledger.ts";
-import type { KeyedMove, Posted } from "../../db/moves.ts";
-import { type Replay, selectReplay } from "../../db/replays.ts";
+import type { Lane } from "../../db/ledger/posting_queue.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
+import type { KeyedMove, Posted } from "../../db/ledger/posting_protocol.ts";
+import { type Replay, selectReplay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { FreeForm, text } from "../entity.ts";

@@ -9,7 +9,7 @@ import {
   type RealmStep,
   type RealmSteps,
   selectRealmSteps,
-} from "../../db/attestations.ts";
+} from "../../db/realms/attestations.ts";
 import type { Pool, Tx } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";

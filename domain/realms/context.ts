@@ -4,10 +4,10 @@
  * @module
  */
 import type { Database, Place, Pool } from "../../db/database.ts";
-import type { AccountFacts } from "../../db/facts.ts";
-import { type Lane, openLane } from "../../db/lane.ts";
-import { type RealmRow, selectRealm } from "../../db/realms.ts";
-import { selectRevocations } from "../../db/sessions.ts";
+import type { AccountFacts } from "../../db/accounts/account_lookup.ts";
+import { type Lane, openLane } from "../../db/ledger/posting_queue.ts";
+import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
+import { selectRevocations } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
 import type { RealmDefaults } from "../actor.ts";
 import { type ApiKeyGrant, type ApiKeyMemory, openApiKeyMemory } from "../identity/api_keys.ts";

@@ -1,7 +1,7 @@
 /** Whether the database can be used as this version needs it. @module */
 import type { Pool } from "../../db/database.ts";
 import { type DatabaseFacts, probeDatabase } from "../../db/health.ts";
-import { selectFaultCounts, selectInstallation } from "../../db/installation.ts";
+import { selectFaultCounts, selectInstallation } from "../../db/realms/installation.ts";
 import { type Rungs, selectRungs } from "../../db/migrate.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { holdsPlatformKey } from "../security/platform_key.ts";

@@ -3,9 +3,9 @@
  * its like inside are advanced together, so that a database that is older, or a copy, is told apart.
  * @module
  */
-import type { InstallationRow, WitnessRow } from "../../db/installation.ts";
+import type { InstallationRow, WitnessRow } from "../../db/realms/installation.ts";
 
-export { type InstallationRow, type WitnessRow } from "../../db/installation.ts";
+export { type InstallationRow, type WitnessRow } from "../../db/realms/installation.ts";
 
 /** One step of a record: a number and a token that nobody can guess. */
 export interface Step {

@@ -25,7 +25,7 @@ import {
   selectRealmsBehind,
   selectRealmsWithoutRights,
   updateRealm,
-} from "../../db/realms.ts";
+} from "../../db/realms/realms.ts";
 import { building, locking, reading } from "../../db/transaction.ts";
 import { placeOf } from "./realms.ts";
 

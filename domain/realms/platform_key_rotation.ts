@@ -4,10 +4,10 @@
  * @module
  */
 import type { Database, Pool, Tx } from "../../db/database.ts";
-import { lockPlatformKey, updatePlatformKey } from "../../db/installation.ts";
+import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation.ts";
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
-import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../../db/realms.ts";
-import { lockSecondFactors, updateSealedFactor } from "../../db/second_factors.ts";
+import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../../db/realms/realms.ts";
+import { lockSecondFactors, updateSealedFactor } from "../../db/security/second_factors.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 import { placeOf } from "./realms.ts";

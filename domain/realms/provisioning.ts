@@ -7,7 +7,7 @@
 import type { Database, Place } from "../../db/database.ts";
 import { codeOf, isOutOfReach } from "../../db/errors.ts";
 import { assertReachable, dropPlace, findEncodingFault } from "../../db/migrate.ts";
-import { deleteDraft, insertDraft, lockOldDrafts } from "../../db/realms.ts";
+import { deleteDraft, insertDraft, lockOldDrafts } from "../../db/realms/realms.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";

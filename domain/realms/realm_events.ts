@@ -4,9 +4,9 @@
  * differ.
  * @module
  */
-import { noteWhereChanged } from "../../db/audit_chain.ts";
+import { noteWhereChanged } from "../../db/audit/trail_chain.ts";
 import type { Pool } from "../../db/database.ts";
-import { type RealmRow, selectRealm } from "../../db/realms.ts";
+import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 
 /** Notes the settings of a realm as an event of its chain, unless the last event tells the same. */

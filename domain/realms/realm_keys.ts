@@ -1,6 +1,6 @@
 /** The key that names a realm at logins: shown to the operator, and replaced without a gap. @module */
 import type { Tx } from "../../db/database.ts";
-import { lockRealm, type RealmRow, updateRealmKey } from "../../db/realms.ts";
+import { lockRealm, type RealmRow, updateRealmKey } from "../../db/realms/realms.ts";
 import { isId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
 import { viewRealm } from "./realms.ts";

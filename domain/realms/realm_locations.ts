@@ -1,7 +1,7 @@
 /** Where realms live: in which schema, as which role, in which database. @module */
 import type { Place } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
-import type { RealmRow } from "../../db/realms.ts";
+import type { RealmRow } from "../../db/realms/realms.ts";
 
 /** Where a new realm will live. */
 export function newPlace(

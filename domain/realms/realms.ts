@@ -25,9 +25,9 @@ import {
   selectRealmByKeys,
   selectRealms,
   updateRealm,
-} from "../../db/realms.ts";
+} from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
-import type { UserRow } from "../../db/users.ts";
+import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { Failure, FreeForm, Name, NewUsername } from "../entity.ts";
 import { DomainError } from "../errors.ts";

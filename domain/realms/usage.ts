@@ -5,7 +5,7 @@
  * @module
  */
 import type { Allowance } from "../allowance.ts";
-import { addUsage, selectUsage, type UsageRow } from "../../db/credits.ts";
+import { addUsage, selectUsage, type UsageRow } from "../../db/realms/usage.ts";
 import type { Pool } from "../../db/database.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";

@@ -4,12 +4,12 @@
  * fees until an operator has found whose it was.
  * @module
  */
-import type { PlaceKey } from "../../db/chains.ts";
+import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
-import { markOrphaned } from "../../db/deposits.ts";
-import { selectKeptTokens } from "../../db/fungible_tokens.ts";
-import { insertClaims, updateOrder } from "../../db/orders.ts";
-import { selectCarried } from "../../db/payouts.ts";
+import { markOrphaned } from "../../db/deposits/deposits.ts";
+import { selectKeptTokens } from "../../db/currencies/tokens.ts";
+import { insertClaims, updateOrder } from "../../db/sending/chain_orders.ts";
+import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   insertFoundOrder,
   joinFound,
@@ -20,10 +20,10 @@ import {
   selectOwnPlaces,
   selectPaidUnfound,
   selectUnsigned,
-} from "../../db/recoveries.ts";
-import { joinSweep, lockOpenSweep, updateSweep } from "../../db/sweeps.ts";
-import { updateWithdrawal } from "../../db/withdrawals.ts";
-import { selectAccount } from "../../db/accounts.ts";
+} from "../../db/recovery/recoveries.ts";
+import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
+import { updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
 import { newId } from "../ids.ts";

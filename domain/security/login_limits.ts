@@ -6,7 +6,7 @@
  */
 import { hash } from "node:crypto";
 import type { Pool, Tx } from "../../db/database.ts";
-import { type AttemptRow, closeAttempt, insertAttempt } from "../../db/sessions.ts";
+import { type AttemptRow, closeAttempt, insertAttempt } from "../../db/security/sessions.ts";
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 

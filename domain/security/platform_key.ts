@@ -9,7 +9,7 @@ import {
   lockPlatformKey,
   selectPlatformKey,
   updatePlatformKey,
-} from "../../db/installation.ts";
+} from "../../db/realms/installation.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 import type { Secrets } from "./serving_secrets.ts";

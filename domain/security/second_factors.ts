@@ -1,7 +1,7 @@
 /** Codes that logins ask for beside a password. @module */
 import { hash } from "node:crypto";
 import type { Tx } from "../../db/database.ts";
-import { lockSecondFactor, markStep, takeRecoveryCode } from "../../db/second_factors.ts";
+import { lockSecondFactor, markStep, takeRecoveryCode } from "../../db/security/second_factors.ts";
 import { DomainError } from "../errors.ts";
 import { base32, totpStep } from "./totp.ts";
 

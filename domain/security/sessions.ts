@@ -1,11 +1,15 @@
 /** Logins: who may have a user key, and how one ends. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../../db/database.ts";
-import { endLogins, insertLogin } from "../../db/logins.ts";
+import { endLogins, insertLogin } from "../../db/identity/logins.ts";
 import { insertAudit } from "../../db/records.ts";
-import { insertRevocation, insertUserRevocation, lockVerifier } from "../../db/sessions.ts";
+import {
+  insertRevocation,
+  insertUserRevocation,
+  lockVerifier,
+} from "../../db/security/sessions.ts";
 import { reading, serializable } from "../../db/transaction.ts";
-import { selectAdmin, selectUserByName, type UserRow } from "../../db/users.ts";
+import { selectAdmin, selectUserByName, type UserRow } from "../../db/identity/users.ts";
 import type { Actor, Role, Scope } from "../actor.ts";
 import { text } from "../entity.ts";
 import { DomainError } from "../errors.ts";

@@ -5,8 +5,8 @@
  */
 import type { JWK } from "jose";
 import type { Pool } from "../../db/database.ts";
-import { selectInstallation } from "../../db/installation.ts";
-import { insertSigningKey, selectSigningKeys } from "../../db/realms.ts";
+import { selectInstallation } from "../../db/realms/installation.ts";
+import { insertSigningKey, selectSigningKeys } from "../../db/realms/realms.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { isId, newId } from "../ids.ts";
 import {

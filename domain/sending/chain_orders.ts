@@ -4,7 +4,7 @@
  * number, so that of several that were planned only the last does anything.
  * @module
  */
-import { deleteUnmadeCoins, selectDependants } from "../../db/coins.ts";
+import { deleteUnmadeCoins, selectDependants } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   type DeathProof,
@@ -20,9 +20,9 @@ import {
   selectMade,
   selectOrder,
   updateOrder,
-} from "../../db/orders.ts";
-import { selectWaiting } from "../../db/nonces.ts";
-import { dropCarried } from "../../db/payouts.ts";
+} from "../../db/sending/chain_orders.ts";
+import { selectWaiting } from "../../db/sending/nonces.ts";
+import { dropCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
@@ -34,7 +34,7 @@ export {
   type DeathProof,
   type OrderRow,
   type OrderState,
-} from "../../db/orders.ts";
+} from "../../db/sending/chain_orders.ts";
 
 /** How soon a payment should be mined. */
 export type Speed = OrderRow["speed"];

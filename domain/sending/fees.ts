@@ -5,11 +5,11 @@
  * @module
  */
 import { z } from "zod";
-import { selectAccount } from "../../db/accounts.ts";
-import { countCoinsFor } from "../../db/coins.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
-import { type QuoteRow, selectQuote, selectWorths } from "../../db/fees.ts";
-import { selectAddressOf } from "../../db/ramps.ts";
+import { type QuoteRow, selectQuote, selectWorths } from "../../db/sending/fee_quotes.ts";
+import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";

@@ -1,11 +1,11 @@
 /** What is checked before value may leave, out of what workers last saw. @module */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { COINS_MAX, sumFreeCoins } from "../../db/coins.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { sumInFlight } from "../../db/orders.ts";
-import { selectAddressOf } from "../../db/ramps.ts";
-import { selectStopped } from "../../db/solvency.ts";
-import { selectHeld, selectSeenAt } from "../../db/withdrawals.ts";
+import { sumInFlight } from "../../db/sending/chain_orders.ts";
+import { selectAddressOf } from "../../db/accounts/ramps.ts";
+import { selectStopped } from "../../db/audit/solvency.ts";
+import { selectHeld, selectSeenAt } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
 import { chainFacts } from "../assets.ts";
 import type { ChainAsset } from "../chains/onchain_assets.ts";

@@ -7,8 +7,8 @@
  * @module
  */
 import type { Db } from "../../db/database.ts";
-import { selectQuote } from "../../db/fees.ts";
-import { type HolderLossRow, selectHolderLosses } from "../../db/holder_losses.ts";
+import { selectQuote } from "../../db/sending/fee_quotes.ts";
+import { type HolderLossRow, selectHolderLosses } from "../../db/sending/holder_losses.ts";
 import type { RealmDefaults } from "../actor.ts";
 import { feeUnits } from "./fees.ts";
 import { toUnits } from "../money.ts";

@@ -4,8 +4,8 @@
  * which nothing here knows puts its ramp into quarantine, as the scanner would have.
  * @module
  */
-import type { PlaceKey } from "../../db/chains.ts";
-import { markSpentBy, recountHoldings, reviveCoins } from "../../db/coins.ts";
+import type { PlaceKey } from "../../db/chains/cursors.ts";
+import { markSpentBy, recountHoldings, reviveCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";

@@ -1,5 +1,5 @@
 /** Network fees: what the chain takes for a transaction, booked for orders of any purpose. @module */
-import { selectAccount } from "../../db/accounts.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Db } from "../../db/database.ts";
-import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals.ts";
+import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { resolveChainAsset } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import { toUnits } from "../money.ts";

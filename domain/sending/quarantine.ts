@@ -5,9 +5,9 @@
  * our own addresses sent is held.
  * @module
  */
-import type { PlaceKey } from "../../db/chains.ts";
+import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectOwnTransactions } from "../../db/deposits.ts";
+import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
   holdOwnReceipts,
   holdTransactions,
@@ -15,7 +15,7 @@ import {
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,
-} from "../../db/quarantine.ts";
+} from "../../db/sending/quarantine.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, tokenByContract } from "../assets.ts";
 import { emit } from "../events.ts";

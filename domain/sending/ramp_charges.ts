@@ -4,7 +4,7 @@
  * of the ramp's account, for the coins at its address cover what others are owed.
  * @module
  */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import { availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";

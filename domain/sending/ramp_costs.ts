@@ -5,8 +5,8 @@
  * @module
  */
 import type { Db, Tx } from "../../db/database.ts";
-import { selectQuote } from "../../db/fees.ts";
-import { addRampCost, markRampHeld, selectRampCost } from "../../db/ramp_costs.ts";
+import { selectQuote } from "../../db/sending/fee_quotes.ts";
+import { addRampCost, markRampHeld, selectRampCost } from "../../db/sending/ramp_costs.ts";
 import type { Actor, RealmDefaults } from "../actor.ts";
 import { allAssets, type ChainId, nativeAsset } from "../assets.ts";
 import { emit } from "../events.ts";

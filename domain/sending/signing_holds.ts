@@ -5,9 +5,9 @@
  * @module
  */
 import type { Db, Tx } from "../../db/database.ts";
-import { lockOrder, updateOrder } from "../../db/orders.ts";
-import { selectCarried } from "../../db/payouts.ts";
-import { selectSigning, type SigningRow } from "../../db/stops.ts";
+import { lockOrder, updateOrder } from "../../db/sending/chain_orders.ts";
+import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
+import { selectSigning, type SigningRow } from "../../db/stops/stops.ts";
 import type { Actor, RealmDefaults } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
 import { findUnjustified } from "./order_reasons.ts";

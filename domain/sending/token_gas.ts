@@ -6,12 +6,17 @@
  * does not cover it.
  * @module
  */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { closeBlock, insertBlock, selectBlock } from "../../db/blocks.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { closeBlock, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
 import type { Tx } from "../../db/database.ts";
-import { type OrderChange, type OrderRow, selectMade, updateOrder } from "../../db/orders.ts";
-import { selectGasAhead } from "../../db/sweeps.ts";
-import { selectSponsored } from "../../db/withdrawals.ts";
+import {
+  type OrderChange,
+  type OrderRow,
+  selectMade,
+  updateOrder,
+} from "../../db/sending/chain_orders.ts";
+import { selectGasAhead } from "../../db/deposits/sweeps.ts";
+import { selectSponsored } from "../../db/withdrawals/withdrawals.ts";
 import { availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { type Asset, findAsset } from "../assets.ts";

@@ -5,8 +5,8 @@
  * @module
  */
 import { z } from "zod";
-import { selectAccount } from "../../db/accounts.ts";
-import { selectCurrencyByName } from "../../db/currencies.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   existsStopOf,
@@ -16,8 +16,8 @@ import {
   selectStops,
   type StoppedMove,
   type StopRow,
-} from "../../db/stops.ts";
-import { selectUser } from "../../db/users.ts";
+} from "../../db/stops/stops.ts";
+import { selectUser } from "../../db/identity/users.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { NETWORKS, parseAddress } from "../chains/addresses.ts";
 import { allAssets, type ChainId, CHAINS, findAsset } from "../assets.ts";

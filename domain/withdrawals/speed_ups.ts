@@ -3,9 +3,9 @@
  * once a block at most. Where a payout carries the withdrawal, the whole payout is lifted.
  * @module
  */
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
-import { selectCursor } from "../../db/chains.ts";
-import { countCoinsFor } from "../../db/coins.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
+import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   lockOrder,
@@ -13,14 +13,14 @@ import {
   selectClaims,
   selectOrder,
   updateOrder,
-} from "../../db/orders.ts";
-import { selectCarried } from "../../db/payouts.ts";
+} from "../../db/sending/chain_orders.ts";
+import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   selectWithdrawals,
   updateWithdrawal,
   type WithdrawalChange,
   type WithdrawalRow,
-} from "../../db/withdrawals.ts";
+} from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import type { ChainId } from "../assets.ts";

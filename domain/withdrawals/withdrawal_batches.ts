@@ -4,8 +4,8 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { updateOrder } from "../../db/orders.ts";
-import { selectCarried } from "../../db/payouts.ts";
+import { updateOrder } from "../../db/sending/chain_orders.ts";
+import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";

@@ -1,5 +1,5 @@
 /** Withdrawals as a collection: records, of which only the free-form part changes. @module */
-import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals.ts";
+import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { ACCOUNTS } from "../accounts/account_collection.ts";
 import { mayRead } from "../identity/aliases.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";

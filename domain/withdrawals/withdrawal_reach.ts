@@ -1,6 +1,6 @@
 /** How a withdrawal that somebody names is found. @module */
 import type { Db } from "../../db/database.ts";
-import { selectWithdrawal, type WithdrawalRow } from "../../db/withdrawals.ts";
+import { selectWithdrawal, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
 import { isId } from "../ids.ts";
 import { assertMay, notFound } from "../permissions.ts";

@@ -5,13 +5,13 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { selectMade } from "../../db/orders.ts";
+import { selectMade } from "../../db/sending/chain_orders.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
   updateWithdrawal,
   type WithdrawalRow,
-} from "../../db/withdrawals.ts";
+} from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
 import { freeBlock } from "../ledger/blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";

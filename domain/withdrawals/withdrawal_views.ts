@@ -1,6 +1,6 @@
 /** How withdrawals are shown. @module */
 import { z } from "zod";
-import type { WithdrawalRow } from "../../db/withdrawals.ts";
+import type { WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
 import { Speed } from "../sending/fees.ts";

@@ -4,18 +4,18 @@
  * @module
  */
 import { z } from "zod";
-import { type AccountRow, selectAccount } from "../../db/accounts.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectMayDiscard } from "../../db/nonces.ts";
-import { selectOrder } from "../../db/orders.ts";
-import { selectMayCancel } from "../../db/quarantine.ts";
-import { selectAliasTarget, selectDefaultAccount } from "../../db/facts.ts";
+import { selectMayDiscard } from "../../db/sending/nonces.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
+import { selectMayCancel } from "../../db/sending/quarantine.ts";
+import { selectAliasTarget, selectDefaultAccount } from "../../db/accounts/account_lookup.ts";
 import {
   insertWithdrawal,
   updateWithdrawal,
   updateWithdrawalData,
   type WithdrawalRow,
-} from "../../db/withdrawals.ts";
+} from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { startEmbedded } from "../../db/embedded.ts";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
 import { type Load, startLoad } from "./load.ts";
 import { assertKept, assertWhole, killServer } from "./proof.ts";
 import { makeRealm, startService } from "./service.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
-import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { auditAll, verify } from "../support/proofs.ts";
 import { until } from "../support/until.ts";
 import { type Load, startLoad } from "./load.ts";

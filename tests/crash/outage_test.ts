@@ -6,7 +6,7 @@
  */
 import { ok } from "node:assert/strict";
 import postgres from "postgres";
-import { startEmbedded } from "../../db/embedded.ts";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
 import { until } from "../support/until.ts";
 import { type CrashRealm, makeRealm, type Service, startService } from "./service.ts";
 

@@ -6,7 +6,7 @@
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import postgres from "postgres";
-import type { EmbeddedPostgres } from "../../db/embedded.ts";
+import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { LAWS } from "../properties/laws.ts";
 import { type Acknowledged, insist, type Load } from "./load.ts";
 import type { CrashRealm, Serving } from "./service.ts";

@@ -7,7 +7,7 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { type EmbeddedOptions, startEmbedded } from "../../db/embedded.ts";
+import { type EmbeddedOptions, startEmbedded } from "../../db/embedded/embedded.ts";
 import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 
 const AS_ROOT = Deno.uid() === 0;

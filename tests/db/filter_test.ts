@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fc from "fast-check";
 import type { Db } from "../../db/database.ts";
-import { searchOf, unprepared, whereOf } from "../../db/filter.ts";
+import { searchOf, unprepared, whereOf } from "../../db/collections/filter.ts";
 import { parseQuery } from "../../domain/collections/filter.ts";
 import { parseSearch } from "../../domain/collections/list_parameters.ts";
 import {

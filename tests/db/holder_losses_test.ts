@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
-import { selectHolderLosses } from "../../db/holder_losses.ts";
+import { selectHolderLosses } from "../../db/sending/holder_losses.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
-import type { Outcome } from "../../db/moves.ts";
+import type { Outcome } from "../../db/ledger/posting_protocol.ts";
 import { book, type OwnLane, ownLane } from "../support/lanes.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";

@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { type Database, openDatabase } from "../../db/database.ts";
 import { isSuperuser } from "../../db/health.ts";
 import { readLadders } from "../../db/migrate.ts";
-import { type RealmRow, selectRealm } from "../../db/realms.ts";
+import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";

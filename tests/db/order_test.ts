@@ -1,8 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import fc from "fast-check";
 import type { Db } from "../../db/database.ts";
-import { unprepared } from "../../db/filter.ts";
-import { afterOf, type Anchor, anchorOf, orderOf, sortsById } from "../../db/order.ts";
+import { unprepared } from "../../db/collections/filter.ts";
+import { afterOf, type Anchor, anchorOf, orderOf, sortsById } from "../../db/collections/sort.ts";
 import { parseSort } from "../../domain/collections/list_parameters.ts";
 import {
   idAt,

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { selectDue } from "../../db/jobs.ts";
-import { selectRealm } from "../../db/realms.ts";
+import { selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { serveWithLess } from "../../domain/security/platform_login.ts";
 import { placeOf } from "../../domain/realms/realms.ts";

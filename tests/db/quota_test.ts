@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
-import { openQuota, type Quota } from "../../db/quota.ts";
+import { openQuota, type Quota } from "../../db/connection_quota.ts";
 import { building, reading, serializable } from "../../db/transaction.ts";
 import { startRunner } from "../../workers/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";

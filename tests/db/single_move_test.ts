@@ -1,5 +1,5 @@
 import { deepEqual, ok } from "node:assert/strict";
-import type { KeyedMove, Outcome } from "../../db/moves.ts";
+import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
 import { type Book, book, ownLane } from "../support/lanes.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 

@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase, workerRole } from "../../db/database.ts";
 import { reapJobs, selectDue } from "../../db/jobs.ts";
-import { type RealmRow, selectRealm } from "../../db/realms.ts";
-import { selectRevocations } from "../../db/sessions.ts";
+import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
+import { selectRevocations } from "../../db/security/sessions.ts";
 import { admitToRealms, watchRole } from "../../db/platform_login.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";

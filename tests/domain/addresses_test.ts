@@ -3,7 +3,12 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { base58 } from "@scure/base";
 import { address as bitcoin } from "bitcoinjs-lib";
 import fc from "fast-check";
-import { checkAddress, parseAddress, parseContract, scriptOf } from "../../domain/chains/addresses.ts";
+import {
+  checkAddress,
+  parseAddress,
+  parseContract,
+  scriptOf,
+} from "../../domain/chains/addresses.ts";
 import { allAssets, type ChainId, CHAINS } from "../../domain/assets.ts";
 
 const EVM = CHAINS.filter((chain) => chain.family === "evm").map((chain) => chain.id);

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import type { TargetRow } from "../../db/deposits.ts";
+import type { TargetRow } from "../../db/deposits/deposits.ts";
 import { targetsOf } from "../../domain/deposits/incoming_transfers.ts";
 
 const ROW: TargetRow = {

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { type CheckCode, selectMismatches } from "../../db/checks.ts";
+import { type CheckCode, selectMismatches } from "../../db/audit/ledger_check.ts";
 import type { Tx } from "../../db/database.ts";
 import { CHECK_CODES } from "../../domain/audit/ledger_check.ts";
 import { recomputeTrail } from "../../domain/audit/trail_chain.ts";

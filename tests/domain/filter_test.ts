@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import type { Columns } from "../../db/filter.ts";
+import type { Columns } from "../../db/collections/filter.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import { parseQuery } from "../../domain/collections/filter.ts";
 import { idBound, newId } from "../../domain/ids.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
-import type { Columns } from "../../db/filter.ts";
+import type { Columns } from "../../db/collections/filter.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import { newId } from "../../domain/ids.ts";
 import { digits } from "../../domain/json.ts";

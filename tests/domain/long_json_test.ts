@@ -4,7 +4,12 @@ import fc from "fast-check";
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { breathe, encodeLong, inSlices } from "../../domain/slices.ts";
-import { moveParameters, outcomesOf, readOutcomes, writeMoves } from "../../db/moves.ts";
+import {
+  moveParameters,
+  outcomesOf,
+  readOutcomes,
+  writeMoves,
+} from "../../db/ledger/posting_protocol.ts";
 import { BatchOutline, NewBatch } from "../../domain/ledger/batches.ts";
 import { NewTransaction } from "../../domain/ledger/transactions.ts";
 import { readBody, readLong } from "../../routes/validation.ts";

@@ -1,7 +1,13 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
-import { selectSealed } from "../../db/seals.ts";
-import { checkLedger, checkRealms, checkWithin, readWish, sayAudit } from "../../domain/audit/ledger_check.ts";
+import { selectSealed } from "../../db/audit/hash_chain.ts";
+import {
+  checkLedger,
+  checkRealms,
+  checkWithin,
+  readWish,
+  sayAudit,
+} from "../../domain/audit/ledger_check.ts";
 import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
 import { sealRealm } from "../../workers/seals.ts";

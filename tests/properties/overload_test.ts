@@ -1,6 +1,6 @@
 /** Overload: bounded queues answer 503 with retry-after, and nothing is lost or left behind. @module */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { openLane } from "../../db/lane.ts";
+import { openLane } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";

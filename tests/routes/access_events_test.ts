@@ -3,7 +3,7 @@ import { totpCode } from "../../domain/security/totp.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";
-import { selectMismatches } from "../../db/checks.ts";
+import { selectMismatches } from "../../db/audit/ledger_check.ts";
 
 interface Link {
   kind?: string;

@@ -5,7 +5,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
-import { compactTallies } from "../../db/collection.ts";
+import { compactTallies } from "../../db/collections/collection.ts";
 import { reading } from "../../db/transaction.ts";
 import { sealRealm } from "../../workers/seals.ts";
 import { type Answer, rowsOf, testRealm, type TestUser } from "../support/realm.ts";

@@ -1,7 +1,7 @@
 /** Who may do something with what serves another's account, and with value that waits there. */
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
-import { applyMoves } from "../../db/ledger.ts";
-import { insertBlock } from "../../db/blocks.ts";
+import { applyMoves } from "../../db/ledger/posting.ts";
+import { insertBlock } from "../../db/ledger/blocks.ts";
 import { counterparty, type MoveType } from "../../domain/ledger/posting.ts";
 import { rich } from "../support/anvil.ts";
 import { bookAsOwner } from "../support/booking.ts";

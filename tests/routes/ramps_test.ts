@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
-import { selectAddressesFor } from "../../db/ramps.ts";
+import { selectAddressesFor } from "../../db/accounts/ramps.ts";
 import { startAnvil } from "../support/anvil.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
-import { insertSigningKey } from "../../db/realms.ts";
+import { insertSigningKey } from "../../db/realms/realms.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { openKeyring } from "../../domain/security/signing_keys.ts";
 import { newId } from "../../domain/ids.ts";

@@ -3,7 +3,7 @@
  * @module
  */
 import { actingAs } from "../../db/database.ts";
-import { moveParameters, positionsOf } from "../../db/moves.ts";
+import { moveParameters, positionsOf } from "../../db/ledger/posting_protocol.ts";
 import { serializable } from "../../db/transaction.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { TestRealm } from "./realm.ts";

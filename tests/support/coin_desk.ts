@@ -4,7 +4,7 @@
  * @module
  */
 import { equal } from "node:assert/strict";
-import { selectLeaves } from "../../db/orders.ts";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";

@@ -3,8 +3,8 @@
  * step by step.
  * @module
  */
-import type { AccountRow } from "../../db/accounts.ts";
-import { selectAccount } from "../../db/accounts.ts";
+import type { AccountRow } from "../../db/accounts/accounts.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { counterparty } from "../../domain/ledger/posting.ts";

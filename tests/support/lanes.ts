@@ -1,7 +1,7 @@
 /** Lanes apart from the app's, and moves to put on them. @module */
 import { openDatabase, type Pool } from "../../db/database.ts";
-import { type Lane, openLane } from "../../db/lane.ts";
-import type { KeyedMove } from "../../db/moves.ts";
+import { type Lane, openLane } from "../../db/ledger/posting_queue.ts";
+import type { KeyedMove } from "../../db/ledger/posting_protocol.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { testDatabaseUrl } from "./database.ts";
 import type { TestRealm } from "./realm.ts";

@@ -8,9 +8,9 @@
 import { readConfig } from "../../config.ts";
 import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
 import { readLadders } from "../../db/migrate.ts";
-import type { RealmRow } from "../../db/realms.ts";
+import type { RealmRow } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
-import type { UserRow } from "../../db/users.ts";
+import type { UserRow } from "../../db/identity/users.ts";
 import { checkLedger, sayAudit } from "../../domain/audit/ledger_check.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { placeOf } from "../../domain/realms/realms.ts";

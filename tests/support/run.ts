@@ -5,7 +5,7 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
-import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 
 const ROOT = new URL("../../", import.meta.url);

@@ -13,7 +13,7 @@ import {
   readLadders,
 } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
-import { startEmbedded } from "../../db/embedded.ts";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
 const PLACE = { id: NAME, schema: NAME, placement: null, login: null, rung: 0 };

@@ -1,6 +1,6 @@
 /** Accounts that are deleted, or shall be, while value is on its way to them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { putOffDeposit } from "../../db/deposits.ts";
+import { putOffDeposit } from "../../db/deposits/deposits.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { openDesk } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

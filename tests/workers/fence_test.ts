@@ -1,6 +1,6 @@
 import { equal, match, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
-import { selectInstallation } from "../../db/installation.ts";
+import { selectInstallation } from "../../db/realms/installation.ts";
 import { reading } from "../../db/transaction.ts";
 import { judgeInstallation, type Outside } from "../../domain/realms/installation.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";

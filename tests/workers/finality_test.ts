@@ -1,7 +1,7 @@
 /** What is given back, or paid again, on a main network rests on blocks that its nodes call final. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { getAddress, hexlify, SigningKey, Transaction } from "ethers";
-import { selectLeaves } from "../../db/orders.ts";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";

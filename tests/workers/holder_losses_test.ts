@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { selectOrder } from "../../db/orders.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { COINS_MAX, lockFreeCoins } from "../../db/coins.ts";
+import { COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
 import { COIN, type CoinDesk, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { ORDER_STATES, type OrderState } from "../../db/orders.ts";
+import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";

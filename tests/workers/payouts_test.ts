@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { sumInFlight } from "../../db/orders.ts";
+import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import { divideFee } from "../../domain/withdrawals/withdrawal_batches.ts";

@@ -3,7 +3,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/solvency.ts";
-import { isHouseAccount } from "../../db/solvency.ts";
+import { isHouseAccount } from "../../db/audit/solvency.ts";
 import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
 import { tampering } from "../support/tamper.ts";
 import { credit, type Desk, openDesk } from "../support/desk.ts";

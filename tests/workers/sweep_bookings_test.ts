@@ -1,6 +1,6 @@
 /** That fee and settlement of a sweep are booked to the last unit, whoever does what meanwhile. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { selectOrder } from "../../db/orders.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { newId } from "../../domain/ids.ts";
 import { settleSweep } from "../../domain/deposits/sweeps.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";

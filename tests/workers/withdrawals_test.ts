@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { selectLeaves } from "../../db/orders.ts";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";

@@ -1,0 +1,56 @@
+/** What never changes about accounts, and what other names of them stand for. @module */
+import type { Db } from "../database.ts";
+
+/** The unchanging part of an account. */
+export interface AccountFacts {
+  id: string;
+  type: string;
+  asset: string;
+  testnet: boolean;
+  decimals: number;
+  currency: string;
+  owner: string | null;
+  holder: string | null;
+}
+
+/** What an alias stands for: an account, or an identity. */
+export interface AliasTarget {
+  alias: string;
+  account: string | null;
+  identity: string | null;
+}
+
+/** Reads the facts of several accounts. */
+export async function selectFacts(db: Db, ids: readonly string[]): Promise<AccountFacts[]> {
+  return await db<AccountFacts[]>`
+    select id, type, asset, testnet, decimals, currency, owner, holder from accounts
+    where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Finds what aliases stand for; unknown ones are left out. */
+export async function selectAliasTargets(
+  db: Db,
+  aliases: readonly string[],
+): Promise<AliasTarget[]> {
+  return await db<AliasTarget[]>`
+    select alias, account, identity from aliases
+    where alias = any (${aliases as string[]}::text[]) and deleted_at is null`;
+}
+
+/** Finds what an alias stands for. */
+export async function selectAliasTarget(db: Db, alias: string): Promise<AliasTarget | null> {
+  const [target] = await selectAliasTargets(db, [alias]);
+  return target ?? null;
+}
+
+/** Finds the default account of an identity for an asset. */
+export async function selectDefaultAccount(
+  db: Db,
+  of: { holder: string; asset: string; testnet: boolean },
+): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`
+    select id from accounts
+    where holder = ${of.holder} and asset = ${of.asset} and testnet = ${of.testnet}
+      and is_default and type = 'virtual' and deleted_at is null`;
+  return row?.id ?? null;
+}

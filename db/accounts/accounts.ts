@@ -1,0 +1,222 @@
+/** Statements on accounts. Balances are changed by the ledger alone. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** An account as stored. Amounts are decimals in whole units of the asset. */
+export interface AccountRow {
+  id: string;
+  total: string;
+  blocked: string;
+  /** What came to addresses of others that are watched for it: part of the total, never available. */
+  linked: string;
+  type: "virtual" | "ramp" | "deposit" | "system";
+  asset: string;
+  testnet: boolean;
+  decimals: number;
+  active: boolean;
+  frozen: boolean;
+  /** Whether a manager or administrator of the realm, or the service itself, has frozen it. */
+  frozen_by_realm: boolean;
+  enabled: boolean;
+  is_default: boolean;
+  currency: string;
+  currency_places: number;
+  country: string;
+  holder: string | null;
+  owner: string | null;
+  system: "world" | "fees" | null;
+  ramp: string | null;
+  reference: string | null;
+  data: Record<string, unknown>;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "total",
+  "blocked",
+  "linked",
+  "type",
+  "asset",
+  "testnet",
+  "decimals",
+  "active",
+  "frozen",
+  "frozen_by_realm",
+  "enabled",
+  "is_default",
+  "currency",
+  "currency_places",
+  "country",
+  "holder",
+  "owner",
+  "system",
+  "ramp",
+  "reference",
+  "data",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** What a new account consists of; it starts empty. */
+export type NewAccountRow = Omit<
+  AccountRow,
+  | "total"
+  | "blocked"
+  | "linked"
+  | "frozen"
+  | "frozen_by_realm"
+  | "error"
+  | "deleted_at"
+  | "updated_at"
+  | "system"
+>;
+
+/** Adds an account. */
+export async function insertAccount(tx: Tx, account: NewAccountRow): Promise<AccountRow> {
+  const [row] = await tx<AccountRow[]>`
+    insert into accounts (id, type, asset, testnet, decimals, active, enabled, is_default, currency,
+      currency_places, country, holder, owner, ramp, reference, data, created_at)
+    values (${account.id}, ${account.type}, ${account.asset}, ${account.testnet},
+      ${account.decimals}, ${account.active}, ${account.enabled}, ${account.is_default},
+      ${account.currency}, ${account.currency_places}, ${account.country}, ${account.holder},
+      ${account.owner}, ${account.ramp}, ${account.reference}, ${tx.json(account.data as never)},
+      ${account.created_at})
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Takes the default mark from the account of this holder and asset that carries it. */
+export async function clearDefault(
+  tx: Tx,
+  of: { holder: string; asset: string; testnet: boolean },
+): Promise<void> {
+  await tx`
+    update accounts set is_default = false
+    where holder = ${of.holder} and asset = ${of.asset} and testnet = ${of.testnet}
+      and is_default and deleted_at is null`;
+}
+
+/** Finds or makes the counterparty of an asset: where value enters and leaves the realm's ledger. */
+export async function upsertSystemAccount(
+  tx: Tx,
+  account:
+    & Pick<
+      AccountRow,
+      | "id"
+      | "asset"
+      | "testnet"
+      | "decimals"
+      | "currency"
+      | "currency_places"
+      | "country"
+      | "created_at"
+    >
+    & { system: "world" | "fees" },
+): Promise<string> {
+  const [found] = await tx<{ id: string }[]>`
+    select id from accounts
+    where type = 'system' and asset = ${account.asset} and testnet = ${account.testnet}
+      and system = ${account.system}`;
+  if (found !== undefined) return found.id;
+  const [made] = await tx<{ id: string }[]>`
+    insert into accounts ${tx({ ...account, type: "system", active: true, enabled: true })}
+    returning id`;
+  return made.id;
+}
+
+/** Reads one account, deleted ones too. */
+export async function selectAccount(db: Db, id: string): Promise<AccountRow | null> {
+  const [row] = await db<AccountRow[]>`select ${db(COLUMNS)} from accounts where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads which of some accounts are enabled. */
+export async function selectEnabledAmong(db: Db, ids: string[]): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from accounts where id = any (${ids}::text[]::uuid[]) and enabled`;
+  return rows.map(({ id }) => id);
+}
+
+/** Makes an account usable; tells whether it had not been before. */
+export async function markEnabled(tx: Tx, id: string): Promise<AccountRow | null> {
+  const [row] = await tx<AccountRow[]>`
+    update accounts set enabled = true, active = true, updated_at = now()
+    where id = ${id} and not enabled returning ${tx(COLUMNS)}`;
+  return row ?? null;
+}
+
+/** Reads accounts by their ids, deleted ones too. */
+export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[]> {
+  return await db<AccountRow[]>`select ${
+    db(COLUMNS)
+  } from accounts where id = any (${ids}::uuid[])`;
+}
+
+/** Changes what is not a balance. */
+export async function updateAccount(
+  tx: Tx,
+  id: string,
+  to: Pick<AccountRow, "data" | "is_default" | "ramp">,
+  now: number,
+): Promise<void> {
+  await tx`
+    update accounts set data = ${tx.json(to.data as never)}, is_default = ${to.is_default},
+      ramp = ${to.ramp}, updated_at = ${now}
+    where id = ${id}`;
+}
+
+/** Freezes an account. One that its owner froze is frozen by the realm from then on, never the other way. */
+export async function freezeAccount(
+  tx: Tx,
+  id: string,
+  by: { user: string | null; realm: boolean; at: number },
+): Promise<void> {
+  await tx`
+    update accounts set frozen = true, frozen_by = ${by.user}, frozen_by_realm = ${by.realm},
+      updated_at = ${by.at}
+    where id = ${id} and (not frozen or (${by.realm} and not frozen_by_realm))`;
+}
+
+/** Unfreezes an account, unless the realm froze it and it is not the realm that unfreezes. */
+export async function unfreezeAccount(
+  tx: Tx,
+  id: string,
+  by: { realm: boolean; at: number },
+): Promise<void> {
+  await tx`
+    update accounts set frozen = false, frozen_by = null, frozen_by_realm = false,
+      updated_at = ${by.at}
+    where id = ${id} and frozen and (${by.realm} or not frozen_by_realm)`;
+}
+
+/** Activates or deactivates an account. */
+export async function markActive(tx: Tx, id: string, active: boolean, now: number): Promise<void> {
+  await tx`
+    update accounts set active = ${active}, updated_at = ${now} where id = ${id} and active <> ${active}`;
+}
+
+/** What keeps an account from being deleted. */
+export type AccountTie = "balance" | "withdrawal" | "sweep" | "deposit" | "forward";
+
+/** Tells what keeps an account from being deleted; null where nothing does. */
+export async function selectAccountTie(db: Db, id: string): Promise<AccountTie | null> {
+  const [row] = await db<{ tie: AccountTie | null }[]>`select account_ties(${id}) as tie`;
+  return row.tie;
+}
+
+/** Reads the balance of an asset's counterparty; 0 where it has none yet. */
+export async function selectSystemTotal(
+  db: Db,
+  system: "world" | "fees",
+  asset: string,
+): Promise<string> {
+  const [row] = await db<{ total: string }[]>`
+    select coalesce(sum(total), 0) as total from accounts
+    where type = 'system' and system = ${system} and asset = ${asset} and not testnet`;
+  return row.total;
+}

@@ -1,0 +1,101 @@
+/** Statements on addresses that are not ours and are watched for an account. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** A watched address as stored. */
+export interface ExternalAddressRow extends PlaceKey {
+  id: string;
+  account: string;
+  address: string;
+  /** Code of the account's asset. */
+  currency: string;
+  owner: string | null;
+  created_at: number;
+}
+
+/** Assigns an address from the newest block seen on. Fails where it is assigned, or is our own. */
+export async function insertExternalAddress(tx: Tx, row: ExternalAddressRow): Promise<void> {
+  await tx`
+    insert into external_addresses
+      (id, account, chain, network, address, currency, owner, since, created_at)
+    select ${row.id}, ${row.account}, ${row.chain}, ${row.network}, ${row.address},
+      ${row.currency}, ${row.owner}, coalesce((select max(greatest(head, height))
+        from chain_cursors where chain = ${row.chain} and network = ${row.network}), -1),
+      ${row.created_at}`;
+}
+
+/** Lists the addresses assigned to an account, oldest first. */
+export async function selectExternalAddresses(
+  db: Db,
+  account: string,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ address: string; currency: string }[]> {
+  return await db<{ address: string; currency: string }[]>`
+    select address, currency from external_addresses
+    where account = ${account} and deleted_at is null order by id limit ${limit} offset ${offset}`;
+}
+
+/** Takes an address from an account; false if it was not assigned to it. */
+export async function deleteExternalAddress(
+  tx: Tx,
+  of: { account: string; address: string; at: number },
+): Promise<boolean> {
+  const rows = await tx`
+    update external_addresses set deleted_at = ${of.at}
+    where account = ${of.account} and address = ${of.address} and deleted_at is null
+    returning id`;
+  return rows.length > 0;
+}
+
+/** Lists addresses that are assigned, from one on. */
+export async function selectLinked(db: Db, after: string, limit: number): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select distinct address from external_addresses
+    where deleted_at is null and address > ${after} order by address limit ${limit}`;
+  return rows.map(({ address }) => address);
+}
+
+/** Reads the address up to which links were compared with the directory of own addresses; '' at first. */
+export async function selectCompared(db: Db): Promise<string> {
+  const [row] = await db<{ after: string }[]>`select linked_after as after from attestations`;
+  return row?.after ?? "";
+}
+
+/** Notes up to which address links were compared; '': the next pass begins anew. */
+export async function updateCompared(tx: Tx, after: string): Promise<void> {
+  await tx`update attestations set linked_after = ${after} where linked_after <> ${after}`;
+}
+
+/** Ends the assignments of addresses, on every chain; gives the accounts that had them. */
+export async function endAssignments(
+  tx: Tx,
+  addresses: readonly string[],
+  at: number,
+): Promise<{ account: string; address: string }[]> {
+  return await tx<{ account: string; address: string }[]>`
+    update external_addresses set deleted_at = ${at}
+    where deleted_at is null
+      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    returning account, address`;
+}
+
+/**
+ * Finds the accounts that value sent to addresses reaches: of our own addresses the account served,
+ * and else the ramp, since a deposit account keeps nothing; after them those that addresses of others
+ * are assigned to.
+ */
+export async function selectAssigned(
+  db: Db,
+  addresses: readonly string[],
+): Promise<{ address: string; account: string }[]> {
+  const given = JSON.stringify(addresses);
+  return await db<{ address: string; account: string }[]>`
+    select address, account from (
+      select address, coalesce(serves, ramp) as account, 0 as rank, id from addresses
+      where address in (select jsonb_array_elements_text(${given}::text::jsonb))
+      union all
+      select address, account, 1, id from external_addresses
+      where deleted_at is null
+        and address in (select jsonb_array_elements_text(${given}::text::jsonb))) found
+    order by rank, id`;
+}

@@ -1,0 +1,169 @@
+/** Statements on balances as last seen on the chains, in base units. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** An address, ours or watched, whose balances are to be read. */
+export interface HoldingTarget {
+  address: string;
+  asset: string;
+}
+
+/** A balance as last seen, in base units. */
+export interface HoldingRow {
+  address: string;
+  /** '' is the chain's own coin. */
+  contract: string;
+  amount: string;
+  height: number;
+  /** Transactions that the address had sent by then. */
+  nonce: number | null;
+}
+
+/** A balance that rose by more than the transfers that were found explain; base units. */
+export interface GainRow {
+  address: string;
+  contract: string;
+  above: number;
+  height: number;
+  gained: string;
+  searched: number;
+  found: string;
+  tries: number;
+}
+
+/**
+ * Lists addresses to look at: ramps' own, those where something moved since a height, and of the
+ * rest the ones that were not looked at for longest. Addresses that are watched for others are
+ * among them where they are watched for the chain's own coin.
+ */
+export async function selectHoldingTargets(
+  db: Db,
+  place: PlaceKey,
+  of: { since: number; stale: number; native: string },
+): Promise<HoldingTarget[]> {
+  return await db<HoldingTarget[]>`
+    with named as (
+      select account, address, asset, derivation_key from addresses
+      where chain = ${place.chain} and network = ${place.network}
+      union all
+      select e.account, e.address, e.currency, null from external_addresses e
+      where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+        and e.currency = ${of.native} and not exists (select 1 from addresses o
+          where o.chain = e.chain and o.network = e.network and o.address = e.address)
+    ), mine as (
+      select n.account, n.address, n.asset, n.derivation_key, h.height
+      from named n left join holdings h on h.chain = ${place.chain}
+        and h.network = ${place.network} and h.address = n.address and h.contract = ''
+    ), hot as (
+      select address from mine where derivation_key = 0
+      union select d.address from deposits d where d.chain = ${place.chain}
+        and d.network = ${place.network} and d.block > ${of.since}
+      union select m.address from mine m join sweeps s on s.account = m.account
+        where s.state not in ('done', 'failed')
+          or s.updated_at > now() - interval '10 minutes'
+    ), stale as (
+      select address from mine order by height nulls first, address limit ${of.stale}
+    )
+    select address, asset from mine
+    where address in (select address from hot union select address from stale) order by address`;
+}
+
+/** Begins the balances of a new address with nothing, at the height scanned so far. */
+export async function insertEmptyHolding(
+  tx: Tx,
+  place: PlaceKey,
+  of: { address: string; contract: string | null },
+  at: number,
+): Promise<void> {
+  await tx`
+    insert into holdings (chain, network, address, contract, height, nonce, seen_at)
+    select chain, network, ${of.address}, c.contract, height, 0, ${at}
+    from chain_cursors, (select '' union select coalesce(${of.contract}, '')) c(contract)
+    where chain = ${place.chain} and network = ${place.network}
+    on conflict do nothing`;
+}
+
+/** Reads the balances of addresses as last seen. */
+export async function selectHoldings(
+  db: Db,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<HoldingRow[]> {
+  return await db<HoldingRow[]>`
+    select address, contract, amount::text as amount, height::float8 as height,
+      nonce::float8 as nonce
+    from holdings where chain = ${place.chain} and network = ${place.network}
+      and address in (select jsonb_array_elements_text(${db.json([...addresses])}))`;
+}
+
+/** Keeps balances as seen; an older sight never replaces a newer one. */
+export async function upsertHoldings(
+  tx: Tx,
+  place: PlaceKey,
+  seen: { height: number; at: number },
+  holdings: readonly Omit<HoldingRow, "height">[],
+): Promise<void> {
+  await tx`
+    insert into holdings (chain, network, address, contract, amount, height, nonce, seen_at)
+    select ${place.chain}, ${place.network}, h.address, h.contract, h.amount, ${seen.height},
+      h.nonce, ${seen.at}
+    from jsonb_to_recordset(${tx.json(holdings as never)})
+      h(address text, contract text, amount numeric, nonce bigint)
+    on conflict (chain, network, address, contract) do update
+      set amount = excluded.amount, height = excluded.height, nonce = excluded.nonce,
+        seen_at = excluded.seen_at
+      where holdings.height <= excluded.height`;
+}
+
+/** Records a gain that nothing explains so far, or how the last search for it went. */
+export async function upsertGain(
+  tx: Tx,
+  place: PlaceKey,
+  gain: Omit<GainRow, "tries"> & { error: string; at: number },
+): Promise<void> {
+  await tx`
+    insert into unexplained_gains (chain, network, address, contract, above, height, gained,
+      searched, found, error, retry_at, created_at)
+    values (${place.chain}, ${place.network}, ${gain.address}, ${gain.contract}, ${gain.above},
+      ${gain.height}, ${gain.gained}, ${gain.searched}, ${gain.found}, ${gain.error}, now(),
+      ${gain.at})
+    on conflict (chain, network, address, contract, height) do update
+      set gained = excluded.gained, above = excluded.above, searched = excluded.searched,
+        found = excluded.found, error = excluded.error, tries = unexplained_gains.tries + 1,
+        retry_at = now() + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1)`;
+}
+
+/** Reads gains whose turn it is to be searched again. */
+export async function selectGains(db: Db, place: PlaceKey, limit: number): Promise<GainRow[]> {
+  return await db<GainRow[]>`
+    select address, contract, above::float8 as above, height::float8 as height,
+      gained::text as gained, searched::float8 as searched, found::text as found, tries
+    from unexplained_gains
+    where chain = ${place.chain} and network = ${place.network} and retry_at <= now()
+    order by retry_at limit ${limit}`;
+}
+
+/** Takes away a gain that was explained. */
+export async function deleteGain(
+  tx: Tx,
+  place: PlaceKey,
+  gain: Pick<GainRow, "address" | "contract" | "height">,
+): Promise<void> {
+  await tx`
+    delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
+      and address = ${gain.address} and contract = ${gain.contract} and height = ${gain.height}`;
+}
+
+/** Takes away the gains of blocks above a height, which a reorganisation took away. */
+export async function deleteGainsAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
+  await tx`
+    delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
+      and height > ${height}`;
+}
+
+/** Counts the gains of each place that nothing explains. */
+export async function countGains(db: Db): Promise<(PlaceKey & { count: number })[]> {
+  return await db<(PlaceKey & { count: number })[]>`
+    select chain, network, count(*)::integer as count from unexplained_gains
+    group by chain, network`;
+}

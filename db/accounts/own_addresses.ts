@@ -1,0 +1,131 @@
+/** Statements on which addresses are our own: handed out, or reserved to be. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** What an address of ours is for. */
+export interface OwnAddressRow extends PlaceKey {
+  asset: string;
+  /** Whether it is the address of a ramp itself. */
+  ramp: boolean;
+}
+
+/** Reads what an address of ours is for, on every chain where it is one. */
+export async function selectOwnAddress(db: Db, address: string): Promise<OwnAddressRow[]> {
+  return await db<OwnAddressRow[]>`
+    select chain, network, asset, derivation_key = 0 as ramp from addresses
+    where address = ${address} order by id`;
+}
+
+/** Whether an address is one that will be handed out. */
+export async function isReserved(db: Db, address: string): Promise<boolean> {
+  const rows = await db`select address from reserved_addresses where address = ${address}`;
+  return rows.length > 0;
+}
+
+/** Reserves addresses of a ramp, and says how far its addresses are reserved. */
+export async function insertReserved(
+  tx: Tx,
+  of: { ramp: string; from: number; addresses: readonly string[]; at: number },
+): Promise<void> {
+  const rows = of.addresses.map((address, at) => ({ address, derivation_key: of.from + at }));
+  await tx`
+    insert into reserved_addresses (address, ramp, derivation_key, created_at)
+    select g.address, ${of.ramp}, g.derivation_key, ${of.at}
+    from jsonb_to_recordset(${tx.json(rows)}) g(address text, derivation_key integer)
+    on conflict (address) do nothing`;
+  await tx`
+    update ramps set reserved = greatest(reserved, ${of.from + of.addresses.length})
+    where account = ${of.ramp}`;
+}
+
+/** Lists addresses of the realm's own that the directory of the installation does not have. */
+export async function selectUnshared(db: Db, limit: number): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select address from reserved_addresses where not shared order by address limit ${limit}`;
+  return rows.map(({ address }) => address);
+}
+
+/** Notes that the directory of the installation has addresses. */
+export async function markShared(tx: Tx, addresses: readonly string[]): Promise<void> {
+  await tx`
+    update reserved_addresses set shared = true
+    where address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
+}
+
+/** A deposit that was booked as linked value; amount in whole units of the asset. */
+export interface LinkedDeposit {
+  account: string;
+  transaction: string;
+  amount: string;
+  asset: string;
+  decimals: number;
+  testnet: boolean;
+}
+
+/**
+ * Gives what came to an address that was handed out, while somebody watched it, to its account, with the
+ * coins that it left; nothing before a worker has derived the address.
+ *
+ * @param how.error said of what is of another asset: that is given up
+ * @returns what of it was booked as linked value and is to be taken back
+ */
+export async function handOverDeposits(
+  tx: Tx,
+  address: string,
+  how: { error: unknown; at: number },
+): Promise<LinkedDeposit[]> {
+  return await tx<LinkedDeposit[]>`
+    select account, transaction, amount::text as amount, asset, decimals, testnet
+    from hand_over_deposits(${address}, ${tx.json(how.error as never)},
+      ${how.at}::timestamptz)`;
+}
+
+/** An address whose derivation no worker has shown yet. */
+export interface UnprovenRow {
+  id: string;
+  ramp: string;
+  asset: string;
+  address: string;
+  derivation_key: number;
+  chain: string;
+  network: string;
+  xpub: string | null;
+}
+
+/** Reads those of the addresses that some deposits came to which no worker has derived. */
+export async function selectUnproven(db: Db, deposits: readonly string[]): Promise<UnprovenRow[]> {
+  return await db<UnprovenRow[]>`
+    select distinct a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    from deposits d
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+      join ramps r on r.account = a.ramp
+    where d.id = any (${`{${deposits.join(",")}}`}::text::uuid[])
+      and not is_derived(a.address, a.derivation_key, a.ramp)`;
+}
+
+/** Reads addresses of a ramp that were handed out beyond what was reserved, and that no worker has derived. */
+export async function selectUnreserved(
+  db: Db,
+  ramp: string,
+  limit: number,
+): Promise<UnprovenRow[]> {
+  return await db<UnprovenRow[]>`
+    select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    from ramps r join addresses a on a.ramp = r.account and a.derivation_key >= r.reserved
+    where r.account = ${ramp} and not is_derived(a.address, a.derivation_key, a.ramp)
+    order by a.derivation_key limit ${limit}`;
+}
+
+/** Notes addresses that a worker has derived, although they were not reserved. */
+export async function insertDerived(
+  tx: Tx,
+  rows: readonly UnprovenRow[],
+  at: number,
+): Promise<void> {
+  await tx`
+    insert into reserved_addresses (address, ramp, derivation_key, created_at)
+    select g.address, g.ramp, g.derivation_key, ${at}
+    from jsonb_to_recordset(${tx.json(rows as never)})
+      g(address text, ramp uuid, derivation_key integer)
+    on conflict (address) do nothing`;
+}

@@ -1,0 +1,217 @@
+/** Statements on ramps and the addresses below them. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A ramp: where an account's keys and addresses come from. */
+export interface RampRow {
+  account: string;
+  chain: string;
+  network: string;
+  /** The account step of the derivation path. */
+  number: number;
+  /** Null until derived. */
+  xpub: string | null;
+  next_index: number;
+  /** Addresses below this index are reserved. */
+  reserved: number;
+  /** Why nothing is signed for it, and no address handed out; null if nothing keeps it. */
+  quarantined: Quarantine | null;
+  created_at: number;
+}
+
+/** Why a ramp waits for a reconciliation. */
+export interface Quarantine {
+  detail: string;
+  at: number;
+  /** Up to which block the database knew the chain. */
+  height?: number | null;
+}
+
+/** An address of ours. It is handed out once and kept for ever. */
+export interface AddressRow {
+  id: string;
+  /** The ramp account, or the deposit account that it was made for. */
+  account: string;
+  ramp: string;
+  /** The virtual account that deposits go on to. */
+  serves: string | null;
+  chain: string;
+  network: string;
+  address: string;
+  derivation_key: number;
+  xpub: string | null;
+  asset: string;
+  data: Record<string, unknown>;
+  owner: string | null;
+  created_at: number;
+}
+
+/** An address with the owner of the ramp that it lies below. */
+export type OwnedAddressRow = AddressRow & { ramp_owner: string | null };
+
+const RAMP = [
+  "account",
+  "chain",
+  "network",
+  "number",
+  "xpub",
+  "next_index",
+  "reserved",
+  "quarantined",
+  "created_at",
+] as const;
+const ADDRESS = [
+  "id",
+  "account",
+  "ramp",
+  "serves",
+  "chain",
+  "network",
+  "address",
+  "derivation_key",
+  "xpub",
+  "asset",
+  "data",
+  "owner",
+  "created_at",
+] as const;
+
+/**
+ * Adds a ramp under the next free number of its chain and network; false while no worker has lately
+ * known this database, which may be older than the one that gave the number away.
+ */
+export async function insertRamp(
+  tx: Tx,
+  ramp: Pick<RampRow, "account" | "chain" | "network" | "created_at">,
+): Promise<boolean> {
+  const rows = await tx`
+    insert into ramps (account, chain, network, number, created_at)
+    select ${ramp.account}, ${ramp.chain}, ${ramp.network},
+      greatest(coalesce(max(number) + 1, 0), coalesce((select numbers_from from attestations), 0)),
+      ${ramp.created_at}
+    from ramps where chain = ${ramp.chain} and network = ${ramp.network} having is_attested()
+    returning account`;
+  return rows.length > 0;
+}
+
+/** Reads a ramp. */
+export async function selectRamp(db: Db, account: string): Promise<RampRow | null> {
+  const [row] = await db<RampRow[]>`select ${db(RAMP)} from ramps where account = ${account}`;
+  return row ?? null;
+}
+
+/** Lists the chains and networks that the realm has ramps or watched addresses on. */
+export async function selectPlaces(db: Db): Promise<{ chain: string; network: string }[]> {
+  return await db<{ chain: string; network: string }[]>`
+    select chain, network from ramps union select chain, network from external_addresses
+    where deleted_at is null order by chain, network`;
+}
+
+/**
+ * Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub or is in
+ * quarantine, the realm has no seed, or no worker has lately known this database.
+ */
+export async function takeIndex(
+  tx: Tx,
+  account: string,
+): Promise<(RampRow & { taken: number; xpub: string }) | null> {
+  const [row] = await tx<(RampRow & { taken: number; xpub: string })[]>`
+    update ramps set next_index = next_index + 1
+    where account = ${account} and xpub is not null and next_index > 0 and quarantined is null
+      and exists (select 1 from secrets where kind = 'seed') and is_attested()
+    returning ${tx(RAMP)}, next_index - 1 as taken`;
+  return row ?? null;
+}
+
+/** Keeps a ramp's xpub and its first index; tells whether it had none before. */
+export async function markOpened(
+  tx: Tx,
+  { account, number }: Pick<RampRow, "account" | "number">,
+  xpub: string,
+): Promise<boolean> {
+  const rows = await tx`
+    update ramps set xpub = ${xpub}, next_index = 1
+    where account = ${account} and number = ${number} and next_index = 0 returning account`;
+  return rows.length > 0;
+}
+
+/** Says what keeps an account from becoming ready. */
+export async function markAccountError(tx: Tx, account: string, error: unknown): Promise<void> {
+  await tx`
+    update accounts set error = ${tx.json(error as never)}, updated_at = now()
+    where id = ${account} and not enabled`;
+}
+
+/** Adds an address. */
+export async function insertAddress(tx: Tx, address: AddressRow): Promise<void> {
+  await tx`insert into addresses ${tx({ ...address, data: tx.json(address.data as never) })}`;
+}
+
+/** Reads the address of a ramp or deposit account. */
+export async function selectAddressOf(db: Db, account: string): Promise<AddressRow | null> {
+  const [row] = await db<AddressRow[]>`
+    select ${db(ADDRESS)} from addresses where account = ${account}`;
+  return row ?? null;
+}
+
+function rampOwner(db: Db) {
+  return db`(select r.owner from accounts r where r.id = addresses.ramp) as ramp_owner`;
+}
+
+/** Reads the oldest address of each account: its own, or of those that serve it. There may be very many. */
+export async function selectAddressesFor(
+  db: Db,
+  accounts: readonly string[],
+): Promise<OwnedAddressRow[]> {
+  return await db<OwnedAddressRow[]>`
+    select ${db(ADDRESS)}, ${rampOwner(db)}
+    from unnest(${`{${accounts.join(",")}}`}::text::uuid[]) as wanted(asked) cross join lateral (
+      select * from (
+        select * from addresses where account = asked
+        union all
+        (select * from addresses where serves = asked order by id limit 1)) found
+      order by id limit 1) addresses
+    order by id`;
+}
+
+/** A part of a list of addresses: so many after one of them. */
+export interface AddressesAfter {
+  after: string | null;
+  limit: number;
+}
+
+/** Reads addresses that deposits for an account can be sent to, oldest first. */
+export async function selectAddresses(
+  db: Db,
+  account: string,
+  { after, limit }: AddressesAfter,
+): Promise<OwnedAddressRow[]> {
+  const behind = after === null ? db`true` : db`id > ${after}`;
+  return await db<OwnedAddressRow[]>`
+    select ${db(ADDRESS)}, ${rampOwner(db)} from (
+      select * from addresses where account = ${account} and ${behind}
+      union all
+      (select * from addresses where serves = ${account} and ${behind} order by id limit ${limit})
+      union all
+      (select * from addresses where ramp = ${account} and serves is null
+        and account <> ${account} and ${behind} order by id limit ${limit})) addresses
+    order by id limit ${limit}`;
+}
+
+/** A balance as last seen on the chain, in base units. */
+export interface HoldingRow {
+  account: string;
+  contract: string;
+  amount: string;
+}
+
+/** Reads what the addresses of ramp and deposit accounts hold, as last seen. */
+export async function selectHoldings(
+  db: Db,
+  accounts: readonly string[],
+): Promise<HoldingRow[]> {
+  return await db<HoldingRow[]>`
+    select a.account, h.contract, h.amount
+    from addresses a join holdings h
+      on h.chain = a.chain and h.network = a.network and h.address = a.address
+    where a.account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
+}

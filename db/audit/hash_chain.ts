@@ -1,0 +1,207 @@
+/**
+ * Statements of the chain of hashes: what was posted or noted and is not sealed yet, the
+ * seals, and their head.
+ * Whoever seals holds the head's row; posting never touches it, and so never waits.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+
+/** The end of the chain. */
+export interface HeadRow {
+  seq: string;
+  /** Hexadecimal, as everywhere here. */
+  hash: string;
+}
+
+/** What a transaction's sealed form is made of. */
+export interface SealableTransaction {
+  id: string;
+  type: string;
+  source: string;
+  destination: string;
+  asset: string;
+  testnet: boolean;
+  amount: string;
+  fiat_currency: string | null;
+  fiat_rate: string | null;
+  fiat_value: string | null;
+  reference: string | null;
+  reverts: string | null;
+  seal: Record<string, unknown> | null;
+  address_data: Record<string, unknown> | null;
+  /** The key of a machine that moved as the owner. */
+  api_key: string | null;
+  owner: string | null;
+  created_at: number;
+}
+
+/** What an event's sealed form is made of. */
+export interface SealableEvent {
+  event: string;
+  kind: string;
+  subject: string;
+  facts: Record<string, unknown> | null;
+  noted_at: number;
+}
+
+/** What is sealed: a transaction, or an event. */
+export type Sealable = (SealableTransaction & { event: null }) | SealableEvent;
+
+/** Place, salt and hash of a seal; salt and hash are hexadecimal. */
+export interface Place {
+  seq: string;
+  hash: string;
+  salt: string;
+  /** The transaction or the event that is sealed. */
+  sealed: string;
+}
+
+/** A seal with what it seals, or with what of it is gone. */
+export type SealedRow = Place & (Sealable | { event: null; id: null; missing: Missing });
+
+/** What a seal seals that is gone. */
+export type Missing = "transaction" | "event";
+
+const FACTS =
+  "t.id, t.type, t.source, t.destination, t.asset, t.testnet, t.amount, t.fiat_currency, " +
+  "t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.seal, t.address_data, t.api_key, " +
+  "t.owner, t.created_at, null as event";
+const EVENT = "e.id as event, e.kind, e.subject, e.facts, e.noted_at";
+
+/** Locks the head of the chain; null while another process seals. */
+export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
+  const [row] = await tx<(HeadRow & { heard: boolean })[]>`
+    select seq, encode(hash, 'hex') as hash, exists (select 1 from event_listeners
+      where type = 'transaction.created' and until > now()) as heard
+    from seal_head for update of seal_head skip locked`;
+  return row ?? null;
+}
+
+/** Reads the next commits to seal, of `limit` links or somewhat more, in order of commit. */
+export async function selectUnsealed(
+  tx: Tx,
+  limit: number,
+): Promise<{ commits: string[]; rows: Sealable[] }> {
+  // How many a commit holds is told by its size, at the least, without reading those of later turns.
+  const commits = await tx<{ id: string; transactions: string; events: string }[]>`
+    select c.id, c.transactions::text as transactions, c.events::text as events from (
+      select q.id, q.transactions, q.events, q.least, sum(q.least) over (order by q.id) as upto
+      from (select id, transactions, events, greatest((pg_column_size(transactions) - 24) / 16,
+          (pg_column_size(events) - 24) / 8, 1) as least
+        from ledger_commits order by id limit ${limit}) q) c
+    where c.upto - c.least < ${limit} order by c.id`;
+  const found = new Map<string, Sealable>();
+  const ids = commits.flatMap((commit) => listed(commit.transactions));
+  // Asked for as a set that is made once, so that one walk along the index finds them all.
+  const transactions = ids.length === 0 ? [] : await tx.unsafe<(Sealable & { id: string })[]>(
+    `select ${FACTS} from transactions t where t.id = any (array(select unnest($1::text::uuid[])))`,
+    [`{${ids.join(",")}}`],
+    { prepare: true },
+  );
+  for (const row of transactions) found.set(row.id, row);
+  const noted = commits.flatMap((commit) => listed(commit.events));
+  const events = noted.length === 0 ? [] : await tx.unsafe<SealableEvent[]>(
+    `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
+    [`{${noted.join(",")}}`],
+    { prepare: true },
+  );
+  for (const row of events) found.set(row.event, row);
+  const rows = commits.flatMap(({ transactions, events }) =>
+    [...listed(transactions), ...listed(events)].map((id) => found.get(id))
+  );
+  if (rows.includes(undefined)) {
+    throw new TypeError("a commit names a transaction or an event that is not there");
+  }
+  return { commits: commits.map((commit) => commit.id), rows: rows as Sealable[] };
+}
+
+/** The members of an array of ids or numbers as PostgreSQL writes it. */
+function listed(text: string): string[] {
+  return text === "{}" ? [] : text.slice(1, -1).split(",");
+}
+
+/** Appends seals after `from`, forgets the commits that they cover, moves the head, and tallies. */
+export async function insertSeals(
+  tx: Tx,
+  seals: {
+    from: bigint;
+    rows: readonly Sealable[];
+    hashes: readonly string[];
+    /** Of all of them, one after the other, in hexadecimal. */
+    salts: string;
+    commits: string[];
+    /** How many of them each owner made. */
+    owners: ReadonlyMap<string, number>;
+  },
+): Promise<void> {
+  const { from, rows, hashes, salts, commits, owners } = seals;
+  const transactions = rows.map((row) => row.event === null ? row.id : "NULL");
+  const events = rows.map((row) => row.event ?? "NULL");
+  const moved = rows.filter((row) => row.event === null).length;
+  await tx`
+    with gone as (delete from ledger_commits where id = any (${`{${
+    commits.join(",")
+  }}`}::text::bigint[])),
+    moved as (update seal_head set seq = ${`${from + BigInt(rows.length)}`},
+      transactions = transactions + ${moved}, hash = decode(${hashes.at(-1)!}, 'hex')),
+    tallied as (insert into tallies (collection, owner, living, dead)
+      select 'transactions', o.id, o.count, 0 from unnest(
+        ${`{${[...owners.keys()].join(",")}}`}::text::uuid[],
+        ${`{${[...owners.values()].join(",")}}`}::text::bigint[]) o(id, count))
+    insert into seals (seq, transaction, event, salt, hash)
+    select ${`${from}`}::bigint + u.ord, u.id, u.event,
+      substr(h.salts, (u.ord * 16 - 15)::integer, 16),
+      substr(h.hashes, (u.ord * 32 - 31)::integer, 32)
+    from unnest(${`{${transactions.join(",")}}`}::text::uuid[],
+        ${`{${events.join(",")}}`}::text::bigint[]) with ordinality u(id, event, ord),
+      (select decode(${hashes.join("")}, 'hex') as hashes, decode(${salts}, 'hex') as salts
+        offset 0) h`;
+}
+
+/** Reads the head of the chain and how many links wait behind it. Its hash is empty where it is gone. */
+export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }> {
+  const [row] = await db<(HeadRow & { unsealed: string })[]>`
+    select coalesce(h.seq, 0)::text as seq, coalesce(encode(h.hash, 'hex'), '') as hash,
+      (select coalesce(sum(cardinality(transactions) + cardinality(events)), 0)
+        from ledger_commits) as unsealed
+    from (values (true)) v left join seal_head h on true`;
+  return row;
+}
+
+/** Reads one seal's hash; null where there is none. */
+export async function selectHash(db: Db, seq: bigint): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select encode(hash, 'hex') as hash from seals where seq = ${`${seq}`}`;
+  return row?.hash ?? null;
+}
+
+/** Reads seals with what they seal, from a number on. */
+export async function selectSealed(db: Db, first: bigint, limit: number): Promise<SealedRow[]> {
+  type Found = Place & { id: string | null; event: string | null; of: Missing };
+  const rows = await db.unsafe<Found[]>(
+    `select s.seq, encode(s.hash, 'hex') as hash, encode(s.salt, 'hex') as salt,
+        coalesce(s.transaction::text, s.event::text) as sealed,
+        case when s.event is null then 'transaction' else 'event' end as of, ${FACTS}
+      from seals s left join transactions t on t.id = s.transaction
+      where s.seq >= $1 order by s.seq limit $2`,
+    [`${first}`, limit],
+    { prepare: true },
+  );
+  const noted = rows.filter((row) => row.of === "event").map((row) => row.sealed);
+  const events = noted.length === 0 ? [] : await db.unsafe<SealableEvent[]>(
+    `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
+    [`{${noted.join(",")}}`],
+    { prepare: true },
+  );
+  const found = new Map(events.map((row) => [row.event, row]));
+  return rows.map(({ of, ...row }) => {
+    const event = of === "event" ? found.get(row.sealed) : undefined;
+    if (event !== undefined) return { ...place(row), ...event };
+    if (row.id === null) return { ...place(row), event: null, id: null, missing: of };
+    return row as unknown as SealedRow;
+  });
+}
+
+function place({ seq, hash, salt, sealed }: Place): Place {
+  return { seq, hash, salt, sealed };
+}

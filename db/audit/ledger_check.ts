@@ -1,0 +1,359 @@
+/**
+ * Statements that work out anew, from the entries, everything that the ledger stores twice, and give
+ * what does not agree. Each is one pass; none of them locks anything.
+ * @module
+ */
+import type { Tx } from "../database.ts";
+import { TIME_CHECKS } from "./time_checks.ts";
+import { PROOF_CHECKS } from "./proof_checks.ts";
+
+/** One thing that is not what it should be. */
+export interface CheckRow {
+  /** Id, or name, of what is wrong. */
+  subject: string;
+  expected: string | null;
+  found: string | null;
+  /** How many there are of this kind, those not listed included. */
+  count: string;
+}
+
+/** Every kind of disagreement, with the statement that finds it. */
+export const CHECKS = {
+  /** A transaction has exactly its two entries, which sum to zero, in the accounts it names. */
+  "transaction.entries": `
+    select t.id as subject, concat_ws(' ', t.id, t.id, -t.amount, t.amount) as expected,
+      concat_ws(' ', s.transaction, d.transaction, s.amount, d.amount) as found
+    from transactions t
+    left join entries s on s.account = t.source and s.seq = t.source_seq
+    left join entries d on d.account = t.destination and d.seq = t.destination_seq
+    where (s.transaction, d.transaction, s.amount, d.amount)
+      is distinct from (t.id, t.id, -t.amount, t.amount)`,
+  /** An entry belongs to a transaction that names it. */
+  "entry.transaction": `
+    select e.account || ' ' || e.seq as subject, e.transaction as expected, t.id as found
+    from entries e left join transactions t on t.id = e.transaction
+      and ((t.source = e.account and t.source_seq = e.seq)
+        or (t.destination = e.account and t.destination_seq = e.seq))
+    where t.id is null`,
+  /** Entries of an account are numbered from 1 without gaps. */
+  "entry.seq": `
+    select account || ' ' || seq as subject, before + 1 as expected, seq as found
+    from (select account, seq, lag(seq, 1, 0::bigint) over (partition by account order by seq)
+      as before from entries) q where seq <> before + 1`,
+  /** The balance after an entry is the one before it and its amount. */
+  "entry.balance": `
+    select account || ' ' || seq as subject, before + amount as expected, balance as found
+    from (select account, seq, amount, balance,
+      lag(balance, 1, 0) over (partition by account order by seq) as before from entries) q
+    where balance <> before + amount`,
+  /** An account's total is the sum of its entries. */
+  "account.total": `
+    select a.id as subject, coalesce(e.sum, 0)::text as expected, a.total::text as found
+    from accounts a left join (select account, sum(amount) from entries group by account) e
+      on e.account = a.id
+    where a.total <> coalesce(e.sum, 0)
+    union all select e.account, 'an account', null from (select distinct account from entries) e
+      where not exists (select 1 from accounts a where a.id = e.account)`,
+  /** An account's number is that of its last entry. */
+  "account.seq": `
+    select a.id as subject, coalesce(e.max, 0) as expected, a.seq as found
+    from accounts a left join (select account, max(seq) from entries group by account) e
+      on e.account = a.id
+    where a.seq <> coalesce(e.max, 0)`,
+  /** What is blocked is the sum of the open blocks. */
+  "account.blocked": `
+    select a.id as subject, coalesce(b.sum, 0) as expected, a.blocked as found
+    from accounts a left join (select account, sum(amount) from blocks where status = 'OPEN'
+      group by account) b on b.account = a.id
+    where a.blocked <> coalesce(b.sum, 0)`,
+  /** No account but a system account is below what is blocked in it, or below zero. */
+  "account.covered": `
+    select id as subject, blocked + linked as expected, total as found from accounts
+    where (total < blocked + linked and type <> 'system') or blocked < 0 or linked < 0`,
+  /** Linked is the sum of what came from a chain to an account that watches, and no other has any. */
+  "account.linked": `
+    select a.id as subject, coalesce(d.sum, 0) as expected, a.linked as found
+    from accounts a left join (select account, sum(credited) from deposits
+      where status = 'CONFIRMED' group by account) d on d.account = a.id and watches_addresses(a.id)
+    where a.linked <> coalesce(d.sum, 0)`,
+  /** The history of blocks and freezing ends with what is so now. */
+  "account.state": `
+    select a.id as subject, concat_ws(' ', a.blocked, a.frozen) as expected,
+      concat_ws(' ', s.blocked, s.frozen) as found
+    from accounts a left join (select distinct on (account) account, blocked, frozen
+      from account_states order by account, at desc, id desc) s on s.account = a.id
+    where (coalesce(s.blocked, 0), coalesce(s.frozen, false)) <> (a.blocked, a.frozen)`,
+  /** Each step of that history opened or closed a block, or froze or unfroze; each block is in it. */
+  "account.history": `
+    with steps as (
+      select account, id, blocked - lag(blocked, 1, 0) over of_account as change,
+        frozen <> lag(frozen, 1, false) over of_account as switched
+      from account_states window of_account as (partition by account order by id)),
+    closed as (
+      select account, amount as change from blocks
+      union all select account, -amount from blocks where status <> 'OPEN')
+    select account || ' ' || id as subject, 'one change' as expected,
+      concat_ws(' ', change, switched) as found
+    from steps where (change <> 0) = switched
+    union all
+    select coalesce(b.account, s.account) || ' ' || coalesce(b.change, s.change),
+      coalesce(b.count, 0)::text, coalesce(s.count, 0)::text
+    from (select account, change, count(*) from closed group by account, change) b
+    full join (select account, change, count(*) from steps where change <> 0
+      group by account, change) s on s.account = b.account and s.change = b.change
+    where b.count is distinct from s.count`,
+  /** What an entry says was blocked was so, in the order of that history. */
+  "entry.blocked": `
+    with recursive walk as (
+      select a.account, e.seq, e.blocked, s.at, s.id
+      from (select distinct s.account from account_states s join accounts x
+        on x.id = s.account and x.type <> 'deposit') a
+      cross join lateral (select x.seq, x.blocked from entries x
+        where x.account = a.account order by x.seq limit 1) e
+      left join lateral (
+        (select '-infinity'::timestamptz as at, 0::bigint as id where e.blocked = 0)
+        union all (select h.at, h.id from account_states h where h.account = a.account
+          and case when not h.frozen then h.blocked end is not distinct from e.blocked
+          order by h.at, h.id limit 1)
+        order by at, id limit 1) s on true
+      union all
+      select w.account, e.seq, e.blocked, s.at, s.id
+      from walk w
+      cross join lateral (select x.seq, x.blocked from entries x where x.account = w.account
+        and x.seq > w.seq and x.blocked is distinct from w.blocked order by x.seq limit 1) e
+      left join lateral (select h.at, h.id from account_states h where h.account = w.account
+        and (h.at, h.id) > (w.at, w.id)
+        and case when not h.frozen then h.blocked end is not distinct from e.blocked
+        order by h.at, h.id limit 1) s on true
+      where w.id is not null)
+    select account || ' ' || seq as subject, null as expected, coalesce(blocked::text, 'frozen')
+      as found from walk where id is null
+    union all select e.account || ' ' || e.seq, '0', coalesce(e.blocked::text, 'frozen')
+      from entries e join accounts x on x.id = e.account and x.type <> 'deposit'
+      where e.blocked is distinct from 0
+        and not exists (select 1 from account_states s where s.account = e.account)
+    union all select e.account || ' ' || e.seq, 'nothing available', e.blocked::text
+      from entries e join accounts x on x.id = e.account
+      where x.type = 'deposit' and e.blocked is not null`,
+  /** Only the service moves value through a deposit account: in by a deposit, out by a sweep. */
+  "transaction.deposit_account": `
+    select t.id as subject, case when s.type = 'deposit' then 'forward or fee' else 'deposit' end
+      as expected, t.type as found
+    from transactions t join accounts s on s.id = t.source join accounts d on d.id = t.destination
+    where (s.type = 'deposit' and t.type not in ('forward', 'fee'))
+      or (d.type = 'deposit' and t.type <> 'deposit')`,
+  /** What an entry says was linked is the sum of the deposits up to it, less those taken back. */
+  "entry.linked": `
+    select account || ' ' || seq as subject, expected, linked as found
+    from (select e.account, e.seq, e.linked, nullif(sum(case when t.type = 'deposit'
+          and t.destination = e.account then t.amount
+          when r.type = 'deposit' then -t.amount else 0 end)
+        over (partition by e.account order by e.seq), 0) as expected
+      from entries e join transactions t on t.id = e.transaction
+      left join transactions r on r.id = t.reverts
+      where e.account in (select id from accounts where linked <> 0
+        union select account from external_addresses)) q
+    where expected is distinct from linked
+    union all select e.account || ' ' || e.seq, null, e.linked
+      from entries e join accounts a on a.id = e.account
+      where e.linked is not null and a.linked = 0
+        and not exists (select from external_addresses x where x.account = a.id)`,
+  /** A deposit at an address of ours is not credited to an account that it would be linked to. */
+  "deposit.address": `
+    select d.id as subject, o.account as expected, d.account as found
+    from deposits d join addresses o using (chain, network, address)
+    where watches_addresses(d.account)`,
+  /** Balances of all accounts of an asset sum to zero. */
+  "asset.sum": `
+    select asset || case when testnet then ' (testnet)' else '' end as subject, 0 as expected,
+      sum(total) as found
+    from accounts group by asset, testnet having sum(total) <> 0`,
+  /** Both accounts of a transaction are of its asset, and can divide it so finely. */
+  "transaction.asset": `
+    select t.id as subject, concat_ws(' ', t.asset, t.testnet) as expected,
+      concat_ws(' ', s.asset, s.testnet, d.asset, d.testnet) as found
+    from transactions t left join accounts s on s.id = t.source
+    left join accounts d on d.id = t.destination
+    where (s.asset, s.testnet, d.asset, d.testnet)
+      is distinct from (t.asset, t.testnet, t.asset, t.testnet)
+      or scale(trim_scale(t.amount)) > s.decimals`,
+  ...TIME_CHECKS,
+  /** Fiat value is the amount times the rate, rounded half-even. */
+  "transaction.fiat": `
+    select t.id as subject, round_half_even(t.amount * t.fiat_rate, a.currency_places) as expected,
+      t.fiat_value as found
+    from transactions t join accounts a on a.id = t.source
+    where t.fiat_value is not null and t.fiat_currency = a.currency
+      and t.fiat_value <> round_half_even(t.amount * t.fiat_rate, a.currency_places)`,
+  /** A revert moves back what another transaction moved. */
+  "transaction.revert": `
+    select t.id as subject, concat_ws(' ', t.destination, t.source, t.amount) as expected,
+      concat_ws(' ', o.source, o.destination, o.amount) as found
+    from transactions t left join transactions o on o.id = t.reverts and o.type <> 'revert'
+    where (t.type = 'revert') <> (t.reverts is not null) or (t.reverts is not null and
+      (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount))`,
+  /** What is kept beside a transaction has one. */
+  "transaction.data": `
+    select d.transaction as subject, 'a transaction' as expected, null as found
+    from transaction_data d
+    where not exists (select 1 from transactions t where t.id = d.transaction)`,
+  /** A captured block names the capture of what was captured. */
+  "block.capture": `
+    select b.id as subject, concat_ws(' ', b.account, b.captured) as expected,
+      concat_ws(' ', t.source, t.amount) as found
+    from blocks b left join transactions t on t.id = b.transaction
+    where b.status = 'CAPTURED' and (t.source, t.amount) is distinct from (b.account, b.captured)
+    union all select t.id, 'a block', null from transactions t
+      where t.type = 'capture' and not exists (select 1 from blocks b where b.transaction = t.id)`,
+  /** What circulates of a currency is what was issued less what was destroyed. */
+  "currency.supply": `
+    select c.name as subject, coalesce(i.sum, 0) as expected, c.supply as found
+    from currencies c left join (select currency, sum(case operation when 'issue' then amount
+      else -amount end) from currency_issues group by currency) i on i.currency = c.id
+    where c.supply <> coalesce(i.sum, 0)`,
+  /** No more circulates of a token's currency than there is of the token. */
+  "token.supply": `
+    select t.symbol as subject, t.supply as expected, c.supply as found
+    from fungible_tokens t join currencies c on c.id = t.currency
+    where t.status = 'registered' and c.supply > t.supply`,
+  /** Each issue and each destruction stands beside the transaction that made it. */
+  "currency.issue": `
+    select coalesce(i.transaction, t.id) as subject,
+      concat_ws(' ', t.asset, t.amount, t.direction, t.account) as expected,
+      concat_ws(' ', c.name, i.amount, i.operation, i.account) as found
+    from (currency_issues i join currencies c on c.id = i.currency)
+    full join (select x.id, x.asset, x.amount,
+        case when s.system = 'world' then 'issue' else 'destroy' end as direction,
+        case when s.system = 'world' then x.destination else x.source end as account
+      from transactions x join accounts s on s.id = x.source
+      left join transactions o on o.id = x.reverts
+      where x.type in ('issue', 'destroy') or o.type in ('issue', 'destroy')) t
+      on t.id = i.transaction
+    where (c.name, i.amount, i.operation, i.account)
+      is distinct from (t.asset, t.amount, t.direction, t.account)`,
+  /** A deposit that counts names the transaction of what it brought, and is alone in that. */
+  "deposit.transaction": `
+    select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited) as expected,
+      concat_ws(' ', t.type, t.destination, t.amount) as found
+    from deposits d left join transactions t on t.id = d.transaction
+    where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount)
+      is distinct from ('deposit', d.account, d.credited)
+    union all select t.id, 'one deposit, or its revert', count(d.id)::text
+      from transactions t left join deposits d on d.transaction = t.id
+      where t.type = 'deposit' group by t.id having count(d.id)
+        <> case when watches_addresses(t.destination)
+          and exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
+  /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
+  "withdrawal.transaction": `
+    select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,
+      concat_ws(' ', t.source, t.destination, t.amount) as found
+    from withdrawals w left join transactions t on t.id = w.transaction and t.type = 'withdrawal'
+    where (t.id is null) <> (w.account = w.ramp) or (t.id is not null and
+      (t.source, t.destination, t.amount) <> (w.account, w.ramp, w.charged - w.surcharge))
+    union all select t.id, 'one withdrawal', count(w.id)::text
+      from transactions t join accounts a on a.id = t.destination and a.type <> 'system'
+      left join withdrawals w on w.transaction = t.id
+      where t.type = 'withdrawal' group by t.id having count(w.id) <> 1`,
+  /** What a withdrawal takes is blocked in its ramp until it has ended, and nothing else is so held. */
+  "withdrawal.block": `
+    select coalesce(w.id, b.serves) as subject,
+      concat_ws(' ', w.ramp, w.charged, w.status = 'PROCESSING') as expected,
+      concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
+    from withdrawals w full join (select id, account, amount, status, serves from blocks
+      where serves is not null and (status <> 'RELEASED' or exists
+        (select 1 from withdrawals x where x.block = blocks.id))
+        and not exists (select 1 from orders g where g.gas_block = blocks.id)) b on b.id = w.block
+    where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
+      is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
+  /** What an order may cost is blocked on its ramp's account until it has ended, where that pays. */
+  "order.gas": `
+    select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
+        ('done', 'failed', 'dead', 'canceled')) as expected,
+      concat_ws(' ', b.account, b.serves, b.status = 'OPEN') as found
+    from orders o left join blocks b on b.id = o.gas_block
+    where o.gas_block is not null and (o.ramp, o.id, o.state not in
+        ('done', 'failed', 'dead', 'canceled'))
+      is distinct from (b.account, b.serves, b.status = 'OPEN')`,
+  /** A withdrawal and the order that sends it name each other, and ended the same way. */
+  "withdrawal.order": `
+    select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,
+      concat_ws(' ', o.purpose, o.subject, o.state) as found
+    from withdrawals w left join orders o on o.id = w.order_id
+    where (o.purpose, o.subject) is distinct from ('withdrawal', w.id)
+      or not case w.status when 'DONE' then (o.state = 'done' and o.hash = w.hash)
+        or (o.state = 'canceled' and w.history @> '[{"by": "operator"}]' and (w.hash is null
+          or exists (select from orders r where r.purpose = 'recovered' and r.hash = w.hash)))
+        when 'CANCELED' then o.state = 'canceled'
+        when 'FAILED' then o.state in ('failed', 'dead', 'canceled') else true end
+    union all select o.id, 'a withdrawal', null from orders o where o.purpose = 'withdrawal'
+      and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
+  /** A payout pays what it carries, and all of that ends as it does and bears its fee. */
+  "order.payout": `
+    select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee) as expected,
+      concat_ws(' ', m.count, m.states, m.amount, m.fee) as found
+    from orders p left join (select carrier, count(*), sum(amount) as amount, sum(fee) as fee,
+        array_agg(distinct state) as states
+      from orders where carrier is not null group by carrier) m on m.carrier = p.id
+    where p.purpose = 'payout' and not case
+      when p.state = 'canceled' then m.count is null
+      when p.state in ('done', 'failed', 'dead') then m.count > 0 and m.amount = p.amount
+        and m.fee is not distinct from p.fee and m.states = array[p.state]
+      else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
+    union all select m.id, 'a payout', p.purpose from orders m join orders p on p.id = m.carrier
+      where p.purpose not in ('payout', 'recovered')`,
+  /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
+  "coin.claim": `
+    select k.claim as subject, 'a coin' as expected, c.spent_by as found
+    from claims k left join coins c on c.chain = k.chain and c.network = k.network
+      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
+    where k.claim ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
+      and not exists (select from order_candidates s where s.order_id = k.order_id
+        and s.hash = c.spent_by)))`,
+  /** An order that is done has spent the coins that its transaction names. */
+  "coin.order": `
+    select k.claim as subject, o.hash as expected, c.spent_by as found
+    from orders o join order_candidates s on s.order_id = o.id and s.hash = o.hash
+    cross join unnest(s.claims) k(claim)
+    left join coins c on c.chain = o.chain and c.network = o.network
+      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
+    where o.state = 'done' and k.claim ~ '^[0-9a-f]{64}:[0-9]+$'
+      and c.spent_by is distinct from o.hash`,
+  /** The balance of an address on a coin chain is that of its coins in blocks that nobody spent. */
+  "coin.holding": `
+    select h.address as subject, q.there as expected, h.amount as found
+    from holdings h join chain_cursors p on p.chain = h.chain and p.network = h.network
+      and p.height = h.height
+    cross join lateral (select coalesce(sum(c.amount) filter (where c.height <= h.height
+          and (c.spent_height is null or c.spent_height > h.height)), 0) as there,
+        coalesce(sum(c.amount) filter (where c.height is not null and c.spent_height is null), 0)
+          as free
+      from coins c where c.chain = h.chain and c.network = h.network and c.address = h.address) q
+    where h.contract = '' and h.amount not in (q.there, q.free)
+      and not exists (select from orders o where o.chain = h.chain and o.network = h.network
+        and o.sender = h.address and o.updated_at >= h.seen_at)
+      and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
+  ...PROOF_CHECKS,
+} as const;
+
+/** The name of a check. */
+export type CheckCode = keyof typeof CHECKS;
+
+/** Lets the statements of this transaction take as long as they need. */
+export async function allowTime(tx: Tx): Promise<void> {
+  await tx.unsafe(
+    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; " +
+      "set local timezone = 'UTC'",
+  );
+}
+
+/** Runs one check; gives at most `limit` of what it found. */
+export async function selectMismatches(
+  tx: Tx,
+  code: CheckCode,
+  limit: number,
+): Promise<CheckRow[]> {
+  return await tx.unsafe<CheckRow[]>(
+    `select subject::text as subject, expected::text as expected, found::text as found,
+      count(*) over () as count from (${CHECKS[code]}) q limit ${limit}`,
+  );
+}

@@ -1,0 +1,62 @@
+/** Statements on the search for coins that the database does not know. @module */
+import type { PlaceKey } from "./cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** Reads the addresses that come next in the search, at most `limit`. */
+export async function selectNextAddresses(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<{ id: string; address: string }[]> {
+  return await db<{ id: string; address: string }[]>`
+    select id, address from addresses where chain = ${place.chain} and network = ${place.network}
+      and id > coalesce((select s.address from coin_searches s
+        where s.chain = ${place.chain} and s.network = ${place.network}),
+        '00000000-0000-0000-0000-000000000000')
+    order by id limit ${limit}`;
+}
+
+/** What came of the search before. */
+export interface LastSearch {
+  /** Coins, one of each block that was to be read again. */
+  asked: string[];
+  /** How often in a row most of what was asked for was not found. */
+  fruitless: number;
+}
+
+/** Reads what came of the search before; null if there was none. */
+export async function selectLastSearch(db: Db, place: PlaceKey): Promise<LastSearch | null> {
+  const [row] = await db<LastSearch[]>`
+    select asked, fruitless from coin_searches
+    where chain = ${place.chain} and network = ${place.network}`;
+  return row ?? null;
+}
+
+/** Notes what a search has asked for, and the address at which it has arrived; null: the next begins anew. */
+export async function upsertSearched(
+  tx: Tx,
+  place: PlaceKey,
+  address: string | null,
+  { asked, fruitless }: LastSearch,
+): Promise<void> {
+  await tx`
+    insert into coin_searches (chain, network, address, asked, fruitless, searched_at)
+    values (${place.chain}, ${place.network}, ${address}, ${asked}::text[], ${fruitless}, now())
+    on conflict (chain, network) do update
+      set address = excluded.address, asked = excluded.asked, fruitless = excluded.fruitless,
+        searched_at = excluded.searched_at`;
+}
+
+/** Of some coins, named as claims, those that the database does not have in a block. */
+export async function selectUnknownCoins(
+  db: Db,
+  place: PlaceKey,
+  claims: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ claim: string }[]>`
+    select k as claim from unnest(${claims as string[]}::text[]) k
+    where not exists (select 1 from coins c
+      where c.chain = ${place.chain} and c.network = ${place.network} and c.height is not null
+        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer)`;
+  return rows.map(({ claim }) => claim);
+}

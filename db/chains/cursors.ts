@@ -1,0 +1,202 @@
+/** Statements on what was seen of the chains: cursors, blocks, holdings. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A chain on a network, as rows name it. */
+export interface PlaceKey {
+  chain: string;
+  network: string;
+}
+
+/** How far a place was scanned. */
+export interface CursorRow extends PlaceKey {
+  height: number;
+  hash: string;
+  /** The newest block that the node has shown. */
+  head: number;
+  /** The newest block that the nodes call final; null where too few tell. */
+  finalized: number | null;
+  /** Height of the last comparison of balances; below 0 for none. */
+  swept_height: number;
+  halted: Record<string, unknown> | null;
+  error: string | null;
+  /** What an operator should look at although the place is followed. */
+  warning: string | null;
+  scanned_at: number;
+}
+
+/** A block that was scanned. */
+export interface BlockRow {
+  height: number;
+  hash: string;
+  parent_hash: string;
+}
+
+/** Reads how far a place was scanned; null if never. */
+export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow | null> {
+  const [row] = await db<CursorRow[]>`
+    select chain, network, height::float8 as height, hash, head::float8 as head,
+      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
+    from chain_cursors where chain = ${place.chain} and network = ${place.network}`;
+  return row ?? null;
+}
+
+/** Reads all cursors. */
+export async function selectCursors(db: Db): Promise<CursorRow[]> {
+  return await db<CursorRow[]>`
+    select chain, network, height::float8 as height, hash, head::float8 as head,
+      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
+    from chain_cursors order by chain, network`;
+}
+
+/** Begins a place's cursor, unless it has begun. */
+export async function insertCursor(
+  tx: Tx,
+  cursor: PlaceKey & { height: number; hash: string; at: number },
+): Promise<void> {
+  await tx`
+    insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+    values (${cursor.chain}, ${cursor.network}, ${cursor.height}, ${cursor.hash},
+      ${cursor.height}, ${cursor.at}, ${cursor.at})
+    on conflict do nothing`;
+}
+
+/** Moves a cursor, if it stands where the caller believes; false if another moved it. */
+export async function moveCursor(
+  tx: Tx,
+  place: PlaceKey,
+  from: { height: number; hash: string },
+  to: { height: number; hash: string },
+): Promise<boolean> {
+  const rows = await tx`
+    update chain_cursors set height = ${to.height}, hash = ${to.hash}
+    where chain = ${place.chain} and network = ${place.network}
+      and height = ${from.height} and hash = ${from.hash} returning height`;
+  return rows.length > 0;
+}
+
+/** Notes what the node has shown and whether a look went well. */
+export async function updateSight(
+  db: Db,
+  place: PlaceKey,
+  sight: { head: number | null; finalized: number | null; error: string | null; at: number },
+): Promise<void> {
+  await db`
+    update chain_cursors set head = coalesce(${sight.head}, head), error = ${sight.error},
+      finalized = case when ${sight.error}::text is null then ${sight.finalized}::bigint
+        else finalized end,
+      scanned_at = case when ${sight.error}::text is null then ${sight.at}::timestamptz
+        else scanned_at end
+    where chain = ${place.chain} and network = ${place.network}`;
+}
+
+/** Notes what an operator should look at although the place is followed. */
+export async function updateWarning(
+  db: Db,
+  place: PlaceKey,
+  warning: string | null,
+): Promise<void> {
+  await db`
+    update chain_cursors set warning = ${warning}
+    where chain = ${place.chain} and network = ${place.network}
+      and warning is distinct from ${warning}`;
+}
+
+/** Notes that balances were compared. */
+export async function updateSwept(db: Db, place: PlaceKey, height: number): Promise<void> {
+  await db`
+    update chain_cursors set swept_height = ${height}
+    where chain = ${place.chain} and network = ${place.network}`;
+}
+
+/** Notes why a place needs a person, or that it no longer does. */
+export async function updateHalted(
+  tx: Tx,
+  place: PlaceKey,
+  halted: Record<string, unknown> | null,
+): Promise<void> {
+  await tx`
+    update chain_cursors set halted = ${halted === null ? null : tx.json(halted as never)}
+    where chain = ${place.chain} and network = ${place.network}`;
+}
+
+/** Adds scanned blocks. */
+export async function insertBlocks(
+  tx: Tx,
+  place: PlaceKey,
+  blocks: readonly BlockRow[],
+): Promise<void> {
+  await tx`
+    insert into chain_blocks (chain, network, height, hash, parent_hash)
+    select ${place.chain}, ${place.network}, b.height, b.hash, b.parent_hash
+    from jsonb_to_recordset(${
+    tx.json(blocks as never)
+  }) b(height bigint, hash text, parent_hash text)
+    on conflict (chain, network, height) do update
+      set hash = excluded.hash, parent_hash = excluded.parent_hash`;
+}
+
+/** Reads the window of scanned blocks from the top down. */
+export async function selectBlocks(
+  db: Db,
+  place: PlaceKey,
+  below: number,
+  limit: number,
+): Promise<BlockRow[]> {
+  return await db<BlockRow[]>`
+    select height::float8 as height, hash, parent_hash from chain_blocks
+    where chain = ${place.chain} and network = ${place.network} and height <= ${below}
+    order by height desc limit ${limit}`;
+}
+
+/** Reads the hash of a scanned block; null where none is kept of that height. */
+export async function selectScannedBlock(
+  db: Db,
+  place: PlaceKey,
+  height: number,
+): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select hash from chain_blocks where chain = ${place.chain} and network = ${place.network}
+      and height = ${height}`;
+  return row?.hash ?? null;
+}
+
+/** Removes blocks above a height, and those too deep to matter. */
+export async function deleteBlocks(
+  tx: Tx,
+  place: PlaceKey,
+  keep: { from: number; to: number },
+): Promise<void> {
+  await tx`
+    delete from chain_blocks where chain = ${place.chain} and network = ${place.network}
+      and (height < ${keep.from} or height > ${keep.to})`;
+}
+
+/** Whether a contract has proven to be an asset's. */
+export async function selectTokenProof(
+  db: Db,
+  of: PlaceKey & { contract: string; asset: string },
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
+      and contract = ${of.contract} and asset = ${of.asset}`;
+  return rows.length > 0;
+}
+
+/** Whether a contract has ever proven to be an asset's here, whichever. */
+export async function existsTokenProof(
+  db: Db,
+  of: PlaceKey & { contract: string },
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
+      and lower(contract) = lower(${of.contract}) limit 1`;
+  return rows.length > 0;
+}
+
+/** Notes that a contract has proven to be an asset's. */
+export async function insertTokenProof(
+  db: Db,
+  proof: PlaceKey & { contract: string; asset: string; created_at: number },
+): Promise<void> {
+  await db`insert into token_proofs ${db(proof)} on conflict do nothing`;
+}

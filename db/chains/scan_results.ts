@@ -1,0 +1,95 @@
+/** Statements on what blocks showed of our coins and claims. @module */
+import type { PlaceKey } from "./cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** A coin that a block made; amount in base units. */
+export interface SeenCoin {
+  hash: string;
+  index: number;
+  address: string;
+  amount: string;
+  height: number;
+  matures_at: number | null;
+}
+
+/** Adds coins at addresses of ours, or gives known ones the block they were seen in. */
+export async function upsertCoins(
+  tx: Tx,
+  place: PlaceKey,
+  coins: readonly SeenCoin[],
+  at: number,
+): Promise<void> {
+  await tx`
+    insert into coins (chain, network, hash, index, address, ramp, amount, height, matures_at,
+      created_at)
+    select ${place.chain}, ${place.network}, c.hash, c.index, c.address, a.ramp, c.amount, c.height,
+      c.matures_at, ${at}
+    from jsonb_to_recordset(${tx.json(coins as never)}) c(hash text, index integer, address text,
+      amount numeric, height bigint, matures_at bigint)
+    join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
+      and a.address = c.address
+    on conflict (chain, network, hash, index) do update
+      set height = excluded.height, matures_at = excluded.matures_at`;
+}
+
+/** Notes which claims and coins a block showed to be used up, and by what. */
+export async function markConsumed(
+  tx: Tx,
+  place: PlaceKey,
+  consumed: readonly { claim: string; hash: string; height: number }[],
+): Promise<void> {
+  await tx`
+    update claims c set consumed_by = g.hash, consumed_height = g.height
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text, height bigint)
+    where c.chain = ${place.chain} and c.network = ${place.network} and c.claim = g.claim`;
+  await tx`
+    update coins c set spent_by = g.hash, spent_height = g.height
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text, height bigint)
+    where c.chain = ${place.chain} and c.network = ${place.network}
+      and c.hash || ':' || c.index = g.claim`;
+}
+
+/**
+ * Takes back what blocks above a height had shown; coins of strangers go; our own change
+ * and what a finished payment spent stay.
+ */
+export async function forgetAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
+  await tx`
+    update claims set consumed_by = null, consumed_height = null
+    where chain = ${place.chain} and network = ${place.network} and consumed_height > ${height}`;
+  await tx`
+    update coins set spent_by = null, spent_height = null
+    where chain = ${place.chain} and network = ${place.network} and spent_height > ${height}`;
+  await tx`
+    delete from coins where chain = ${place.chain} and network = ${place.network}
+      and height > ${height} and parent_fee is null and kept is null`;
+  await tx`
+    update coins set height = null
+    where chain = ${place.chain} and network = ${place.network} and height > ${height}`;
+}
+
+/** Adds up the mined coins of each address, in base units. */
+export async function sumCoins(
+  db: Db,
+  place: PlaceKey,
+): Promise<{ address: string; amount: string }[]> {
+  return await db<{ address: string; amount: string }[]>`
+    select a.address, coalesce(sum(c.amount), 0) as amount
+    from addresses a left join coins c on c.chain = a.chain and c.network = a.network
+      and c.address = a.address and c.height is not null and c.spent_height is null
+    where a.chain = ${place.chain} and a.network = ${place.network} group by a.address`;
+}
+
+/** Freezes the ramps behind some addresses; those that are only watched have none. */
+export async function freezeRamps(
+  tx: Tx,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<void> {
+  await tx`
+    update accounts set frozen = true, frozen_by = null, frozen_by_realm = true, updated_at = now()
+    where not frozen_by_realm and type = 'ramp' and id in (
+      select a.ramp from addresses a
+      where a.chain = ${place.chain} and a.network = ${place.network}
+        and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
+}

@@ -1,0 +1,288 @@
+/**
+ * The statements of the generic routes: which rows of a collection a caller sees, in which order, and
+ * how many. What is visible stands as a clause of its own beside whatever the caller asks for.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+import {
+  type Columns,
+  type Condition,
+  type Fragment,
+  searchOf,
+  type Target,
+  unprepared,
+} from "./filter.ts";
+import { whereOf } from "./filter.ts";
+import { afterOf, anchorOf, orderOf, type SortKey, sortsById } from "./sort.ts";
+
+/** What lists say of the table behind a collection. */
+export interface Source {
+  table: string;
+  /** What lists read, where it is not the table: a view with more columns and the same ids. */
+  listed?: string;
+  columns: Columns;
+  /** Whether rows can be deleted (a column deleted_at). */
+  deletable: boolean;
+  /**
+   * Whether `tallies` counts this table's rows by owner: in the transaction that adds them, or
+   * (`sealed`) when they are sealed, so that those posted since are counted one by one.
+   */
+  tallied: boolean | "sealed";
+}
+
+/** Which rows are visible: the union of some reaches, living, deleted or both. */
+export interface Visibility {
+  reaches: readonly ("all" | "own" | "incoming" | "outgoing")[];
+  user: string;
+  /** A row that counts as one's own whoever owns it: one's user record, one's identity. */
+  ownId: string | null;
+  deleted: "no" | "only" | "too";
+  /** Rows that belong to nobody and stand in no list; `shown` where they are asked for. */
+  concealed: { rows: Condition; shown: boolean } | null;
+}
+
+/** What a caller asks for besides. */
+export interface Wish {
+  visibility: Visibility;
+  condition: Condition;
+  search: { text: string; targets: readonly Target[] } | null;
+}
+
+/** A part of a list. */
+export interface Slice {
+  sort: readonly SortKey[];
+  limit: number;
+  offset: number;
+  after: string | null;
+}
+
+/** The owner that stands for all owners in tallies. */
+const EVERYONE = "00000000-0000-0000-0000-000000000000";
+
+/** Gives the ids of a part of a list, in order; null if there is no row to begin after. */
+export async function selectIds(
+  db: Db,
+  source: Source,
+  wish: Wish,
+  slice: Slice,
+): Promise<string[] | null> {
+  const { sort, after, limit, offset } = slice;
+  let behind = db`true`;
+  if (after !== null) {
+    const anchor = await findAnchor(db, source, wish.visibility, sort, after);
+    if (anchor === null) return null;
+    behind = afterOf(db, source.columns, sort, anchor);
+  }
+  const rest = db`${matching(db, source, wish)} and ${behind}`;
+  const order = orderOf(db, source.columns, sort);
+  const where = armed(wish.visibility)
+    ? twoArms(db, source, wish.visibility, db`${rest} order by ${order} limit ${limit + offset}`)
+    : db`${reachOf(db, source, wish.visibility)} and ${rest}`;
+  const query = db<{ id: string }[]>`
+    select id from ${listOf(db, source)} where ${where} order by ${order}
+    limit ${limit} offset ${offset}`;
+  // A plan that is kept does not know whether a user has few accounts or many.
+  const kept = isPlain(wish) && sort.length === 0 && !isFlow(wish.visibility);
+  const rows = await (kept ? query : unprepared(query));
+  return rows.map((row) => row.id);
+}
+
+/** Counts the rows that match; plain counts of a tallied table do not read it. */
+export async function countMatching(db: Db, source: Source, wish: Wish): Promise<number> {
+  const { reaches, user, ownId, concealed } = wish.visibility;
+  const tallied = isPlain(wish) && reaches.length === 1 && !concealed?.shown;
+  if (tallied && source.tallied && (reaches[0] === "all" || reaches[0] === "own")) {
+    const owner = reaches[0] === "all" ? EVERYONE : user;
+    if (source.tallied === "sealed") return await countSealed(db, owner);
+    const foreign = armed(wish.visibility)
+      ? await countForeign(db, source, wish.visibility, ownId!)
+      : 0;
+    return foreign + await countTallied(db, source, owner, wish.visibility.deleted);
+  }
+  const query = db<{ n: string }[]>`
+    select count(*) as n from ${listOf(db, source)}
+    where ${reachOf(db, source, wish.visibility)} and ${matching(db, source, wish)}`;
+  const [row] = await unprepared(query);
+  return Number(row.n);
+}
+
+async function countTallied(
+  db: Db,
+  source: Source,
+  owner: string,
+  deleted: Visibility["deleted"],
+): Promise<number> {
+  const [row] = await db<{ living: string; dead: string }[]>`
+    select coalesce(sum(living), 0) as living, coalesce(sum(dead), 0) as dead from tallies
+    where collection = ${source.table} and owner = ${owner}::uuid`;
+  const living = deleted === "only" ? 0 : Number(row.living);
+  return living + (deleted === "no" ? 0 : Number(row.dead));
+}
+
+/** Counts the row that is one's own and has another owner: one or none. */
+async function countForeign(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  ownId: string,
+): Promise<number> {
+  const rows = await db`
+    select 1 from ${listOf(db, source)} where id = ${ownId}::uuid
+      and owner is distinct from ${visibility.user}::uuid and ${alive(db, source, visibility)}`;
+  return rows.length;
+}
+
+/** Counts transactions: those sealed were tallied, those not yet are few. One statement, one moment. */
+async function countSealed(db: Db, owner: string): Promise<number> {
+  const [row] = owner === EVERYONE
+    ? await db<{ n: string }[]>`
+      select transactions
+        + (select coalesce(sum(cardinality(c.transactions)), 0) from ledger_commits c) as n
+      from seal_head`
+    : await db<{ n: string }[]>`
+      select (select coalesce(sum(living), 0) from tallies
+          where collection = 'transactions' and owner = ${owner}::uuid)
+        + (select count(*) from ledger_commits c cross join lateral unnest(c.transactions) u(id)
+          join transactions t on t.id = u.id where t.owner = ${owner}::uuid) as n`;
+  return Number(row.n);
+}
+
+/** Whether a row with this id is visible. */
+export async function isVisible(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  id: string,
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from ${listOf(db, source)} where id = ${id}::uuid
+      and ${reachOf(db, source, visibility, true)} and ${alive(db, source, visibility)}`;
+  return rows.length > 0;
+}
+
+/** Flags a row deleted, or living again; tells whether that changed anything. */
+export async function markDeleted(
+  tx: Tx,
+  table: string,
+  id: string,
+  at: number | null,
+  now: number,
+): Promise<boolean> {
+  const rows = await tx`
+    update ${tx(table)} set deleted_at = ${at}::timestamptz, updated_at = ${now}::timestamptz
+    where id = ${id} and (deleted_at is null) <> ${at === null} returning id`;
+  return rows.length > 0;
+}
+
+/** Adds up the deltas of owners that have new ones, so that a count reads few rows. */
+export async function compactTallies(db: Db): Promise<void> {
+  await db`
+    with busy as (
+      select distinct collection, owner from (
+        select collection, owner from tallies where not summed limit 100000) fresh
+    ), gone as (
+      delete from tallies t using busy b where t.collection = b.collection and t.owner = b.owner
+      returning t.collection, t.owner, t.living, t.dead
+    )
+    insert into tallies (collection, owner, living, dead, summed)
+    select collection, owner, sum(living), sum(dead), true from gone group by collection, owner`;
+}
+
+function listOf(db: Db, source: Source) {
+  return db(source.listed ?? source.table);
+}
+
+function isPlain(wish: Wish): boolean {
+  return wish.search === null && wish.condition.op === "and" && wish.condition.of.length === 0;
+}
+
+/** Whether one's own are found in two ways: by the owner, and by the id of a row of another's. */
+function armed({ reaches, ownId }: Visibility): boolean {
+  return ownId !== null && reaches.length === 1 && reaches[0] === "own";
+}
+
+function isFlow({ reaches }: Visibility): boolean {
+  return reaches.some((reach) => reach === "incoming" || reach === "outgoing");
+}
+
+/** What a caller asks for, of the rows that it reaches. */
+function matching(db: Db, source: Source, wish: Wish): Fragment {
+  const { columns } = source;
+  const search = wish.search === null
+    ? db`true`
+    : searchOf(db, columns, wish.search.targets, wish.search.text);
+  return db`${alive(db, source, wish.visibility)}
+    and ${whereOf(db, columns, wish.condition)} and ${search}`;
+}
+
+/** Living rows, deleted ones or both; never those that stand in no list. */
+function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Fragment {
+  const listed = concealed === null || concealed.shown
+    ? db`true`
+    : db`not ${whereOf(db, source.columns, concealed.rows)}`;
+  if (!source.deletable || deleted === "too") return listed;
+  return deleted === "only"
+    ? db`${listed} and deleted_at is not null`
+    : db`${listed} and deleted_at is null`;
+}
+
+/** Rows within reach, in parentheses. `one`: they are few already, so each can be looked at. */
+function reachOf(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  one = false,
+): Fragment {
+  const { reaches, user, ownId, concealed } = visibility;
+  if (reaches.includes("all")) return db`(true)`;
+  const parts = reaches.map((reach) => {
+    if (reach === "own") {
+      return ownId === null
+        ? db`owner = ${user}::uuid`
+        : db`(owner = ${user}::uuid or id = ${ownId}::uuid)`;
+    }
+    const account = reach === "incoming" ? db`destination` : db`source`;
+    return db`exists (select from accounts a where a.id = ${account} and a.owner = ${user}::uuid)`;
+  });
+  if (concealed?.shown) parts.push(whereOf(db, source.columns, concealed.rows));
+  if (isFlow(visibility) && !one) return db`id in (${flowing(db, source, visibility)})`;
+  return db`(${parts.reduce((all, part) => db`${all} or ${part}`)})`;
+}
+
+/** The ids of transactions within reach, by way of the accounts: no index leads there otherwise. */
+function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragment {
+  const mine = db`(select id from accounts where owner = ${user}::uuid)`;
+  return reaches.map((reach) => {
+    if (reach === "own") {
+      return db`select id from ${listOf(db, source)} where owner = ${user}::uuid`;
+    }
+    const sign = reach === "incoming" ? db`amount > 0` : db`amount < 0`;
+    return db`select transaction from entries where account in ${mine} and ${sign}`;
+  }).reduce((all, part) => db`${all} union all ${part}`);
+}
+
+/** Rows by their owner and the one by its id, each found by an index; an `or` would read them all. */
+function twoArms(db: Db, source: Source, visibility: Visibility, rest: Fragment): Fragment {
+  const { user, ownId } = visibility;
+  const table = listOf(db, source);
+  return db`id in (
+    (select id from ${table} where owner = ${user}::uuid and ${rest})
+    union all
+    (select id from ${table} where id = ${ownId}::uuid and ${rest}))`;
+}
+
+async function findAnchor(
+  db: Db,
+  source: Source,
+  visibility: Visibility,
+  sort: readonly SortKey[],
+  id: string,
+): Promise<{ id: string; keys: (string | null)[] } | null> {
+  if (sortsById(sort)) return { id, keys: [] };
+  // The scope stands here too: where a foreign row would sort is nobody else's business.
+  const [row] = await unprepared(db<{ keys: (string | null)[] }[]>`
+    select ${anchorOf(db, source.columns, sort)} as keys from ${listOf(db, source)}
+    where id = ${id}::uuid and ${reachOf(db, source, visibility, true)}
+      and ${alive(db, source, visibility)}`);
+  return row === undefined ? null : { id, keys: row.keys };
+}

@@ -1,0 +1,64 @@
+/** Statements on rates: the platform's table and each realm's have the same columns. @module */
+import type { Db } from "../database.ts";
+
+/** What one unit of `base` is worth in `currency`. */
+export interface RateRow {
+  base: string;
+  currency: string;
+  rate: string;
+  source: string;
+  owner: string | null;
+  updated_at: number;
+}
+
+const COLUMNS = ["base", "currency", "rate", "source", "owner", "updated_at"] as const;
+
+/** Writes rates; where one is known already, the younger counts. Tells how many were written. */
+export async function upsertRates(db: Db, rates: readonly RateRow[]): Promise<number> {
+  const rows = await db`
+    insert into rates (base, currency, rate, source, owner, updated_at)
+    select r.base, r.currency, r.rate, r.source, r.owner, to_timestamp(r.updated_at / 1000.0)
+    from jsonb_to_recordset(${JSON.stringify(rates)}::text::jsonb)
+      r(base text, currency text, rate numeric, source text, owner uuid, updated_at bigint)
+    order by r.base, r.currency
+    on conflict (base, currency) do update set rate = excluded.rate, source = excluded.source,
+      owner = excluded.owner, updated_at = excluded.updated_at
+      where excluded.updated_at > rates.updated_at
+        or (excluded.updated_at = rates.updated_at and excluded.rate <> rates.rate)
+    returning base`;
+  return rows.length;
+}
+
+/** Reads rates, of a base or into a currency where these are given. */
+export async function selectRates(
+  db: Db,
+  of: { base: string | null; currency: string | null; limit: number },
+): Promise<RateRow[]> {
+  return await db<RateRow[]>`
+    select ${db(COLUMNS)} from rates
+    where (${of.base}::text is null or base = ${of.base})
+      and (${of.currency}::text is null or currency = ${of.currency})
+    order by base, currency limit ${of.limit}`;
+}
+
+/** Reads the rates that were set after a time, oldest first. */
+export async function selectRatesAfter(
+  db: Db,
+  after: number,
+  limit: number,
+): Promise<RateRow[]> {
+  return await db<RateRow[]>`
+    select ${db(COLUMNS)} from rates where updated_at > ${after}
+    order by updated_at, base, currency limit ${limit}`;
+}
+
+/** Works a rate out as the ledger does: set directly, or over a virtual currency's base. */
+export async function selectRateOf(
+  db: Db,
+  base: string,
+  currency: string,
+): Promise<string | null> {
+  const [row] = await db<{ rate: string | null }[]>`
+    select rate_of(${base}, ${currency}) as rate`;
+  return row.rate;
+}

@@ -1,0 +1,192 @@
+/** Statements on fungible tokens: those deployed here, and those that others made. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** A token as stored; supply in whole units. */
+export interface TokenRow {
+  id: string;
+  /** The ramp account that deployed it, or that holds it. */
+  account: string;
+  chain: string;
+  network: string;
+  name: string | null;
+  /** With the suffix of its chain. */
+  symbol: string;
+  supply: string;
+  decimals: number;
+  /** The virtual currency that it is in the ledger. */
+  currency: string | null;
+  contract: string | null;
+  status: "pending" | "deployed" | "registered" | "failed";
+  hash: string | null;
+  /** The estimate of what deploying costs, in whole units of the gas coin. */
+  fee: string | null;
+  order_id: string | null;
+  external: boolean;
+  /** What came to the ramp's address up to this block is part of the supply; null for nothing. */
+  since: number | null;
+  data: Record<string, unknown>;
+  owner: string;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "account",
+  "chain",
+  "network",
+  "name",
+  "symbol",
+  "supply",
+  "decimals",
+  "currency",
+  "contract",
+  "status",
+  "hash",
+  "fee",
+  "order_id",
+  "external",
+  "data",
+  "owner",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Heights are int8, which the driver gives as text; as float8 they are exact numbers. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)}, since::float8 as since`;
+}
+
+/** What a new token consists of. */
+export type NewTokenRow = Omit<TokenRow, "error" | "deleted_at" | "updated_at" | "hash" | "since">;
+
+/** Adds a token. */
+export async function insertToken(tx: Tx, token: NewTokenRow): Promise<TokenRow> {
+  const [row] = await tx<TokenRow[]>`
+    insert into fungible_tokens ${tx({ ...token, data: tx.json(token.data as never) })}
+    returning ${columns(tx)}`;
+  return row;
+}
+
+/** Reads a token. */
+export async function selectToken(db: Db, id: string): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads which of some tokens were sent or cannot be, or are decided. */
+export async function selectTokensAmong(
+  db: Db,
+  ids: string[],
+  which: "sent" | "decided",
+): Promise<string[]> {
+  const those = which === "sent"
+    ? db`(hash is not null or status <> 'pending')`
+    : db`status in ('registered', 'failed')`;
+  const rows = await db<{ id: string }[]>`
+    select id from fungible_tokens where id = any (${ids}::text[]::uuid[]) and ${those}`;
+  return rows.map(({ id }) => id);
+}
+
+/** Reads tokens by their ids, deleted ones too. */
+export async function selectTokens(db: Db, ids: string[]): Promise<TokenRow[]> {
+  return await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens where id = any (${ids}::uuid[])`;
+}
+
+/** Reads the token of a virtual currency. */
+export async function selectTokenByCurrency(db: Db, currency: string): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens
+    where currency = ${currency} and status = 'registered'`;
+  return row ?? null;
+}
+
+/** Reads the token with a symbol, suffix included. */
+export async function selectTokenBySymbol(db: Db, symbol: string): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens where symbol = ${symbol} and status <> 'failed'`;
+  return row ?? null;
+}
+
+/** Reads the token of a contract. */
+export async function selectTokenByContract(
+  db: Db,
+  place: PlaceKey,
+  contract: string,
+): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens
+    where chain = ${place.chain} and network = ${place.network} and contract = ${contract}
+      and status <> 'failed'`;
+  return row ?? null;
+}
+
+/** Reads the token behind a virtual currency, named by the currency's name. */
+export async function selectTokenOfCurrency(db: Db, name: string): Promise<TokenRow | null> {
+  const [row] = await db<TokenRow[]>`
+    select ${columns(db)} from fungible_tokens
+    where status = 'registered' and currency = (select id from currencies where name = ${name})`;
+  return row ?? null;
+}
+
+/** Changes a token. */
+export async function updateToken(
+  tx: Tx,
+  id: string,
+  change:
+    & Partial<
+      Pick<TokenRow, "status" | "hash" | "contract" | "fee" | "since" | "error">
+    >
+    & {
+      updated_at: number;
+    },
+): Promise<TokenRow> {
+  const { error, ...rest } = change;
+  const noted = error === undefined ? {} : { error: tx.json(error as never) };
+  const [row] = await tx<TokenRow[]>`
+    update fungible_tokens set ${tx({ ...rest, ...noted } as never)}
+    where id = ${id} returning ${columns(tx)}`;
+  return row;
+}
+
+/** Makes a deployed token the virtual currency that it is in the ledger. */
+export async function markRegistered(
+  tx: Tx,
+  id: string,
+  to: { currency: string; at: number },
+): Promise<TokenRow> {
+  await tx`select register_token(${id}, ${to.currency}, ${to.at}::timestamptz)`;
+  return (await selectToken(tx, id))!;
+}
+
+/** A token of the realm's own, and where it is kept. */
+export interface KeptToken {
+  contract: string;
+  /** Name of the virtual currency. */
+  symbol: string;
+  decimals: number;
+  /** Address of the ramp that deployed or registered it. */
+  address: string;
+  /** The account of the currency: what comes back belongs there. */
+  account: string;
+  owner: string | null;
+  since: number | null;
+}
+
+/** Lists the registered tokens of a place with the addresses that they are kept at. */
+export async function selectKeptTokens(db: Db, place: PlaceKey): Promise<KeptToken[]> {
+  return await db<KeptToken[]>`
+    select t.contract, t.symbol, t.decimals, d.address, a.id as account, a.owner,
+      t.since::float8 as since
+    from fungible_tokens t join currencies c on c.id = t.currency
+      join accounts a on a.id = c.account join addresses d on d.account = t.account
+    where t.chain = ${place.chain} and t.network = ${place.network} and t.status = 'registered'
+    order by t.id`;
+}

@@ -1,0 +1,135 @@
+/** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
+
+/** A deposit that could not be proven, with the reason. */
+export interface Deferred {
+  id: string;
+  error: unknown;
+  /** Whether its tries are counted anew. */
+  anew?: boolean;
+}
+
+/**
+ * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
+ * rarely.
+ */
+export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Promise<void> {
+  await tx`
+    update deposits d set error = g.error, updated_at = now(),
+      tries = case when g.anew then 1 else tries + 1 end,
+      retry_at = now() + interval '5 seconds'
+        * (2 ^ least(case when g.anew then 0 else tries end, 7) - 1)
+    from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb, anew boolean)
+    where d.id = g.id and d.status = 'PENDING'`;
+}
+
+/** Reads deposits that the quorum denied and that are due to be asked for again, longest due first. */
+export async function selectDenied(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columnsOf(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'ORPHANED'
+      and retry_at <= now() and held is null
+    order by retry_at limit ${limit}`;
+}
+
+/** When what is denied is asked for no more, and what is said of it then. */
+export interface DeniedEnd {
+  /** After so many tries. */
+  after: number;
+  error: unknown;
+}
+
+/**
+ * Puts off what is denied still: twice as long each time, a day at most. A try that nodes left unclear is
+ * not counted.
+ *
+ * @param how.first with how many tries it was given up
+ */
+export async function putOffDenied(
+  tx: Tx,
+  id: string,
+  { first, unclear, end }: { first: number; unclear: boolean; end: DeniedEnd },
+): Promise<void> {
+  await tx`
+    update deposits set tries = tries + ${unclear ? 0 : 1}, updated_at = now(),
+      retry_at = case when tries < ${end.after} or ${unclear} then now()
+        + least(interval '1 day', interval '1 hour' * 2 ^ least(greatest(tries - ${first}, 0), 5)) end,
+      error = case when tries < ${end.after} or ${unclear} then error
+        else ${tx.json(end.error as never)} end
+    where id = ${id} and status = 'ORPHANED' and retry_at is not null`;
+}
+
+/** Takes away what was seen in no block, where its block has it otherwise. */
+export async function deleteUnlike(
+  tx: Tx,
+  place: PlaceKey,
+  seen:
+    readonly (Pick<SeenDeposit, "hash" | "index" | "address" | "asset" | "contract" | "amount">)[],
+): Promise<void> {
+  await tx`
+    delete from deposits d using jsonb_to_recordset(${tx.json(seen as never)})
+      g(hash text, index integer, address text, asset text, contract text, amount numeric)
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.hash = g.hash
+      and d.index = g.index and (d.index <> -2 or d.address = g.address)
+      and d.status <> 'CONFIRMED' and d.block is null
+      and (d.address, d.asset, d.amount, coalesce(d.contract, ''))
+        is distinct from (g.address, g.asset, g.amount, coalesce(g.contract, ''))`;
+}
+
+/** Counts the deposits that nodes do not bear out so far. */
+export async function countUnconfirmed(db: Db, place: PlaceKey, code: string): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and error->>'code' = ${code}`;
+  return row.count;
+}
+
+/** What is said to have come to an address of ours in the chain's own coin, in whole units. */
+export interface ClaimedRow {
+  id: string;
+  /** In the block of the deposit. */
+  in_block: string;
+  /** So far; null for deposits that do not come out of calls. */
+  ever: string | null;
+}
+
+/** Adds up what all deposits claim of the balances that some deposits of coins changed. */
+export async function selectClaimed(
+  db: Db,
+  place: PlaceKey,
+  ids: readonly string[],
+): Promise<ClaimedRow[]> {
+  return await db<ClaimedRow[]>`
+    select d.id,
+      (select sum(o.amount) from deposits o where o.chain = d.chain and o.network = d.network
+        and o.block = d.block and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') as in_block,
+      case when d.index = -2 then (select sum(o.amount) from deposits o
+        where o.account = d.account and o.address = d.address and o.contract is null
+        and o.status <> 'ORPHANED') end as ever
+    from deposits d
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+    where d.id = any (${`{${ids.join(",")}}`}::text::uuid[]) and d.contract is null
+      and d.chain = ${place.chain} and d.network = ${place.network}`;
+}
+
+/** Adds up what arrived at an address in a range of blocks, in whole units. */
+export async function sumArrived(
+  db: Db,
+  place: PlaceKey,
+  of: { address: string; contract: string | null; from: number; to: number },
+): Promise<string> {
+  const [row] = await db<{ sum: string }[]>`
+    select coalesce(sum(coalesce(credited, amount)), 0) as sum from deposits
+    where chain = ${place.chain} and network = ${place.network} and address = ${of.address}
+      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'
+      and block between ${of.from} and ${of.to}`;
+  return row.sum;
+}

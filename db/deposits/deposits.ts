@@ -1,0 +1,398 @@
+/** Statements on deposits: what was seen to arrive, and what became of it. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+import type { Fragment } from "../collections/filter.ts";
+
+/** A deposit as stored; amounts in whole units of the asset. */
+export interface DepositRow extends PlaceKey {
+  id: string;
+  hash: string;
+  index: number;
+  account: string;
+  address: string;
+  asset: string;
+  contract: string | null;
+  amount: string;
+  sender: string | null;
+  /** Null while it is in no block. */
+  block: number | null;
+  block_hash: string | null;
+  matures_at: number | null;
+  confirmations: number;
+  status: "PENDING" | "CONFIRMED" | "ORPHANED";
+  /** What was booked. */
+  credited: string | null;
+  transaction: string | null;
+  sweep: string | null;
+  app: string | null;
+  address_data: Record<string, unknown> | null;
+  /** Why it is not booked before a reconciliation. */
+  held: string | null;
+  /** How often it could not be proven. */
+  tries: number;
+  owner: string | null;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+}
+
+/** A pending deposit with the scale of its account. */
+export type PendingRow = DepositRow & { decimals: number };
+
+/** Whose an address is. */
+export interface TargetRow {
+  address: string;
+  account: string;
+  asset: string;
+  owner: string | null;
+  data: Record<string, unknown>;
+  /** Whether it is the address of a ramp itself, where the coins for fees lie too. */
+  ramp: boolean;
+  /** Blocks up to here do not count for an address that is only watched; null for our own. */
+  since: number | null;
+}
+
+const COLUMNS = [
+  "id",
+  "chain",
+  "network",
+  "hash",
+  "index",
+  "account",
+  "address",
+  "asset",
+  "contract",
+  "amount",
+  "sender",
+  "block_hash",
+  "confirmations",
+  "status",
+  "credited",
+  "transaction",
+  "sweep",
+  "app",
+  "address_data",
+  "held",
+  "tries",
+  "owner",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Heights are int8, which the driver gives as text; as float8 they are exact numbers. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)}, block::float8 as block, matures_at::float8 as matures_at`;
+}
+
+function decimals(db: Db) {
+  return db`(select a.decimals from accounts a where a.id = deposits.account) as decimals`;
+}
+
+/** The columns of a deposit, with the scale of its account. */
+export function columnsOf(db: Db): Fragment {
+  return db`${columns(db)}, ${decimals(db)}`;
+}
+
+/** Lists every address of a place that value may arrive at, with the codes of their assets. */
+export async function selectWatched(
+  db: Db,
+  place: PlaceKey,
+): Promise<{ address: string; asset: string }[]> {
+  return await db<{ address: string; asset: string }[]>`
+    select address, asset from addresses
+    where chain = ${place.chain} and network = ${place.network}
+    union all
+    select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
+    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+      and a.deleted_at is null`;
+}
+
+/** Lists the assets of a place that something pending is of. */
+export async function selectPendingAssets(db: Db, place: PlaceKey): Promise<string[]> {
+  const rows = await db<{ asset: string }[]>`
+    select distinct asset from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'`;
+  return rows.map((row) => row.asset);
+}
+
+/** What may not be booked of an asset now, and why. */
+export interface Hold {
+  asset: string;
+  /** What came under this contract may; null: nothing may. */
+  except: string | null;
+  error: Record<string, unknown>;
+}
+
+/** Marks pending deposits that may not be booked now, and clears the mark of those that may again. */
+export async function holdDeposits(
+  db: Db,
+  place: PlaceKey,
+  holds: readonly Hold[],
+  code: string,
+): Promise<void> {
+  await db`
+    with judged as (
+      select d.id, (select h.error from jsonb_to_recordset(${db.json(holds as never)})
+          h(asset text, "except" text, error jsonb)
+        where h.asset = d.asset and (h.except is null or h.except is distinct from d.contract)
+        limit 1) as error
+      from deposits d
+      where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
+    )
+    update deposits d set error = j.error, updated_at = now() from judged j
+    where d.id = j.id and d.error is distinct from j.error
+      and (j.error is not null or d.error->>'code' = ${code})`;
+}
+
+/** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
+export async function selectWatchedClaims(db: Db, place: PlaceKey): Promise<string[]> {
+  const rows = await db<{ claim: string }[]>`
+    select claim from claims where chain = ${place.chain} and network = ${place.network}
+    union
+    select hash || ':' || index from coins
+    where chain = ${place.chain} and network = ${place.network} and spent_height is null`;
+  return rows.map((row) => row.claim);
+}
+
+/** Finds whose some addresses are: our own, else those that are watched for somebody. */
+export async function selectTargets(
+  tx: Tx,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<TargetRow[]> {
+  return await tx<TargetRow[]>`
+    select address, account, asset, owner, data, derivation_key = 0 as ramp, null::float8 as since
+    from addresses
+    where chain = ${place.chain} and network = ${place.network}
+      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    union all
+    select e.address, e.account, a.asset, a.owner, '{}'::jsonb, false, e.since::float8
+    from external_addresses e join accounts a on a.id = e.account
+    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
+      and a.deleted_at is null
+      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+      and not exists (select 1 from addresses o
+        where o.chain = e.chain and o.network = e.network and o.address = e.address)`;
+}
+
+/** Which of some transactions are our own, what they were for, and who sent them. */
+export async function selectOwnTransactions(
+  tx: Tx,
+  place: PlaceKey,
+  hashes: readonly string[],
+): Promise<{ hash: string; purpose: string; sender: string }[]> {
+  return await tx<{ hash: string; purpose: string; sender: string }[]>`
+    select c.hash, o.purpose, o.sender
+    from order_candidates c join orders o on o.id = c.order_id
+    where o.chain = ${place.chain} and o.network = ${place.network}
+      and c.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
+}
+
+/** What a seen deposit consists of. */
+export type SeenDeposit = Pick<
+  DepositRow,
+  | "id"
+  | "hash"
+  | "index"
+  | "account"
+  | "address"
+  | "asset"
+  | "contract"
+  | "amount"
+  | "sender"
+  | "block"
+  | "block_hash"
+  | "matures_at"
+  | "address_data"
+  | "owner"
+>;
+
+/**
+ * Adds deposits, or moves known ones to the block they were seen in; one that had been given up is
+ * pending again. Gives those that are news to their owner.
+ */
+export async function upsertDeposits(
+  tx: Tx,
+  place: PlaceKey,
+  seen: readonly SeenDeposit[],
+  at: number,
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    with given as (
+      select g.id, g.hash, g.index, g.account, g.address, g.asset, g.contract, g.amount, g.sender,
+        g.block, g.block_hash, g.matures_at, g.address_data, g.owner
+      from jsonb_to_recordset(${tx.json(seen as never)}) g(id uuid, hash text, index integer,
+        account uuid, address text, asset text, contract text, amount numeric, sender text,
+        block bigint, block_hash text, matures_at bigint, address_data jsonb, owner uuid)
+    ), known as (
+      select d.hash, d.index, d.address, d.status from deposits d join given g using (hash, index)
+      where d.chain = ${place.chain} and d.network = ${place.network}
+        and (d.index <> -2 or d.address = g.address)
+    ), written as (
+      insert into deposits (id, chain, network, hash, index, account, address, asset, contract,
+        amount, sender, block, block_hash, matures_at, address_data, owner, created_at)
+      select id, ${place.chain}, ${place.network}, hash, index, account, address, asset, contract,
+        amount, sender, block, block_hash, matures_at, address_data, owner, ${at}
+      from given
+      on conflict (chain, network, hash, index, (case when index = -2 then address else '' end))
+        do update
+        set block = excluded.block, block_hash = excluded.block_hash,
+          matures_at = excluded.matures_at, updated_at = ${at},
+          error = case when deposits.status = 'CONFIRMED' then deposits.error end,
+          retry_at = case when deposits.status <> 'ORPHANED' then deposits.retry_at end,
+          tries = case when deposits.status = 'ORPHANED' then 0 else deposits.tries end,
+          status = case when deposits.status = 'ORPHANED' then 'PENDING' else deposits.status end
+        where (excluded.block_hash is not null
+            and deposits.block_hash is distinct from excluded.block_hash)
+          or deposits.status = 'ORPHANED'
+      returning ${columns(tx)}
+    )
+    select ${columns(tx)} from written w
+    where not exists (select 1 from known k where k.hash = w.hash and k.index = w.index
+      and (k.index <> -2 or k.address = w.address) and k.status <> 'ORPHANED')
+    order by id`;
+}
+
+/** Counts the blocks on top of what is pending, as of a head. */
+export async function updateConfirmations(db: Db, place: PlaceKey, head: number): Promise<void> {
+  await db`
+    update deposits set confirmations = greatest(0, ${head} - block + 1)
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block is not null and confirmations <> greatest(0, ${head} - block + 1)`;
+}
+
+/**
+ * Reads pending deposits that lie deep enough, oldest first, past the given id. Those that the ledger
+ * refused come again after a pause; those of an asset that takes none now wait until it does.
+ */
+export async function selectRipe(
+  db: Db,
+  place: PlaceKey,
+  at: { settled: number; head: number; after: string | null; limit: number },
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columnsOf(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block <= ${at.settled} and (matures_at is null or matures_at <= ${at.head})
+      and (error is null
+        or (error->>'code' <> 'asset.suspended' and coalesce(retry_at, updated_at) <= now()))
+      and held is null and (${at.after}::uuid is null or id > ${at.after}::uuid)
+    order by id limit ${at.limit}`;
+}
+
+/** Reads pending deposits that are in no block. */
+export async function selectDetached(
+  db: Db,
+  place: PlaceKey,
+  limit: number,
+): Promise<PendingRow[]> {
+  return await db<PendingRow[]>`
+    select ${columnsOf(db)} from deposits
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and block is null
+    order by id limit ${limit}`;
+}
+
+/** Reads deposits by their ids. */
+export async function selectDeposits(db: Db, ids: string[]): Promise<DepositRow[]> {
+  return await db<DepositRow[]>`
+    select ${columns(db)} from deposits where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Reads a deposit. */
+export async function selectDeposit(db: Db, id: string): Promise<DepositRow | null> {
+  const [row] = await db<DepositRow[]>`select ${columns(db)} from deposits where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads a pending deposit, if it still lies in the given block, and keeps others from it. */
+export async function lockPending(
+  tx: Tx,
+  id: string,
+  blockHash: string | null,
+): Promise<DepositRow | null> {
+  const [row] = await tx<DepositRow[]>`
+    select ${columns(tx)} from deposits
+    where id = ${id} and status = 'PENDING' and block_hash is not distinct from ${blockHash}
+    for update`;
+  return row ?? null;
+}
+
+/** Forgets a pending deposit that still lies in the given block; false if it does not. */
+export async function deletePending(
+  tx: Tx,
+  { id, block_hash }: Pick<DepositRow, "id" | "block_hash">,
+): Promise<boolean> {
+  const rows = await tx`
+    delete from deposits where id = ${id} and status = 'PENDING' and held is null
+      and block_hash is not distinct from ${block_hash} returning id`;
+  return rows.length > 0;
+}
+
+/** Reads pending deposits that still lie in the given blocks, and keeps others from them. */
+export async function lockAllPending(
+  tx: Tx,
+  wanted: readonly { id: string; block_hash: string | null }[],
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    select ${columns(tx)} from deposits
+    where status = 'PENDING' and (id, block_hash) in (
+      select w.id, w.block_hash
+      from jsonb_to_recordset(${tx.json(wanted as never)}) w(id uuid, block_hash text))
+    order by id for update`;
+}
+
+/** Marks deposits credited, and gives them as they are then. */
+export async function markConfirmed(
+  tx: Tx,
+  credited: readonly { id: string; credited: string; transaction: string; app: string | null }[],
+  at: number,
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    with given as (
+      select g.id as given_id, g.credited as sum, g.transaction as move, g.app as application
+      from jsonb_to_recordset(${tx.json(credited as never)})
+        g(id uuid, credited numeric, transaction uuid, app uuid)
+    )
+    update deposits set status = 'CONFIRMED', credited = given.sum, transaction = given.move,
+      app = given.application, error = null, retry_at = null, updated_at = ${at}
+    from given where id = given.given_id and status = 'PENDING'
+    returning ${columns(tx)}`;
+}
+
+/** Gives a deposit up; where it may come back, it is asked for again in an hour. */
+export async function markOrphaned(
+  tx: Tx,
+  id: string,
+  how: { error: unknown; at: number; again?: boolean },
+): Promise<DepositRow> {
+  const [row] = await tx<DepositRow[]>`
+    update deposits set status = 'ORPHANED', confirmations = 0, updated_at = ${how.at},
+      error = ${how.error === null ? null : tx.json(how.error as never)},
+      retry_at = case when ${how.again ?? false} then now() + interval '1 hour' end
+    where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
+  return row;
+}
+
+/** Notes what is wrong with a deposit, without changing its status. */
+export async function markDepositError(tx: Tx, id: string, error: unknown): Promise<void> {
+  await tx`
+    update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
+}
+
+/** Notes why the ledger refused a deposit; it is tried again after a minute, then ever more rarely. */
+export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
+  await tx`
+    update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,
+      retry_at = now() + interval '1 minute' * (2 ^ least(tries, 9))
+    where id = ${id} and status = 'PENDING'`;
+}
+
+/** Takes the block from deposits above a height, and gives them as they are then. */
+export async function detachAbove(tx: Tx, place: PlaceKey, height: number): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
+    update deposits set block = null, block_hash = null, confirmations = 0, updated_at = now()
+    where chain = ${place.chain} and network = ${place.network} and block > ${height}
+    returning ${columns(tx)}`;
+}

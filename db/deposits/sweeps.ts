@@ -1,0 +1,304 @@
+/** Statements on sweeps: what carries a deposit account's value to its ramp. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+import type { OrderRow } from "../sending/chain_orders.ts";
+
+/** A sweep as stored; amounts in whole units, the fee's of the coin it was paid in. */
+export interface SweepRow extends PlaceKey {
+  id: string;
+  account: string;
+  ramp: string;
+  state: "new" | "waiting" | "topping" | "topped" | "sweeping" | "done" | "failed";
+  /** What left the deposit address for the ramp. */
+  amount: string | null;
+  /** What reached the ramp: less where the token keeps a part. */
+  arrived: string | null;
+  fee: string | null;
+  /** What it took from the address before that was credited: booked on as soon as it is. */
+  ahead: string;
+  /** What the fees paid of its fee because nothing was credited yet: given back as soon as it is. */
+  borne: string;
+  gas_order: string | null;
+  order_id: string | null;
+  hash: string | null;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+}
+
+/** What may change of a sweep. */
+export type SweepChange = Partial<
+  Pick<
+    SweepRow,
+    | "state"
+    | "amount"
+    | "arrived"
+    | "fee"
+    | "ahead"
+    | "borne"
+    | "gas_order"
+    | "order_id"
+    | "hash"
+    | "error"
+  >
+>;
+
+const COLUMNS = [
+  "id",
+  "account",
+  "ramp",
+  "chain",
+  "network",
+  "state",
+  "amount",
+  "arrived",
+  "fee",
+  "ahead",
+  "borne",
+  "gas_order",
+  "order_id",
+  "hash",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Finds the open sweep of an account, or begins one, and keeps others from it. */
+export async function lockOpenSweep(
+  tx: Tx,
+  sweep: PlaceKey & { id: string; account: string; ramp: string; created_at: number },
+): Promise<SweepRow> {
+  const [open] = await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps
+    where account = ${sweep.account} and state not in ('done', 'failed') for update`;
+  if (open !== undefined) return open;
+  const [made] = await tx<SweepRow[]>`insert into sweeps ${tx(sweep)} returning ${tx(COLUMNS)}`;
+  return made;
+}
+
+/** Reads a sweep and keeps others from it. */
+export async function lockSweep(tx: Tx, id: string): Promise<SweepRow | null> {
+  const [row] = await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** Reads an account's sweeps that took what was not credited yet, and keeps others from them. */
+export async function lockAhead(tx: Tx, account: string): Promise<SweepRow[]> {
+  return await tx<SweepRow[]>`
+    select ${tx(COLUMNS)} from sweeps
+    where account = ${account} and (ahead > 0 or borne > 0) order by id for update`;
+}
+
+/** Reads several sweeps. */
+export async function selectSweeps(db: Db, ids: readonly string[]): Promise<SweepRow[]> {
+  return await db<SweepRow[]>`
+    select ${db(COLUMNS)} from sweeps where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Changes a sweep. */
+export async function updateSweep(tx: Tx, id: string, change: SweepChange): Promise<SweepRow> {
+  const { error } = change;
+  const fields = error ? { ...change, error: tx.json(error as never) } : change;
+  const [row] = await tx<SweepRow[]>`
+    update sweeps set ${tx(fields as never)}, updated_at = now() where id = ${id}
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/**
+ * Ends a sweep in failure, saying why.
+ *
+ * @param struck whether the chain took a fee for it: counted until one of the account succeeds
+ */
+export async function markSweepFailed(
+  tx: Tx,
+  id: string,
+  { error, struck }: { error: unknown; struck: boolean },
+): Promise<void> {
+  await tx`
+    update sweeps s set state = 'failed', error = ${tx.json(error as never)}, updated_at = now(),
+      strikes = ${struck ? 1 : 0} + coalesce((select e.strikes from sweeps e
+        where e.account = s.account and e.state in ('done', 'failed') and e.id <> s.id
+        order by e.id desc limit 1), 0)
+    where id = ${id}`;
+}
+
+/** So many sweeps in a row that cost a fee for nothing end the trying, until something more is credited. */
+const STRIKES_MAX = 8;
+
+/** Whether an account's sweeps rest, because the chain took fees for them and moved nothing. */
+export async function selectResting(db: Db, account: string): Promise<boolean> {
+  const [row] = await db<{ resting: boolean }[]>`
+    select strikes > 0 and (updated_at + least(interval '7 days',
+        interval '10 minutes' * power(6, least(strikes, 5) - 1)) > now()
+      or (strikes >= ${STRIKES_MAX} and not exists (select 1 from deposits d
+        where d.account = s.account and d.status = 'CONFIRMED' and d.transaction > s.id)))
+      as resting
+    from sweeps s where account = ${account} and state in ('done', 'failed')
+    order by id desc limit 1`;
+  return row?.resting ?? false;
+}
+
+/** Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids. */
+export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    update deposits set sweep = ${sweep}
+    where account = ${account} and status = 'CONFIRMED' and sweep is null returning id`;
+  return rows.map((row) => row.id);
+}
+
+/** Frees the deposits of a sweep that failed; from now on they wait for another. */
+export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
+  await tx`update deposits set sweep = null, updated_at = now() where sweep = ${sweep}`;
+}
+
+/**
+ * Lists deposit accounts of a place whose value should have gone on and has not: their sweep waits
+ * for a better moment, or whoever had to take the next step was lost.
+ */
+export async function selectForgotten(
+  db: Db,
+  place: PlaceKey,
+  of: { seconds: number; limit: number },
+): Promise<string[]> {
+  const rows = await db<{ account: string }[]>`
+    select w.account from (
+      select s.account, coalesce(s.updated_at, s.created_at) as since from sweeps s
+      where s.chain = ${place.chain} and s.network = ${place.network}
+        and s.state in ('new', 'waiting', 'topped')
+      union all
+      select d.account, d.updated_at from deposits d join accounts a on a.id = d.account
+      where d.status = 'CONFIRMED' and d.sweep is null and d.chain = ${place.chain}
+        and d.network = ${place.network} and a.type = 'deposit' and a.total > 0) w
+    where w.since < now() - make_interval(secs => ${of.seconds})
+    group by w.account order by min(w.since) limit ${of.limit}`;
+  return rows.map((row) => row.account);
+}
+
+/** Lists sweeps of a place that are through on the chain, and whose booking was lost. */
+export async function selectUnsettled(
+  db: Db,
+  place: PlaceKey,
+  of: { seconds: number; limit: number },
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select s.id from sweeps s join orders o on o.id = s.order_id
+    where s.chain = ${place.chain} and s.network = ${place.network} and s.state = 'sweeping'
+      and o.state = 'done' and o.updated_at < now() - make_interval(secs => ${of.seconds})
+    limit ${of.limit}`;
+  return rows.map((row) => row.id);
+}
+
+/** What a sweep is through with on its chain, in base units, and between which addresses. */
+export interface SweptRow extends PlaceKey {
+  hash: string;
+  contract: string;
+  from_address: string;
+  to_address: string;
+}
+
+/** Reads what a token's sweep has moved, to be measured; null if nothing waits to be booked. */
+export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow | null> {
+  const [row] = await db<SweptRow[]>`
+    select s.chain, s.network, o.hash, o.contract, d.address as from_address,
+      r.address as to_address
+    from sweeps s join orders o on o.id = s.order_id join addresses d on d.account = s.account
+      join addresses r on r.account = s.ramp
+    where s.id = ${sweep} and s.state = 'sweeping' and o.state = 'done'`;
+  return row ?? null;
+}
+
+/**
+ * Adds up the gas that was sent ahead to the address of a sweep's order, less what its other sweeps took, in
+ * base units.
+ */
+export async function selectGasAhead(
+  tx: Tx,
+  { id, subject, sender, chain, network }: OrderRow,
+): Promise<string> {
+  const [row] = await tx<{ units: string }[]>`
+    select greatest(0, (select coalesce(sum(g.amount), 0) from orders g
+        where g.purpose = 'gas' and g.state = 'done' and g.subject in (
+          select ${subject}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
+            and e.account = (select s.account from sweeps s where s.id = ${subject})))
+      - (select coalesce(sum(o.fee), 0) from orders o
+        where (o.chain, o.network, o.sender) = (${chain}, ${network}, ${sender})
+          and o.purpose = 'sweep' and o.nonce is not null and o.height is not null
+          and o.fee_contract is null and o.id <> ${id}))::text as units`;
+  return row.units;
+}
+
+/** Puts off the next look at what waits, so that those behind it have their turn. */
+export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
+  const ids = `{${accounts.join(",")}}`;
+  await tx`
+    update sweeps set updated_at = now()
+    where state in ('new', 'waiting', 'topped') and account = any (${ids}::text::uuid[])`;
+  await tx`
+    update deposits set updated_at = now()
+    where status = 'CONFIRMED' and sweep is null and account = any (${ids}::text::uuid[])`;
+}
+
+/** What there is to forward of a deposit account: in the ledger, and between which addresses. */
+export interface ForwardRow extends PlaceKey {
+  account: string;
+  ramp: string;
+  serves: string | null;
+  asset: string;
+  decimals: number;
+  testnet: boolean;
+  /** Contract of a token of the realm's own; null for an asset of the registry. */
+  token: string | null;
+  /** Whole units in the ledger. */
+  free: string;
+  /** Some of it was carried to the ramp before it was credited. */
+  owing: boolean;
+  from_address: string;
+  to_address: string;
+}
+
+/** Reads what there is to forward of a deposit account; null if it is none. */
+export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
+  const [row] = await db<ForwardRow[]>`
+    select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
+      t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
+      exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
+        as owing
+    from accounts a join addresses d on d.account = a.id
+      join addresses r on r.account = d.ramp
+      left join fungible_tokens t on t.symbol = a.asset and t.status = 'registered'
+    where a.id = ${account} and a.type = 'deposit'`;
+  return row ?? null;
+}
+
+/** The worth of one unit of an asset in another asset's units; null where rates are unknown. */
+export async function selectWorth(
+  db: Db,
+  of: { asset: string; in: string; currency: string },
+): Promise<string | null> {
+  const [row] = await db<{ worth: string | null }[]>`
+    select rate_of(${of.asset}, ${of.currency}) / nullif(rate_of(${of.in}, ${of.currency}), 0)
+      as worth`;
+  return row.worth;
+}
+
+/** Adds up the mined coins of an address that nobody has spent, in base units, and counts them. */
+export async function sumCoinsAt(
+  db: Db,
+  place: PlaceKey,
+  address: string,
+): Promise<{ sum: string; count: number }> {
+  const [row] = await db<{ sum: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
+    where chain = ${place.chain} and network = ${place.network} and address = ${address}
+      and height is not null and spent_by is null`;
+  return row;
+}
+
+/** Reads the deposits that a sweep carries. */
+export async function selectSwept(db: Db, sweep: string): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from deposits where sweep = ${sweep} order by id`;
+  return rows.map((row) => row.id);
+}

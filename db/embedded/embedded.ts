@@ -1,0 +1,113 @@
+/**
+ * A PostgreSQL server of our own, for an installation that names no DATABASE_URL. The binaries come
+ * from npm, the server runs as a child of this process on DATA_DIR, and what is stored in it is not
+ * known here.
+ *
+ * Permissions it needs:
+ * - `--allow-read`, `--allow-write`: `dataDir` and `cacheDir`; reading also the npm cache of Deno.
+ *   Run by root: `/var/cache/purser` too, and `/var/lib/purser` for a `dataDir` that only root can
+ *   reach.
+ * - `--allow-run`: `initdb`, `pg_ctl` and `postgres` by their exact paths in
+ *   `<cacheDir>/<platform>-<version>/bin`, and Deno itself, which fetches the binaries once and asks
+ *   a server that a killed process left. A list holds slips back, not an intruder: `pg_ctl` alone
+ *   runs what it is told to. So whoever serves requests never has these rights: the launcher
+ *   (launcher/launch.ts) starts the server and gives the service its address.
+ * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
+ *
+ * The host must have libstdc++ and glibc (no Alpine).
+ * @module
+ */
+import { join, resolve } from "node:path";
+import {
+  createCluster,
+  locateCluster,
+  lockCluster,
+  readCredentials,
+  removeLeftovers,
+  serverUser,
+} from "./cluster.ts";
+import { assertOwn, exists, isRoot, makeFolder, unpackBinaries } from "./files.ts";
+import { launchOnPort, retireOrphan, supervise } from "./server.ts";
+
+/** Says where an embedded server keeps its things. */
+export interface EmbeddedOptions {
+  /** Folder of the installation, made when it is missing; a relative one counts from the cwd. */
+  dataDir: string;
+  /**
+   * TCP port on 127.0.0.1. Unset: a free one, kept for later starts while it stays free; 0: any
+   * free one, not kept.
+   */
+  port?: number;
+  /** Server settings that win over those chosen here, e.g. `{ fsync: "off" }` in tests. */
+  settings?: Readonly<Record<string, string>>;
+  /**
+   * Folder the binaries are unpacked to, 65 MB a version. Default: `/var/cache/purser` for root,
+   * else `<dataDir>/programs`. Run by root, it must be within reach of the user nobody.
+   */
+  cacheDir?: string;
+}
+
+/** Describes a running server. It is started again on the same port when it dies by itself. */
+export interface EmbeddedPostgres {
+  /** Connects as `purser`, who owns the database and may make roles, but is no superuser. */
+  url: string;
+  /** Connects as the superuser; for repairs and backups, never for the service. */
+  superuserUrl: string;
+  /** Process id of the postmaster; changes when it had to be started again. */
+  readonly pid: number;
+  /** True when this start made the database. */
+  firstStart: boolean;
+  /** Folder that holds the database files and its log; not always below `dataDir`. */
+  clusterDir: string;
+  /**
+   * Stops the server with a checkpoint, within 8 s or else without one. Safe to repeat. A server
+   * that is not stopped outlives this process, until the next start takes its place.
+   */
+  stop(): Promise<void>;
+  /** Does what `stop()` does. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Starts PostgreSQL on a data directory, making the database on first use, and waits until it
+ * accepts connections. Whatever an earlier process left behind when it was killed is put right.
+ *
+ * @throws {Error} when another live process holds the directory, the port asked for is taken, or
+ * the server does not start; the message says what PostgreSQL said.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  await makeFolder(options.dataDir);
+  await assertOwn(options.dataDir);
+  const dataDir = await Deno.realPath(options.dataDir);
+  const cacheDir = options.cacheDir ?? (isRoot() ? "/var/cache/purser" : join(dataDir, "programs"));
+  const bin = await unpackBinaries(resolve(cacheDir));
+  const home = await locateCluster(dataDir, bin);
+  const lock = await lockCluster(home, dataDir);
+  try {
+    const pgdata = join(home, "pgdata");
+    const settings = options.settings ?? {};
+    const cluster = { bin, home, pgdata, settings, user: await serverUser(pgdata) };
+    const firstStart = !await exists(pgdata);
+    await removeLeftovers(home);
+    await (firstStart ? createCluster(cluster) : retireOrphan(cluster));
+    const passwords = await readCredentials(home);
+    const { port, child } = await launchOnPort(cluster, options.port);
+    const server = supervise(cluster, port, child);
+    let stopped: Promise<void> | undefined;
+    const stop = () => stopped ??= server.stop().finally(() => lock.close());
+    return {
+      url: `postgres://purser:${passwords.purser}@127.0.0.1:${port}/purser`,
+      superuserUrl: `postgres://postgres:${passwords.superuser}@127.0.0.1:${port}/purser`,
+      get pid() {
+        return server.child().pid;
+      },
+      firstStart,
+      clusterDir: home,
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}

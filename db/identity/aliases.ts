@@ -1,0 +1,76 @@
+/** Statements on aliases: one directory for accounts and identities. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** An alias as stored. */
+export interface AliasRow {
+  id: string;
+  alias: string;
+  type: "account" | "identity";
+  account: string | null;
+  identity: string | null;
+  data: Record<string, unknown>;
+  owner: string;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "alias",
+  "type",
+  "account",
+  "identity",
+  "data",
+  "owner",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** What a new alias consists of. */
+export type NewAliasRow = Omit<AliasRow, "error" | "deleted_at" | "updated_at">;
+
+/** Adds an alias. */
+export async function insertAlias(tx: Tx, alias: NewAliasRow): Promise<AliasRow> {
+  const [row] = await tx<AliasRow[]>`
+    insert into aliases (id, alias, type, account, identity, data, owner, created_at)
+    values (${alias.id}, ${alias.alias}, ${alias.type}, ${alias.account}, ${alias.identity},
+      ${tx.json(alias.data as never)}, ${alias.owner}, ${alias.created_at})
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Reads aliases by their ids, deleted ones too. */
+export async function selectAliases(db: Db, ids: string[]): Promise<AliasRow[]> {
+  return await db<AliasRow[]>`select ${db(COLUMNS)} from aliases where id = any (${ids}::uuid[])`;
+}
+
+/** Gives the oldest living alias of each account or identity that has one. */
+export async function selectFirstAliases(
+  db: Db,
+  targets: string[],
+): Promise<{ target: string; alias: string }[]> {
+  return await db<{ target: string; alias: string }[]>`
+    select distinct on (target) target, alias from (
+      select account as target, alias, id from aliases
+        where account = any (${targets}::uuid[]) and deleted_at is null
+      union all
+      select identity, alias, id from aliases
+        where identity = any (${targets}::uuid[]) and deleted_at is null
+    ) a order by target, id`;
+}
+
+/** Changes an alias's data. */
+export async function updateAliasData(
+  tx: Tx,
+  id: string,
+  data: Record<string, unknown>,
+  now: number,
+): Promise<void> {
+  await tx`update aliases set data = ${
+    tx.json(data as never)
+  }, updated_at = ${now} where id = ${id}`;
+}

@@ -1,0 +1,131 @@
+/** Statements on users and their identities. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A user as stored. */
+export interface UserRow {
+  id: string;
+  username: string;
+  email: string | null;
+  verifier: string;
+  password_digest: string;
+  identity: string;
+  roles: string[];
+  scopes: string[];
+  channel: Record<string, unknown>;
+  data: Record<string, unknown>;
+  active: boolean;
+  owner: string;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "username",
+  "email",
+  "verifier",
+  "password_digest",
+  "identity",
+  "roles",
+  "scopes",
+  "channel",
+  "data",
+  "active",
+  "owner",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** What a new user consists of. */
+export type NewUserRow = Omit<UserRow, "error" | "deleted_at" | "updated_at" | "active">;
+
+/** Adds a user. */
+export async function insertUser(tx: Tx, user: NewUserRow): Promise<UserRow> {
+  const [row] = await tx<UserRow[]>`
+    insert into users (id, username, email, verifier, password_digest, identity, roles, scopes,
+      channel, data, owner, created_at)
+    values (${user.id}, ${user.username}, ${user.email}, ${user.verifier}, ${user.password_digest},
+      ${user.identity}, ${user.roles}, ${user.scopes}, ${tx.json(user.channel as never)},
+      ${tx.json(user.data as never)}, ${user.owner}, ${user.created_at})
+    returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Reads one user, deleted ones too. */
+export async function selectUser(db: Db, id: string): Promise<UserRow | null> {
+  const [row] = await db<UserRow[]>`select ${db(COLUMNS)} from users where id = ${id}`;
+  return row ?? null;
+}
+
+/** Finds the user that logs in by this name. */
+export async function selectUserByName(db: Db, username: string): Promise<UserRow | null> {
+  const [row] = await db<UserRow[]>`
+    select ${db(COLUMNS)} from users where username = ${username} and deleted_at is null`;
+  return row ?? null;
+}
+
+/** Finds the realm administrator that logs in by this e-mail address or name. */
+export async function selectAdmin(
+  db: Db,
+  login: { email: string | null; username: string | null },
+): Promise<UserRow | null> {
+  const [row] = await db<UserRow[]>`
+    select ${db(COLUMNS)} from users
+    where (email = ${login.email}::text or username = ${login.username}::text)
+      and 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null
+    order by id limit 1`;
+  return row ?? null;
+}
+
+/** Reads users by their ids, deleted ones too. */
+export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
+  return await db<UserRow[]>`select ${db(COLUMNS)} from users where id = any (${ids}::uuid[])`;
+}
+
+/** What can be changed of a user. */
+export type UserChanges = Partial<
+  Pick<
+    UserRow,
+    | "username"
+    | "email"
+    | "verifier"
+    | "password_digest"
+    | "roles"
+    | "scopes"
+    | "channel"
+    | "data"
+    | "active"
+  >
+>;
+
+/** Changes a user. */
+export async function updateUser(
+  tx: Tx,
+  id: string,
+  to: UserRow & UserChanges,
+  now: number,
+): Promise<UserRow> {
+  const [row] = await tx<UserRow[]>`
+    update users set username = ${to.username}, email = ${to.email}, verifier = ${to.verifier},
+      password_digest = ${to.password_digest}, roles = ${to.roles}, scopes = ${to.scopes},
+      channel = ${tx.json(to.channel as never)}, data = ${tx.json(to.data as never)},
+      active = ${to.active}, updated_at = ${now}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/**
+ * Counts the realm's active administrators other than one user. Under serializable isolation two
+ * demotions at once cannot both count the other.
+ */
+export async function countOtherAdmins(tx: Tx, id: string): Promise<number> {
+  const [row] = await tx<{ n: string }[]>`
+    select count(*) as n from users
+    where id <> ${id} and active and deleted_at is null
+      and 'admin' = any (roles) and 'realm' = any (scopes)`;
+  return Number(row.n);
+}

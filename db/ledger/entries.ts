@@ -1,0 +1,73 @@
+/** Statements on the entries of one account. None of them reads more than it gives. @module */
+import type { Db } from "../database.ts";
+
+/** An entry with what its transaction says of it. Amounts are decimals in whole units. */
+export interface EntryRow {
+  seq: string;
+  transaction: string;
+  type: string;
+  /** Negative where value left. */
+  amount: string;
+  /** The account's total after it. */
+  balance: string;
+  /** What was held back then, blocked or linked; null where nothing was available: frozen, or deposit account. */
+  blocked: string | null;
+  counterparty: string;
+  reference: string | null;
+  created_at: number;
+}
+
+/** A balance as it stood at a time. */
+export interface PastBalanceRow {
+  /** Number of the last entry until then; 0 before the first. */
+  seq: string;
+  total: string;
+  blocked: string;
+  linked: string;
+  frozen: boolean;
+}
+
+/** Reads entries from one number to another, both included, in either direction. */
+export async function selectEntries(
+  db: Db,
+  account: string,
+  part: { first: bigint; last: bigint; descending: boolean; limit: number },
+): Promise<EntryRow[]> {
+  return await db<EntryRow[]>`
+    select e.seq, e.transaction, t.type, e.amount, e.balance,
+      e.blocked + coalesce(e.linked, 0) as blocked, t.reference, t.created_at,
+      case when t.source = e.account then t.destination else t.source end as counterparty
+    from entries e join transactions t on t.id = e.transaction
+    where e.account = ${account} and e.seq between ${`${part.first}`} and ${`${part.last}`}
+    order by ${part.descending ? db`e.seq desc` : db`e.seq`} limit ${part.limit}`;
+}
+
+/**
+ * Closes the past up to a moment, in milliseconds since the epoch: what is read of it afterwards never
+ * changes. Gives the moment, or the ledger's present where that is earlier, or where none is asked for.
+ */
+export async function closePast(db: Db, ms: number | null): Promise<number> {
+  const [row] = await db<{ ms: string }[]>`select ledger_closed(${ms}::bigint)::text as ms`;
+  return parseInt(row.ms, 10);
+}
+
+/**
+ * Reads the balance that an account had.
+ *
+ * @param at the moment in milliseconds, and the greatest id that can have been made until then
+ */
+export async function selectPastBalance(
+  db: Db,
+  account: string,
+  at: { ms: number; bound: string },
+): Promise<PastBalanceRow> {
+  const [row] = await db<PastBalanceRow[]>`
+    select b.seq, coalesce(e.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
+      coalesce(e.linked, 0) as linked,
+      coalesce(s.frozen, false) as frozen
+    from entry_before(${account}, ${at.bound}) b(seq)
+    left join entries e on e.account = ${account} and e.seq = b.seq
+    left join lateral (select h.blocked, h.frozen from account_states h
+      where h.account = ${account} and h.at <= ${at.ms} order by h.at desc, h.id desc limit 1) s on true`;
+  return row;
+}

@@ -1,0 +1,309 @@
+/**
+ * The lane: moves that arrive while a batch of their realm is in flight ride together in the next
+ * one. No timer: a lone move goes at once, a crowd shares one serializable transaction. A batch that
+ * came in one request rides alone.
+ *
+ * The gate is taken before the snapshot, so batches of several processes cannot fail against each
+ * other. What a lost connection leaves open is settled by sending it again: each move has a key, its
+ * own where the request brought none, so nothing is done twice, and what stands under a key is known
+ * by the tail of its id for what was sent before, or for another's.
+ * @module
+ */
+import type { Pool } from "../database.ts";
+import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../errors.ts";
+import {
+  type ApplyRow,
+  type Bulk,
+  BULK_STATEMENT,
+  type BulkOutcome,
+  bulkParameters,
+  type KeyedMove,
+  LANE_CALL,
+  LANE_STATEMENT,
+  laneParameters,
+  type Outcome,
+  outcomeOf,
+  outcomesOf,
+  positionsOf,
+  readOutcomes,
+  SINGLE_CALL,
+  singleParameters,
+  type SingleRow,
+  writeMoves,
+  type WrittenMoves,
+} from "./posting_protocol.ts";
+import { type BulkReplay, ownReplay } from "./replays.ts";
+import { gatedBegin, using } from "../transaction.ts";
+
+/** Counters of a lane, since the process started. */
+export interface LaneStats {
+  batches: number;
+  moves: number;
+  retries: number;
+  splits: number;
+  /** Batches that were sent again because a connection was lost. */
+  resends: number;
+}
+
+/** A realm's lane in this process. */
+export interface Lane {
+  /**
+   * Posts a move.
+   *
+   * @throws {Contention} when too many wait, or the database stays away
+   */
+  post(move: KeyedMove): Promise<Outcome>;
+  /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} */
+  postBulk(bulk: Bulk): Promise<BulkOutcome>;
+  stats(): LaneStats;
+  /** Moves waiting or in flight. */
+  depth(): number;
+}
+
+/** How a lane works. */
+export interface LaneOptions {
+  /** Greatest batch. */
+  batchMax?: number;
+  /** Moves that may wait; more are refused before memory grows. */
+  waitingMax?: number;
+}
+
+/** Somebody who waits. */
+interface Wait<T> {
+  resolve: (outcome: T) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Item extends Wait<Outcome> {
+  move: KeyedMove;
+}
+
+/** What the ledger says of a batch, or what its key stands for. */
+type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
+
+interface BulkItem extends Wait<BulkRow> {
+  bulk: Bulk;
+  written: WrittenMoves;
+}
+
+const BATCH_MAX = 1000;
+const WAITING_MAX = 50_000;
+const RETRIES_MAX = 50;
+const DISCONNECTS_MAX = 40;
+const LOST_MS = 100;
+const PREPARED = { prepare: true };
+
+/** Opens the lane of a realm on a pool of one connection. */
+export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
+  const stats: LaneStats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0 };
+  const batchMax = options.batchMax ?? BATCH_MAX;
+  const waitingMax = options.waitingMax ?? WAITING_MAX;
+  const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
+  let waiting: Item[] = [];
+  const bulks: BulkItem[] = [];
+  let depth = 0;
+  let armed = false;
+  let flying = false;
+
+  function arm(): void {
+    if (armed || flying) return;
+    armed = true;
+    queueMicrotask(() => { // what is posted in one go rides along; the rest while this one flies
+      armed = false;
+      // Nothing in it throws; if it did, the next move would still depart.
+      depart().catch(() => flying = false);
+    });
+  }
+
+  async function depart(): Promise<void> {
+    flying = true;
+    while (waiting.length > 0 || bulks.length > 0) { // in turns, so that neither keeps the other out
+      if (waiting.length > 0) {
+        const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
+        waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
+        await run(pool, batch, newTail(), stats);
+        depth -= batch.length;
+        for (const { move } of batch) if (move.key !== null) ahead.delete(move.key);
+      }
+      const next = bulks.shift();
+      if (next !== undefined) {
+        await runBulk(pool, next, newTail(), stats);
+        depth -= next.bulk.moves.length;
+        ahead.delete(next.bulk.key);
+      }
+    }
+    flying = false;
+  }
+
+  function enter<T>(key: string | null, count: number, wait: (item: Wait<T>) => void): Promise<T> {
+    if (depth > 0 && depth + count > waitingMax) {
+      return Promise.reject(new Contention("too many moves are waiting in this realm"));
+    }
+    depth += count;
+    arm();
+    const entered = new Promise<T>((resolve, reject) => wait({ resolve, reject }));
+    if (key !== null) ahead.set(key, entered);
+    return entered;
+  }
+
+  function post(move: KeyedMove): Promise<Outcome> {
+    const { key } = move;
+    if (key !== null && ahead.has(key)) return afterFirst(ahead, key, () => post(move));
+    return enter<Outcome>(key, 1, ({ resolve, reject }) => {
+      waiting.push({ move: key === null ? withKey(move) : move, resolve, reject });
+    });
+  }
+
+  function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
+    const { key, moves } = bulk;
+    if (ahead.has(key)) return afterFirst(ahead, key, () => enterBulk(bulk, written));
+    return enter<BulkRow>(key, moves.length, (wait) => bulks.push({ bulk, written, ...wait }));
+  }
+
+  const postBulk = (bulk: Bulk) => written(bulk, enterBulk);
+  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
+}
+
+/** What is long in a batch is written before others wait for it, and read when they do no more. */
+async function written(
+  bulk: Bulk,
+  enter: (bulk: Bulk, moves: WrittenMoves) => Promise<BulkRow>,
+): Promise<BulkOutcome> {
+  const moves = await writeMoves(bulk.moves);
+  const row = await enter(bulk, moves);
+  return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
+}
+
+/** The same key twice at once: the second waits for the first, then finds its answer kept. */
+async function afterFirst<T>(
+  ahead: ReadonlyMap<string, Promise<unknown>>,
+  key: string,
+  enter: () => Promise<T>,
+): Promise<T> {
+  for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
+    await first.catch(() => {});
+  }
+  return await enter();
+}
+
+/** What the ids of a batch end with: 48 random bits. */
+function newTail(): string {
+  return crypto.randomUUID().slice(24);
+}
+
+/** A move without a key has one of its own, so that sending it again finds what was done. */
+function withKey(move: KeyedMove): KeyedMove {
+  return { ...move, key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
+}
+
+/** Runs one batch to its end, whatever happens on the way; never throws. */
+async function run(pool: Pool, batch: Item[], tail: string, stats: LaneStats): Promise<void> {
+  try {
+    const outcomes = await insist(stats, () => using(pool, () => send(pool, batch, tail)));
+    stats.batches++;
+    stats.moves += batch.length;
+    batch.forEach((item, i) => item.resolve(outcomes[i]));
+  } catch (error) {
+    if (batch.length === 1 || isHopeless(error)) {
+      for (const item of batch) item.reject(error);
+      return;
+    }
+    stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
+    const half = batch.length >> 1;
+    await run(pool, batch.slice(0, half), tail, stats);
+    await run(pool, batch.slice(half), tail, stats);
+  }
+}
+
+/** Runs a batch of one request to its end; never throws. */
+async function runBulk(
+  pool: Pool,
+  item: BulkItem,
+  tail: string,
+  stats: LaneStats,
+): Promise<void> {
+  try {
+    const row = await insist(stats, () => using(pool, () => sendBulk(pool, item, tail)));
+    stats.batches++;
+    stats.moves += item.bulk.moves.length;
+    item.resolve(row);
+  } catch (error) {
+    item.reject(error);
+  }
+}
+
+/** Tries again while the cause is a lost race or a lost connection. */
+async function insist<T>(stats: LaneStats, attempt: () => Promise<T>): Promise<T> {
+  let disconnects = 0;
+  for (let tries = 1;; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (isContention(error) && tries < RETRIES_MAX) {
+        stats.retries++;
+        if (tries > 3) await pause(Math.random() * Math.min(50, tries * 5));
+        continue;
+      }
+      const lost = isDisconnect(error);
+      if (lost && ++disconnects < DISCONNECTS_MAX) {
+        stats.resends++;
+        // Not before the socket has closed: what the driver is given between a socket's error and
+        // its end is never answered. It waits as long itself before it connects again.
+        await pause(LOST_MS);
+        continue;
+      }
+      if (!lost && !isContention(error) && !isTimeout(error)) throw error;
+      throw new Contention("the database cannot take moves now", { cause: error });
+    }
+  }
+}
+
+function isHopeless(error: unknown): boolean {
+  return error instanceof Contention || isUnavailable(error);
+}
+
+async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]> {
+  const moves = batch.map((item) => item.move);
+  const inOneMessage = pool.settings === "";
+  const single = inOneMessage ? singleParameters(moves, tail) : null;
+  if (single !== null) {
+    const [row] = await pool.sql.unsafe<SingleRow[]>(SINGLE_CALL, single, PREPARED);
+    return [outcomeOf(tail, row)];
+  }
+  const positions = positionsOf(moves);
+  const parameters = laneParameters(moves, tail, positions);
+  const row = inOneMessage
+    ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, PREPARED))[0]
+    : await gated(pool, LANE_STATEMENT, parameters);
+  return outcomesOf(moves, positions, row, tail);
+}
+
+async function sendBulk(
+  pool: Pool,
+  { bulk, written }: BulkItem,
+  tail: string,
+): Promise<BulkRow> {
+  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, tail, written));
+  return { ...row, replay: row.replay ? ownReplay(row.replay, tail) : null };
+}
+
+/** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */
+async function gated(
+  pool: Pool,
+  statement: string,
+  parameters: (string | null)[],
+): Promise<ApplyRow> {
+  const { sql } = pool;
+  const prepare = sql.options.prepare;
+  const parts = await Promise.allSettled([
+    sql.unsafe(gatedBegin(pool)).simple().execute(),
+    sql.unsafe<ApplyRow[]>(statement, parameters, { prepare }).execute(),
+    sql.unsafe("commit").simple().execute(),
+  ]);
+  for (const part of parts) if (part.status === "rejected") throw part.reason;
+  return (parts[1] as PromiseFulfilledResult<ApplyRow[]>).value[0];
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,88 @@
+/**
+ * Statements on attestations: the step at which a worker last found a realm's schema, in the schema
+ * itself and beside it in the platform's.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+
+/** A step that was begun: from the token that was found to the one that is written. */
+export interface RealmStep {
+  readonly from: string | null;
+  readonly to: string;
+}
+
+/** The steps of a realm, as the platform knows them. */
+export interface RealmSteps {
+  /** The token that was found last; null where none was. */
+  now: string | null;
+  /** Steps from it that may have been taken. */
+  next: RealmStep[];
+}
+
+/** Reads the steps of a realm, and keeps others from changing them; before the first one too. */
+export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps> {
+  const lock = () =>
+    tx<RealmSteps[]>`select now, next from realm_steps where realm = ${realm} for update`;
+  const [row] = await lock();
+  if (row !== undefined) return row;
+  await tx`insert into realm_steps (realm, now, next) values (${realm}, null, '[]')
+    on conflict (realm) do nothing`;
+  return (await lock())[0];
+}
+
+/** Reads the steps of a realm as they are at the moment. */
+export async function selectRealmSteps(db: Db, realm: string): Promise<RealmSteps> {
+  const [row] = await db<RealmSteps[]>`select now, next from realm_steps where realm = ${realm}`;
+  return row ?? { now: null, next: [] };
+}
+
+/** Keeps the steps of a realm. */
+export async function upsertRealmSteps(tx: Tx, realm: string, steps: RealmSteps): Promise<void> {
+  await tx`
+    insert into realm_steps (realm, now, next)
+    values (${realm}, ${steps.now}, ${tx.json(steps.next as never)})
+    on conflict (realm) do update set now = excluded.now, next = excluded.next`;
+}
+
+/** Reads the token of a realm's schema; null where no worker wrote one. */
+export async function selectToken(db: Db): Promise<string | null> {
+  const [row] = await db<{ token: string | null }[]>`select token from attestations`;
+  return row?.token ?? null;
+}
+
+/**
+ * Reads the token of a schema that a transaction changes, and notes it as the one that was compared: only then does the
+ * schema let the role that serves cancel orders and hand out addresses.
+ */
+export async function noteToken(tx: Tx): Promise<string | null> {
+  const [row] = await tx<{ token: string | null }[]>`
+    select a.token, set_config('purser.confirmed', coalesce(a.token::text, 'none'), true) as noted
+    from (select) one left join attestations a on true`;
+  return row.token;
+}
+
+/** Takes a step; false if another was taken meanwhile. */
+export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> {
+  const rows = await tx`
+    insert into attestations (token, place, seen_at) values (${to}, database_place(), now())
+    on conflict (singleton) do update
+      set token = excluded.token, place = excluded.place, seen_at = excluded.seen_at
+      where attestations.token is not distinct from ${from}
+    returning token`;
+  return rows.length > 0;
+}
+
+/** Numbers ramps that were never opened anew, beyond those that a newer database may have. */
+export async function passOverNumbers(tx: Tx, gap: number): Promise<void> {
+  await tx`
+    insert into attestations (numbers_from)
+    select coalesce(max(number), -1) + 1 + ${gap}::integer from ramps
+    on conflict (singleton) do update
+      set numbers_from = greatest(excluded.numbers_from, attestations.numbers_from)`;
+  await tx`
+    update ramps r set quarantined = null, number = n.number
+    from (select account, (select numbers_from from attestations) - 1
+        + row_number() over (partition by chain, network order by number) as number
+      from ramps where next_index = 0) n
+    where r.account = n.account and r.next_index = 0`;
+}

@@ -1,0 +1,199 @@
+/** Statements on the installation: its epoch, where it lives, its master key, and its witnesses. @module */
+import type { Db, Pool, Tx } from "../database.ts";
+import { reading } from "../transaction.ts";
+
+/** The installation as stored. */
+export interface InstallationRow {
+  id: string;
+  /** Grows with every reconciliation after a restore. */
+  epoch: number;
+  /** What `INSTALLATION_EPOCH` must be; null where hosts keep records in files. */
+  label: string | null;
+  /** The server and database that it lives in; null until a worker has claimed it. */
+  home: string | null;
+  timeline: string | null;
+  /** Fingerprint of the master key. */
+  master: string | null;
+  /** Why nothing is signed. */
+  halted: { detail: string; at: number } | null;
+}
+
+/** A record of the installation that a host keeps outside of the database, as the database has it. */
+export interface WitnessRow {
+  id: string;
+  count: number;
+  token: string;
+}
+
+/** Where a database lives. */
+export interface Home {
+  home: string;
+  /** Changes with every recovery to a point in time and every failover; null where it is not told. */
+  timeline: string | null;
+}
+
+const COLUMNS = ["id", "epoch", "label", "home", "timeline", "master", "halted"] as const;
+
+/** Reads the installation. */
+export async function selectInstallation(db: Db): Promise<InstallationRow> {
+  const [row] = await db<InstallationRow[]>`select ${db(COLUMNS)} from installation`;
+  return row;
+}
+
+/** Reads the installation and keeps others from changing it until the transaction ends. */
+export async function lockInstallation(tx: Tx): Promise<InstallationRow> {
+  const [row] = await tx<InstallationRow[]>`
+    select ${tx(COLUMNS)} from installation for update`;
+  return row;
+}
+
+/** Keeps the master key from being changed until the transaction ends; gives its fingerprint. */
+export async function holdMaster(tx: Tx): Promise<string | null> {
+  const [row] = await tx<{ master: string | null }[]>`select master from installation for share`;
+  return row.master;
+}
+
+/** Changes the installation. */
+export async function updateInstallation(
+  tx: Tx,
+  change: Partial<Omit<InstallationRow, "id">>,
+): Promise<void> {
+  const { halted, ...rest } = change;
+  const noted = halted === undefined
+    ? {}
+    : { halted: halted === null ? null : tx.json(halted as never) };
+  await tx`update installation set ${tx({ ...rest, ...noted, updated_at: Date.now() } as never)}`;
+}
+
+/** Takes note of the first master key; tells which one counts. */
+export async function claimMaster(db: Db, master: string): Promise<string> {
+  const [row] = await db<{ master: string }[]>`
+    update installation set master = coalesce(master, ${master}) returning master`;
+  return row.master;
+}
+
+/** Tells whether the platform's tables are there, as they are once a process has started. */
+export async function isInstalled(db: Db): Promise<boolean> {
+  const [{ there }] = await db<{ there: boolean }[]>`
+    select to_regclass('platform.installation') is not null as there`;
+  return there;
+}
+
+/** What tells whether a platform key is the one that the installation's secrets are sealed with. */
+export interface PlatformKeyRow {
+  id: string;
+  /** The id, sealed; null where no process has started yet. */
+  platform_key: Uint8Array | null;
+}
+
+/** Reads what the platform key is checked by. */
+export async function selectPlatformKey(db: Db): Promise<PlatformKeyRow> {
+  const [row] = await db<PlatformKeyRow[]>`select id, platform_key from platform.installation`;
+  return row;
+}
+
+/** Reads it, and keeps others from changing it until the transaction ends. */
+export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
+  const [row] = await tx<PlatformKeyRow[]>`select id, platform_key from installation for update`;
+  return row;
+}
+
+/** Changes what the platform key is checked by. */
+export async function updatePlatformKey(tx: Tx, sealed: Uint8Array): Promise<void> {
+  await tx`update installation set platform_key = ${sealed}`;
+}
+
+/** Reads a witness. */
+export async function selectWitness(db: Db, id: string): Promise<WitnessRow | null> {
+  const [row] = await db<WitnessRow[]>`
+    select id, count::float8 as count, token from installation_witnesses where id = ${id}`;
+  return row ?? null;
+}
+
+/** Keeps what a witness has recorded last. */
+export async function upsertWitness(tx: Tx, witness: WitnessRow): Promise<void> {
+  await tx`
+    insert into installation_witnesses (id, count, token, seen_at)
+    values (${witness.id}, ${witness.count}, ${witness.token}, now())
+    on conflict (id) do update
+      set count = excluded.count, token = excluded.token, seen_at = excluded.seen_at`;
+}
+
+/** Forgets a witness that will not come back. */
+export async function deleteWitness(db: Db, id: string): Promise<void> {
+  await db`delete from installation_witnesses where id = ${id}`;
+}
+
+/** Forgets the witnesses of processes that ended long ago. */
+export async function deleteOldWitnesses(tx: Tx): Promise<void> {
+  await tx`delete from installation_witnesses where seen_at < now() - interval '1 day'`;
+}
+
+/** Forgets all witnesses. */
+export async function deleteWitnesses(tx: Tx): Promise<void> {
+  await tx`delete from installation_witnesses`;
+}
+
+/** Seconds since a worker has last found the database as it left it; null if none ever has. */
+export async function selectAttestedS(db: Db): Promise<number | null> {
+  const [row] = await db<{ seconds: number | null }[]>`
+    select extract(epoch from now() - max(seen_at))::float8 as seconds
+    from installation_witnesses`;
+  return row.seconds;
+}
+
+/** Tells where the database lives. A dump that is restored, or copied as a template, lives elsewhere. */
+export async function findHome(pool: Pool): Promise<Home> {
+  const ask = async (text: string) => {
+    try {
+      const [row] = await reading(pool, (db) => db.unsafe<{ told: string }[]>(text));
+      return row.told;
+    } catch (error) {
+      if ((error as { code?: unknown }).code === undefined) throw error;
+      return null; // a service that does not tell such things
+    }
+  };
+  const server = await ask("select system_identifier::text as told from pg_control_system()");
+  const database = await ask(
+    "select oid::text || ' ' || datname as told from pg_database where datname = current_database()",
+  );
+  const timeline = await ask("select left(pg_walfile_name(pg_current_wal_lsn()), 8) as told");
+  return { home: `${server ?? "unknown"} ${database}`, timeline };
+}
+
+/** What keeps workers from signing for a realm on a place. */
+export interface RealmFault {
+  realm: string;
+  code: string;
+  chain: string;
+  network: string;
+  detail: string;
+}
+
+/** Replaces what is known to be wrong in a realm, of one kind. */
+export async function replaceRealmFaults(
+  tx: Tx,
+  of: { realm: string; code: string },
+  faults: readonly Omit<RealmFault, "realm" | "code">[],
+): Promise<void> {
+  await tx`
+    delete from realm_faults f where f.realm = ${of.realm} and f.code = ${of.code}
+      and (f.chain, f.network) not in (select g.chain, g.network
+        from jsonb_to_recordset(${tx.json(faults as never)}) g(chain text, network text))`;
+  await tx`
+    insert into realm_faults (realm, code, chain, network, detail, seen_at)
+    select ${of.realm}, ${of.code}, g.chain, g.network, g.detail, now()
+    from jsonb_to_recordset(${tx.json(faults as never)})
+      g(chain text, network text, detail text)
+    on conflict (realm, code, chain, network) do update
+      set detail = excluded.detail, seen_at = excluded.seen_at`;
+}
+
+/** Counts realms with faults, by kind and place. */
+export async function selectFaultCounts(
+  db: Db,
+): Promise<{ code: string; chain: string; network: string; realms: number }[]> {
+  return await db<{ code: string; chain: string; network: string; realms: number }[]>`
+    select code, chain, network, count(*)::integer as realms from realm_faults
+    group by code, chain, network order by code, chain, network limit 100`;
+}

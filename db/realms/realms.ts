@@ -1,0 +1,303 @@
+/** Statements on the directory of realms, in the platform's schema. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A realm as the directory knows it. */
+export interface RealmRow {
+  id: string;
+  name: string;
+  zone: string;
+  country: string;
+  accounting_currency: string;
+  tier: string;
+  realm_key: string;
+  /** Holds beside it until it is ended. */
+  previous_realm_key: string | null;
+  schema_name: string;
+  role_name: string | null;
+  placement: Uint8Array | null;
+  /** Sealed secret of its roles' logins; null where they do not log in. */
+  login: Uint8Array | null;
+  rung: number;
+  /** Checksum of the migrations up to it. */
+  ladder: string;
+  settings: Record<string, unknown>;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+  /** Of its tier; null means without limit. */
+  requests_per_second: number | null;
+  credits_per_month: string | null;
+}
+
+const COLUMNS = [
+  "id",
+  "name",
+  "zone",
+  "country",
+  "accounting_currency",
+  "tier",
+  "realm_key",
+  "previous_realm_key",
+  "schema_name",
+  "role_name",
+  "placement",
+  "login",
+  "rung",
+  "ladder",
+  "settings",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** The columns of a realm with the limits of its tier. */
+function columns(db: Db) {
+  return db`${db(COLUMNS)},
+    (select t.requests_per_second from tiers t where t.name = realms.tier) as requests_per_second,
+    (select t.credits_per_month from tiers t where t.name = realms.tier) as credits_per_month`;
+}
+
+/** What a new realm consists of. */
+export type NewRealmRow = Omit<
+  RealmRow,
+  | "error"
+  | "updated_at"
+  | "settings"
+  | "requests_per_second"
+  | "credits_per_month"
+  | "previous_realm_key"
+>;
+
+/** Adds a realm to the directory. */
+export async function insertRealm(
+  tx: Tx,
+  realm: NewRealmRow,
+): Promise<RealmRow> {
+  const [row] = await tx<RealmRow[]>`insert into realms ${tx(realm)} returning ${columns(tx)}`;
+  return row;
+}
+
+/** Reads one realm. */
+export async function selectRealm(db: Db, id: string): Promise<RealmRow | null> {
+  const [row] = await db<RealmRow[]>`select ${columns(db)} from realms where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads realms in the order of their ids, after one of them. */
+export async function selectRealms(
+  db: Db,
+  after: string | null,
+  limit: number,
+): Promise<RealmRow[]> {
+  return await db<RealmRow[]>`
+    select ${columns(db)} from realms
+    where ${after === null ? db`true` : db`id > ${after}`} order by id limit ${limit}`;
+}
+
+/** Reads several realms by their ids. */
+export async function selectRealmsById(db: Db, ids: string[]): Promise<RealmRow[]> {
+  return await db<RealmRow[]>`
+    select ${columns(db)} from realms where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Reads realms whose ladder has not been climbed to the given rung, after one of them. */
+export async function selectRealmsBehind(
+  db: Db,
+  rung: number,
+  page: { after: string | null; limit: number },
+): Promise<RealmRow[]> {
+  return await db<RealmRow[]>`
+    select ${columns(db)} from realms
+    where rung < ${rung} and ${page.after === null ? db`true` : db`id > ${page.after}`}
+    order by id limit ${page.limit}`;
+}
+
+/** Reads realms of this database whose role is missing, has no rights, or settings of its own, after one of them. */
+export async function selectRealmsWithoutRights(
+  db: Db,
+  page: { after: string | null; limit: number },
+): Promise<RealmRow[]> {
+  return await db<RealmRow[]>`
+    select ${columns(db)} from realms
+    where placement is null and role_name is not null
+      and to_regclass(quote_ident(schema_name) || '.accounts') is not null
+      and (select count(*) from pg_roles p
+        where p.rolname in (role_name, role_name || '_worker') and pg_has_role(current_user, p.oid, 'member')
+          and not exists (select from pg_db_role_setting s where s.setrole = p.oid and s.setdatabase in
+            (0, (select d.oid from pg_database d where d.datname = current_database())))
+          and has_schema_privilege(p.oid, schema_name, 'usage')
+          and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'select')) < 2
+      and ${page.after === null ? db`true` : db`id > ${page.after}`}
+    order by id limit ${page.limit}`;
+}
+
+/** Reads the id of a realm that stands at the given rung by other migrations; null where none does. */
+export async function selectRealmOtherwise(
+  db: Db,
+  rung: number,
+  ladder: string,
+): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`
+    select id from realms where rung = ${rung} and ladder <> ${ladder} order by id limit 1`;
+  return row?.id ?? null;
+}
+
+/** Counts the realms. */
+export async function countRealms(db: Db): Promise<number> {
+  const [row] = await db<{ n: string }[]>`select count(*) as n from realms`;
+  return Number(row.n);
+}
+
+/** Notes how far a realm's ladder has been climbed. */
+export async function markRung(
+  tx: Tx,
+  id: string,
+  { rung, ladder }: { rung: number; ladder: string },
+): Promise<void> {
+  await tx`update platform.realms set rung = ${rung}, ladder = ${ladder} where id = ${id}`;
+}
+
+/** What can be changed of a realm. */
+export type RealmChanges = Partial<
+  Pick<
+    RealmRow,
+    | "name"
+    | "country"
+    | "accounting_currency"
+    | "tier"
+    | "settings"
+    | "placement"
+    | "login"
+    | "updated_at"
+  >
+>;
+
+/** Changes a realm; null where there is none. */
+export async function updateRealm(
+  tx: Tx,
+  id: string,
+  { settings, ...changes }: RealmChanges,
+): Promise<RealmRow | null> {
+  const json = settings === undefined ? tx`` : tx`, settings = ${tx.json(settings as never)}`;
+  const [row] = await tx<RealmRow[]>`
+    update realms set ${tx(changes)} ${json} where id = ${id} returning ${columns(tx)}`;
+  return row ?? null;
+}
+
+/** Changes the keys that name a realm at logins. */
+export async function updateRealmKey(
+  tx: Tx,
+  id: string,
+  keys: { realm_key: string; previous_realm_key: string | null },
+): Promise<RealmRow> {
+  const [row] = await tx<RealmRow[]>`
+    update realms set ${tx(keys)}, updated_at = now() where id = ${id} returning ${columns(tx)}`;
+  return row;
+}
+
+/** Locks a realm's row and reads it. */
+export async function lockRealm(tx: Tx, id: string): Promise<RealmRow | null> {
+  const [row] = await tx<RealmRow[]>`
+    select ${columns(tx)} from realms where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** An application key without the key itself. */
+export interface ApplicationKeyRow {
+  id: string;
+  revoked_at: number | null;
+  created_at: number;
+}
+
+/** Adds an application key of a realm. */
+export async function insertApplicationKey(
+  tx: Tx,
+  key: { id: string; realm: string; digest: Uint8Array; created_at: number },
+): Promise<ApplicationKeyRow> {
+  const [row] = await tx<ApplicationKeyRow[]>`
+    insert into application_keys ${tx(key)} returning id, revoked_at, created_at`;
+  return row;
+}
+
+/** Reads a realm's application keys, oldest first. */
+export async function selectApplicationKeys(db: Db, realm: string): Promise<ApplicationKeyRow[]> {
+  return await db<ApplicationKeyRow[]>`
+    select id, revoked_at, created_at from application_keys where realm = ${realm} order by id`;
+}
+
+/** Revokes an application key; null where the realm has no such key that is valid. */
+export async function revokeApplicationKey(
+  tx: Tx,
+  key: { id: string; realm: string; revoked_at: number },
+): Promise<ApplicationKeyRow | null> {
+  const [row] = await tx<ApplicationKeyRow[]>`
+    update application_keys set revoked_at = ${key.revoked_at}
+    where id = ${key.id} and realm = ${key.realm} and revoked_at is null
+    returning id, revoked_at, created_at`;
+  return row ?? null;
+}
+
+/** Notes a realm that is being made in a database of its own. */
+export async function insertDraft(
+  tx: Tx,
+  draft: { id: string; placement: Uint8Array; created_at: number },
+): Promise<void> {
+  await tx`insert into drafts ${tx(draft)}`;
+}
+
+/** Takes a draft away, as its realm is made or given up; false when it is gone. */
+export async function deleteDraft(tx: Tx, id: string): Promise<boolean> {
+  return (await tx`delete from drafts where id = ${id} returning id`).length > 0;
+}
+
+/** Locks the drafts made before a time (milliseconds) that nobody else is clearing. */
+export async function lockOldDrafts(
+  tx: Tx,
+  before: number,
+): Promise<{ id: string; placement: Uint8Array }[]> {
+  return await tx<{ id: string; placement: Uint8Array }[]>`
+    select id, placement from drafts where created_at < ${before}
+    order by id limit 10 for update skip locked`;
+}
+
+/** Finds the realm that an application key and a realm key both name. */
+export async function selectRealmByKeys(
+  db: Db,
+  digest: Uint8Array,
+  realmKey: string,
+): Promise<RealmRow | null> {
+  const [row] = await db<RealmRow[]>`
+    select ${
+    columns(db)
+  } from realms where ${realmKey} in (realm_key, previous_realm_key) and id = (
+      select realm from application_keys where digest = ${digest} and revoked_at is null)`;
+  return row ?? null;
+}
+
+/** Whether a digest belongs to a valid application key of any realm. */
+export async function existsApplicationKey(db: Db, digest: Uint8Array): Promise<boolean> {
+  const rows = await db`
+    select 1 from application_keys where digest = ${digest} and revoked_at is null`;
+  return rows.length > 0;
+}
+
+/** Publishes the public half of a signing key. */
+export async function insertSigningKey(
+  db: Db,
+  key: { kid: string; jwk: unknown; expires_at: number; created_at: number },
+): Promise<void> {
+  await db`insert into signing_keys (kid, jwk, expires_at, created_at)
+    values (${key.kid}, ${db.json(key.jwk as never)}, ${key.expires_at}, ${key.created_at})`;
+}
+
+/** Reads all published keys that have not expired, youngest first. */
+export async function selectSigningKeys(db: Db): Promise<Record<string, unknown>[]> {
+  const rows = await db<{ jwk: Record<string, unknown> }[]>`
+    select jwk from signing_keys where expires_at > now() order by created_at desc limit 10000`;
+  return rows.map((row) => row.jwk);
+}
+
+/** Removes published keys that no valid token can name any more. */
+export async function deleteExpiredSigningKeys(db: Db): Promise<void> {
+  await db`delete from signing_keys where expires_at < now()`;
+}

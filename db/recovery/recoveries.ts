@@ -1,0 +1,319 @@
+/** Statements on what a reconciliation finds: our own transactions that the database had lost. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
+import type { Quarantine } from "../accounts/ramps.ts";
+
+/** A ramp that is to be reconciled. */
+export interface QuarantinedRamp extends PlaceKey {
+  account: string;
+  xpub: string;
+  next_index: number;
+  quarantined: Quarantine;
+}
+
+/** Lists the ramps in quarantine. */
+export async function selectQuarantinedRamps(db: Db): Promise<QuarantinedRamp[]> {
+  return await db<QuarantinedRamp[]>`
+    select account, chain, network, xpub, next_index, quarantined from ramps
+    where quarantined is not null and next_index > 0 order by chain, network, number`;
+}
+
+/** An address of ours with the next nonce that is known of it. */
+export interface KnownSender {
+  address: string;
+  ramp: string;
+  account: string;
+  derivation_key: number;
+  /** 0 where it never sent anything. */
+  next: number;
+}
+
+/** Lists the addresses below some ramps, with their nonces. */
+export async function selectSenders(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<KnownSender[]> {
+  return await db<KnownSender[]>`
+    select a.address, a.ramp, a.account, a.derivation_key, coalesce(n.next, 0) as next
+    from addresses a left join nonces n on n.chain = a.chain and n.network = a.network
+      and n.address = a.address
+    where a.chain = ${place.chain} and a.network = ${place.network}
+      and a.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+    order by a.id`;
+}
+
+/** Lists what living orders of some ramps have reserved without a signature. */
+export async function selectUnsignedClaims(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ claim: string }[]>`
+    select c.claim from claims c join orders o on o.id = c.order_id
+    where c.chain = ${place.chain} and c.network = ${place.network}
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and not exists (select 1 from order_candidates k where k.order_id = o.id and k.raw is not null)`;
+  return rows.map((row) => row.claim);
+}
+
+/** Lists transactions that spent coins of some ramps and are none of ours; oldest first. */
+export async function selectUnknownSpends(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<{ hash: string; height: number }[]> {
+  return await db<{ hash: string; height: number }[]>`
+    select spent_by as hash, min(spent_height)::float8 as height from coins c
+    where c.chain = ${place.chain} and c.network = ${place.network} and spent_by is not null
+      and c.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[]) and c.spent_by ~ '^[0-9a-f]{64}$'
+      and not exists (select 1 from order_candidates k where k.hash = c.spent_by)
+    group by spent_by order by 2, 1`;
+}
+
+/** Adds up coins of ours by their names, in base units; null where one is not known. */
+export async function sumClaimed(
+  db: Db,
+  place: PlaceKey,
+  claims: readonly string[],
+): Promise<string | null> {
+  const [row] = await db<{ sum: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
+    where chain = ${place.chain} and network = ${place.network}
+      and hash || ':' || index = any (${claims as string[]}::text[])`;
+  return row.count === claims.length ? row.sum : null;
+}
+
+/** Which of some transactions are known, whoever signed them first. */
+export async function selectKnownHashes(db: Db, hashes: readonly string[]): Promise<string[]> {
+  const rows = await db<{ hash: string }[]>`
+    select hash from order_candidates where hash = any (${hashes as string[]}::text[])`;
+  return rows.map((row) => row.hash);
+}
+
+/** Moves nonces on. */
+export async function raiseNonce(
+  tx: Tx,
+  of: PlaceKey & { address: string; next: number },
+): Promise<void> {
+  await tx`
+    insert into nonces (chain, network, address, next)
+    values (${of.chain}, ${of.network}, ${of.address}, ${of.next})
+    on conflict (chain, network, address) do update
+      set next = greatest(nonces.next, excluded.next)`;
+}
+
+/** Passes over address indices that may have been handed out. */
+export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
+  await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
+}
+
+/** Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest first. */
+export async function selectSignedOrders(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<{ order: string; look: number; state: string }[]> {
+  return await db<{ order: string; look: number; state: string }[]>`
+    select id as order, looks as look, state from orders
+    where chain = ${place.chain} and network = ${place.network}
+      and ramp = any (${`{${
+    ramps.join(",")
+  }}`}::text::uuid[]) and state in ('signed', 'sent', 'mined')
+    order by id`;
+}
+
+/** Lists orders of some ramps none of whose living bytes has left, oldest first. */
+export async function selectUnsigned(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<OrderRow[]> {
+  return await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from orders o
+    where o.chain = ${place.chain} and o.network = ${place.network}
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and o.state in ('new', 'planned', 'signed', 'joined') and o.purpose <> 'payout'
+      and not exists (select 1 from order_candidates k
+        where k.order_id = coalesce(o.carrier, o.id) and k.sent_at is not null and not k.dead)
+    order by o.id`;
+}
+
+/** An order for a transaction that was found. */
+export interface FoundOrder extends PlaceKey {
+  id: string;
+  ramp: string;
+  purpose: "sweep" | "recovered";
+  subject: string | null;
+  sender: string;
+  wish: Record<string, unknown>;
+  contract: string;
+  amount: string;
+  nonce: number | null;
+  hash: string;
+  height: number;
+  created_at: number;
+}
+
+/** Adds an order whose transaction is mined already, with its bytes; its ramp is in quarantine. */
+export async function insertFoundOrder(
+  tx: Tx,
+  order: FoundOrder,
+  { raw, claims, fee, at }: Omit<FoundBytes, "order" | "hash">,
+): Promise<void> {
+  const { wish, ...rest } = order;
+  const mined = { state: "mined", since: order.height, confirmations: 1 };
+  await tx`insert into orders ${tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)}`;
+  await tx`
+    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
+      created_at)
+    values (${order.id}, 1, '{}', ${claims}, ${order.hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
+}
+
+/** The bytes of a transaction that was found, for an order. */
+export interface FoundBytes {
+  order: string;
+  hash: string;
+  raw: string;
+  claims: string[];
+  fee: string | null;
+  at: number;
+}
+
+/** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
+export async function insertFoundCandidate(tx: Tx, found: FoundBytes): Promise<void> {
+  await insertFoundPlan(tx, found);
+  await storeFound(tx, found);
+  await markFoundSent(tx, found);
+}
+
+async function insertFoundPlan(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    insert into order_candidates (order_id, attempt, plan, claims, created_at)
+    values (${found.order}, 1 + coalesce((select max(attempt) from order_candidates
+        where order_id = ${found.order}), 0), '{}', ${found.claims}, ${found.at})`;
+}
+
+async function storeFound(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    update order_candidates set hash = ${found.hash}, raw = ${found.raw}, fee = ${found.fee}
+    where order_id = ${found.order} and plan = '{}' and raw is null`;
+}
+
+async function markFoundSent(tx: Tx, found: FoundBytes): Promise<void> {
+  await tx`
+    update order_candidates set sent_at = ${found.at}, outcome = 'known'
+    where order_id = ${found.order} and hash = ${found.hash}`;
+}
+
+/** Ties an unsigned order to the transaction that paid it. */
+export async function joinFound(tx: Tx, order: string, carrier: string): Promise<void> {
+  await tx`
+    update orders set state = 'joined', carrier = ${carrier}, replace = false, error = null,
+      updated_at = now()
+    where id = ${order}`;
+}
+
+/** A pending deposit that is held. */
+export interface HeldRow {
+  id: string;
+  hash: string;
+  address: string;
+  account: string;
+  block_hash: string | null;
+}
+
+/** Lists the held deposits of some transactions, or all below some ramps. */
+export async function selectHeldDeposits(
+  tx: Tx,
+  place: PlaceKey,
+  of: { hashes: readonly string[] } | { ramps: readonly string[] },
+): Promise<HeldRow[]> {
+  const some = "hashes" in of
+    ? tx`d.hash = any (${of.hashes as string[]}::text[])`
+    : tx`a.ramp = any (${`{${of.ramps.join(",")}}`}::text::uuid[])`;
+  return await tx<HeldRow[]>`
+    select d.id, d.hash, d.address, d.account, d.block_hash
+    from deposits d join addresses a on a.chain = d.chain and a.network = d.network
+      and a.address = d.address
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.held is not null
+      and d.status = 'PENDING' and ${some}
+    order by d.id`;
+}
+
+/** Lets held deposits be booked. */
+export async function releaseDeposits(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx`
+    update deposits set held = null, updated_at = now()
+    where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
+}
+
+/** Withdrawals that an operator has called paid and whose transaction was not found yet. */
+export async function selectPaidUnfound(
+  db: Db,
+  place: PlaceKey,
+  ramps: readonly string[],
+): Promise<
+  {
+    id: string;
+    order_id: string;
+    destination: string;
+    contract: string | null;
+    amount: string;
+    decimals: number;
+  }[]
+> {
+  return await db`
+    select w.id, w.order_id, w.destination, w.contract, w.amount::text as amount, a.decimals
+    from withdrawals w join accounts a on a.id = w.account
+    where w.chain = ${place.chain} and w.network = ${place.network} and w.status = 'DONE'
+      and w.hash is null and w.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+    order by w.id`;
+}
+
+/** An address of ours, and where it belongs. */
+export interface OwnPlace {
+  address: string;
+  ramp: string;
+  account: string;
+  derivation_key: number;
+}
+
+/** Which of some addresses are ours. */
+export async function selectOwnPlaces(
+  db: Db,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<OwnPlace[]> {
+  return await db<OwnPlace[]>`
+    select address, ramp, account, derivation_key from addresses
+    where chain = ${place.chain} and network = ${place.network}
+      and address = any (${addresses as string[]}::text[])`;
+}
+
+/** Reads the next nonce that is known of a sender; 0 where it never sent anything. */
+export async function selectNextNonce(
+  db: Db,
+  of: PlaceKey & { sender: string },
+): Promise<number> {
+  const [row] = await db<{ next: number }[]>`
+    select next from nonces where chain = ${of.chain} and network = ${of.network}
+      and address = ${of.sender}`;
+  return row?.next ?? 0;
+}
+
+/** Lists the largest free coins of an address that are in blocks, named as claims. */
+export async function selectMinedCoins(
+  db: Db,
+  of: PlaceKey & { sender: string },
+  limit: number,
+): Promise<{ claim: string; amount: string }[]> {
+  return await db<{ claim: string; amount: string }[]>`
+    select c.hash || ':' || c.index as claim, c.amount::text as amount from coins c
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.address = ${of.sender}
+      and c.height is not null and c.spent_by is null
+      and (select k.order_id from claims k where k.chain = c.chain and k.network = c.network
+        and k.claim = c.hash || ':' || c.index) is null
+    order by c.amount desc, c.hash, c.index limit ${limit}`;
+}

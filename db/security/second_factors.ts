@@ -1,0 +1,96 @@
+/** Statements on second factors of users. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A second factor as stored. */
+export interface SecondFactorRow {
+  user_id: string;
+  /** Sealed. */
+  secret: Uint8Array;
+  confirmed_at: number | null;
+  last_step: number;
+  /** Recovery codes that are left. */
+  recovery_left: number;
+  created_at: number;
+}
+
+/** Reads a user's second factor. */
+export async function selectSecondFactor(db: Db, user: string): Promise<SecondFactorRow | null> {
+  const [row] = await db<SecondFactorRow[]>`
+    select user_id, secret, confirmed_at, last_step::float8 as last_step,
+      cardinality(recovery) as recovery_left, created_at
+    from second_factors where user_id = ${user}`;
+  return row ?? null;
+}
+
+/** Reads a user's second factor and keeps others from using it until the transaction ends. */
+export async function lockSecondFactor(tx: Tx, user: string): Promise<SecondFactorRow | null> {
+  const [row] = await tx<SecondFactorRow[]>`
+    select user_id, secret, confirmed_at, last_step::float8 as last_step,
+      cardinality(recovery) as recovery_left, created_at
+    from second_factors where user_id = ${user} for update`;
+  return row ?? null;
+}
+
+/** Puts a second factor that is to be confirmed in the place of one that was not. */
+export async function replaceSecondFactor(
+  tx: Tx,
+  factor: { user_id: string; secret: Uint8Array; created_at: number },
+): Promise<void> {
+  await tx`delete from second_factors where user_id = ${factor.user_id}`;
+  await tx`
+    insert into second_factors (user_id, secret, created_at)
+    values (${factor.user_id}, ${factor.secret}, ${factor.created_at})`;
+}
+
+/** Confirms a second factor by its first code, with the digests of its recovery codes. */
+export async function confirmSecondFactor(
+  tx: Tx,
+  user: string,
+  to: { at: number; step: number; recovery: Uint8Array[] },
+): Promise<void> {
+  const digests = to.recovery.map((digest) => digest.toHex());
+  await tx`
+    update second_factors set confirmed_at = ${to.at}, last_step = ${to.step},
+      recovery = array(select decode(d, 'hex') from unnest(${digests}::text[]) d)
+    where user_id = ${user}`;
+}
+
+/** Notes the step of a code that was right. */
+export async function markStep(tx: Tx, user: string, step: number): Promise<void> {
+  await tx`update second_factors set last_step = ${step} where user_id = ${user}`;
+}
+
+/** Takes a recovery code away; false where there is none. */
+export async function takeRecoveryCode(
+  tx: Tx,
+  user: string,
+  digest: Uint8Array,
+): Promise<boolean> {
+  const rows = await tx`
+    update second_factors set recovery = array_remove(recovery, ${digest}::bytea)
+    where user_id = ${user} and ${digest}::bytea = any (recovery) returning user_id`;
+  return rows.length > 0;
+}
+
+/** Removes a user's second factor; false where there was none. */
+export async function deleteSecondFactor(tx: Tx, user: string): Promise<boolean> {
+  return (await tx`delete from second_factors where user_id = ${user} returning user_id`).length >
+    0;
+}
+
+/** Reads sealed secrets in the order of their users, after one of them, and keeps them from change. */
+export async function lockSecondFactors(
+  tx: Tx,
+  after: string | null,
+  limit: number,
+): Promise<{ user_id: string; secret: Uint8Array }[]> {
+  return await tx<{ user_id: string; secret: Uint8Array }[]>`
+    select user_id, secret from second_factors
+    where ${after === null ? tx`true` : tx`user_id > ${after}`}
+    order by user_id limit ${limit} for update`;
+}
+
+/** Puts another seal on the same secret. */
+export async function updateSealedFactor(tx: Tx, user: string, secret: Uint8Array): Promise<void> {
+  await tx`update second_factors set secret = ${secret} where user_id = ${user}`;
+}

@@ -1,0 +1,141 @@
+/** Statements on logins: attempts of the last minute and revoked keys. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A revocation: of one key, or of all that a user was given before a time (milliseconds). */
+export interface RevocationRow {
+  user_id: string;
+  jti: string | null;
+  issued_before: number | null;
+  expires_at: number;
+}
+
+/** How a login may go on: at once, after others have been checked, or not now. */
+export interface AttemptRow {
+  state: "open" | "busy" | "refused";
+  /** Names the attempt; null unless it may go on. */
+  mark: string | null;
+  retry_after_s: number;
+  /** A login of the subject was right in the last 30 days. */
+  known: boolean;
+}
+
+/**
+ * Notes an attempt of a subject before its password is looked at, so that attempts made at once
+ * cannot slip past the count of wrong ones. The row lock keeps rivals in line.
+ */
+export async function insertAttempt(db: Db, subject: string, max: number): Promise<AttemptRow> {
+  const [row] = await db<AttemptRow[]>`
+    insert into login_attempts as a (subject, pending) values (${subject}, array[clock_timestamp()])
+    on conflict (subject) do update set (wrong, pending, state, updated_at) = (
+      select s.wrong,
+        case when s.free > 0 then s.pending || clock_timestamp() else s.pending end,
+        case when s.free > 0 then 'open' when cardinality(s.wrong) >= ${max} then 'refused'
+          else 'busy' end, clock_timestamp()
+      from (
+        select r.wrong, r.pending, ${max} - cardinality(r.wrong) - cardinality(r.pending) as free
+        from (
+          select array(select t from unnest(a.wrong) t
+              where t > clock_timestamp() - interval '1 minute' order by t) as wrong,
+            array(select t from unnest(a.pending) t
+              where t > clock_timestamp() - interval '30 seconds' order by t) as pending) r) s)
+    returning state, case when state = 'open' then pending[cardinality(pending)]::text end as mark,
+      coalesce(ceil(extract(epoch from wrong[1] + interval '1 minute' - clock_timestamp())), 0)
+        ::integer as retry_after_s,
+      coalesce(right_at > now() - interval '30 days', false) as known`;
+  return row;
+}
+
+/** Closes an attempt; only a wrong one goes on counting, and a right one may be remembered. */
+export async function closeAttempt(
+  db: Db,
+  attempt: { subject: string; mark: string; wrong: boolean; right: boolean },
+): Promise<void> {
+  const mark = db`${attempt.mark}::text::timestamptz`;
+  await db`
+    update login_attempts set pending = array_remove(pending, ${mark}),
+      wrong = case when ${attempt.wrong}::boolean then wrong || ${mark} else wrong end,
+      right_at = case when ${attempt.right}::boolean then now() else right_at end
+    where subject = ${attempt.subject}`;
+}
+
+/** What decides a login, as it is now. */
+export interface EntryRow {
+  verifier: string;
+  roles: string[];
+  scopes: string[];
+  /** The database's time in milliseconds. */
+  at: number;
+}
+
+/**
+ * Locks a user's row against changes until the end of the transaction and reads its verifier and its
+ * rights as they are now; null for a user who may not log in.
+ */
+export async function lockVerifier(tx: Tx, user: string): Promise<EntryRow | null> {
+  const [row] = await tx<(Omit<EntryRow, "at"> & { at: string })[]>`
+    select verifier, roles, scopes,
+      floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
+    from users where id = ${user} and active and deleted_at is null for share`;
+  return row === undefined ? null : { ...row, at: Number(row.at) };
+}
+
+/** Locks a user's row: logins that are being made come before or after this transaction. */
+export async function lockUser(tx: Tx, user: string): Promise<void> {
+  await tx`select from users where id = ${user} for update`;
+}
+
+/** Revokes one key, and ends the login that gave it. */
+export async function insertRevocation(
+  tx: Tx,
+  revocation: {
+    id: string;
+    user_id: string;
+    jti: string;
+    expires_at: number;
+    created_at: number;
+  },
+): Promise<void> {
+  await tx`
+    update logins set ended_at = clock_timestamp()
+    where id = ${revocation.jti} and ended_at is null`;
+  await tx`insert into revocations ${tx(revocation)}`;
+}
+
+/**
+ * Revokes all keys that a user has been given. The user's row is locked first: a login either has
+ * its key before this moment, or sees the user as this transaction leaves it.
+ */
+export async function insertUserRevocation(
+  tx: Tx,
+  revocation: { id: string; user_id: string; expires_at: number; created_at: number },
+): Promise<void> {
+  await lockUser(tx, revocation.user_id);
+  await tx`
+    update logins set ended_at = clock_timestamp()
+    where user_id = ${revocation.user_id} and ended_at is null`;
+  await tx`
+    insert into revocations (id, user_id, issued_before, expires_at, created_at)
+    values (${revocation.id}, ${revocation.user_id}, clock_timestamp(), ${revocation.expires_at},
+      ${revocation.created_at})`;
+}
+
+/**
+ * Reads the revocations committed since the last look. The horizon is the oldest transaction that
+ * was still running then, so that a late commit is never skipped. Tells the database's time, too.
+ */
+export async function selectRevocations(
+  db: Db,
+  horizon: string | null,
+): Promise<{ rows: RevocationRow[]; horizon: string; at: number }> {
+  const rows = await db<(RevocationRow & { horizon: string; at: string })[]>`
+    select s.horizon, s.at, r.user_id, r.jti, r.issued_before, r.expires_at
+    from (select pg_snapshot_xmin(pg_current_snapshot())::text as horizon,
+      floor(extract(epoch from now()) * 1000)::bigint as at) s
+    left join revocations r on r.expires_at > now()
+      and ${horizon === null ? db`true` : db`r.xact >= ${horizon}::xid8`}`;
+  return {
+    rows: rows.filter((row) => row.user_id !== null),
+    horizon: rows[0].horizon,
+    at: Number(rows[0].at),
+  };
+}

@@ -1,0 +1,85 @@
+/** Statements on what sending costs, as workers last saw it, and on rates between assets. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A quote; amounts are base units of `fee_contract`. */
+export interface QuoteRow {
+  chain: string;
+  network: string;
+  /** What is sent; '' is the chain's own coin. */
+  contract: string;
+  speed: string;
+  /** What the fee is paid in; null is the chain's own coin. */
+  fee_contract: string | null;
+  base: string;
+  per_input: string;
+  per_payment: string;
+  /** The smallest payment that nodes pass on. */
+  least: string;
+  quoted_at: number;
+}
+
+/** Keeps the newest quotes of an asset. */
+export async function upsertQuotes(tx: Tx, quotes: readonly QuoteRow[]): Promise<void> {
+  for (const quote of quotes) {
+    await tx`
+      insert into fee_quotes ${tx({ ...quote })}
+      on conflict (chain, network, contract, speed) do update set
+        fee_contract = excluded.fee_contract, base = excluded.base,
+        per_input = excluded.per_input, per_payment = excluded.per_payment,
+        least = excluded.least, quoted_at = excluded.quoted_at
+      where fee_quotes.quoted_at <= excluded.quoted_at`;
+  }
+}
+
+/** Reads the newest quote of an asset at a speed. */
+export async function selectQuote(
+  db: Db,
+  of: { chain: string; network: string; contract: string; speed: string },
+): Promise<QuoteRow | null> {
+  const [row] = await db<QuoteRow[]>`
+    select chain, network, contract, speed, fee_contract, base::text as base,
+      per_input::text as per_input, per_payment::text as per_payment, least::text as least,
+      quoted_at
+    from fee_quotes
+    where chain = ${of.chain} and network = ${of.network} and contract = ${of.contract}
+      and speed = ${of.speed}`;
+  return row ?? null;
+}
+
+/** What the realm's ramps need quotes of. */
+export interface QuotedRow {
+  chain: string;
+  network: string;
+  asset: string;
+  /** The contract of a token of the realm's own; null for an asset of the registry. */
+  contract: string | null;
+}
+
+/** Lists what the realm's ramps send, and tokens that they will send once these are registered. */
+export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
+  return await db<QuotedRow[]>`
+    select r.chain, r.network, a.asset, null as contract
+    from ramps r join accounts a on a.id = r.account where a.deleted_at is null
+    union
+    select t.chain, t.network, t.symbol, t.contract from fungible_tokens t
+    where t.status in ('deployed', 'registered') and t.contract is not null
+      and t.deleted_at is null
+    order by 1, 2, 3`;
+}
+
+/**
+ * Reads what one whole unit of each asset is worth in a currency; unknown ones, and those not set
+ * since a time, are left out.
+ */
+export async function selectWorths(
+  db: Db,
+  assets: readonly string[],
+  currency: string,
+  since: number,
+): Promise<Map<string, string>> {
+  const rows = await db<{ base: string; rate: string }[]>`
+    select base, rate::text as rate from rates
+    where base = any (${assets as string[]}::text[]) and currency = ${currency}
+      and updated_at >= ${since}`;
+  return new Map(rows.map((row) => [row.base, row.rate]));
+}

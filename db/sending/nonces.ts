@@ -1,0 +1,129 @@
+/** Statements on the nonces of senders. @module */
+import type { Db, Tx } from "../database.ts";
+import { type CandidateRow, type SenderName } from "./chain_orders.ts";
+
+/** Unused nonces that are looked for in front of one. */
+const GAPS_READ = 1000;
+
+/**
+ * Takes a nonce of a sender: the lowest of which nothing was ever signed and that no order has
+ * reserved, else the next.
+ *
+ * @param mined how many of its transactions are mined, as a node says
+ * @returns null if that is more than were ever made here; nothing is taken then
+ */
+export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<number | null> {
+  const [{ next, floor }] = await tx<{ next: number; floor: number }[]>`
+    insert into nonces (chain, network, address, next)
+    values (${of.chain}, ${of.network}, ${of.sender}, 0)
+    on conflict (chain, network, address) do update set next = nonces.next
+    returning next, floor`;
+  if (mined > next) return null;
+  const from = Math.max(mined, floor);
+  const [gap] = await tx<{ nonce: number }[]>`
+    select n as nonce from generate_series(${from}::integer, ${
+    Math.min(next, from + GAPS_READ) - 1
+  }) as n
+    where ${unclaimed(tx, of)} and not exists (
+      select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+      where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
+        and o.nonce = n)
+    order by n limit 1`;
+  if (gap !== undefined) return gap.nonce;
+  await tx`
+    update nonces set next = ${next + 1}
+    where chain = ${of.chain} and network = ${of.network} and address = ${of.sender}`;
+  return next;
+}
+
+/** Lists nonces in front of one that no living order will use, lowest first. */
+export async function selectGaps(
+  db: Db,
+  of: SenderName,
+  between: { mined: number; below: number },
+): Promise<number[]> {
+  const rows = await db<{ nonce: number }[]>`
+    select n as nonce from nonces s
+      cross join generate_series(greatest(${between.mined}::integer, s.floor),
+        least(${between.below}, greatest(${between.mined}, s.floor) + ${GAPS_READ}) - 1) as n
+    where s.chain = ${of.chain} and s.network = ${of.network} and s.address = ${of.sender}
+      and ${unclaimed(db, of)}
+    order by n`;
+  return rows.map((row) => row.nonce);
+}
+
+function unclaimed(db: Db, of: SenderName) {
+  return db`not exists (select 1 from claims k where k.chain = ${of.chain}
+    and k.network = ${of.network} and k.claim = ${of.sender} || ':' || n)`;
+}
+
+/**
+ * Reads what was mined for orders that are done, or were canceled by it, and had some nonces: the chain
+ * may have lost it.
+ */
+export async function selectDone(
+  db: Db,
+  of: SenderName,
+  nonces: readonly number[],
+): Promise<(CandidateRow & { nonce: number })[]> {
+  if (nonces.length === 0) return [];
+  return await db<(CandidateRow & { nonce: number })[]>`
+    select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
+      c.sent_at, c.outcome, c.cancels, c.borne_by, c.dead
+    from orders o join order_candidates c on c.order_id = o.id and c.hash = o.hash
+    where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
+      and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
+        select value::integer from jsonb_array_elements_text(${db.json([...nonces] as never)}))
+    order by o.nonce`;
+}
+
+/** Counts the open orders of a sender that fill nonces. */
+export async function countFills(db: Db, of: SenderName): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from orders
+    where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
+      and purpose = 'fill' and state in ('new', 'planned', 'signed', 'sent', 'mined')`;
+  return row.count;
+}
+
+/** Whether a living order of a sender waits behind a nonce. */
+export async function selectWaiting(
+  db: Db,
+  of: SenderName & { nonce: number | null },
+): Promise<boolean> {
+  const rows = await db`
+    select 1 from orders
+    where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
+      and state in ('planned', 'signed', 'sent') and nonce > ${of.nonce}::integer limit 1`;
+  return rows.length > 0;
+}
+
+/**
+ * Whether an order is the first that its sender waits for, others wait behind it, and nothing was
+ * made for it since a moment.
+ */
+export async function selectBlocking(
+  db: Db,
+  of: SenderName & { id: string; nonce: number | null },
+  since: number,
+): Promise<boolean> {
+  const [row] = await db<{ blocking: boolean }[]>`
+    select coalesce(bool_or(nonce > ${of.nonce}::integer), false)
+      and not coalesce(bool_or(nonce < ${of.nonce}::integer), false)
+      and not exists (select 1 from order_candidates
+        where order_id = ${of.id} and created_at > ${since}) as blocking
+    from orders
+    where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
+      and state in ('planned', 'signed', 'sent', 'mined')`;
+  return row.blocking;
+}
+
+/** Whether one more signed withdrawal of a ramp may be canceled today: each leaves a nonce to be filled. */
+export async function selectMayDiscard(
+  db: Db,
+  of: { ramp: string; subject: string },
+): Promise<boolean> {
+  const [row] = await db<{ may: boolean }[]>`
+    select may_discard(${of.ramp}, ${of.subject}) as may`;
+  return row.may;
+}

@@ -1,0 +1,131 @@
+/** Statements on ramps in quarantine, and on what is held back for them. @module */
+import type { PlaceKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+import type { Quarantine } from "../accounts/ramps.ts";
+
+/** Puts ramps into quarantine that are in none; gives them. */
+export async function quarantineRamps(
+  tx: Tx,
+  ramps: readonly string[] | null,
+  why: Quarantine,
+): Promise<string[]> {
+  const rows = await tx<{ account: string }[]>`
+    update ramps set quarantined = ${tx.json(why as never)}::jsonb
+      || jsonb_build_object('height', (select c.height from chain_cursors c
+        where c.chain = ramps.chain and c.network = ramps.network))
+    where quarantined is null
+      and (${ramps === null} or account = any (${`{${(ramps ?? []).join(",")}}`}::text::uuid[]))
+    returning account`;
+  return rows.map((row) => row.account);
+}
+
+/** Ends the quarantine of a ramp. */
+export async function liftQuarantine(tx: Tx, ramp: string): Promise<void> {
+  await tx`update ramps set quarantined = null where account = ${ramp}`;
+}
+
+/** Reads why a ramp is in quarantine; null if it is in none. Others cannot change that meanwhile. */
+export async function lockQuarantine(tx: Tx, ramp: string): Promise<Quarantine | null> {
+  const [row] = await tx<{ quarantined: Quarantine | null }[]>`
+    select quarantined from ramps where account = ${ramp} for share`;
+  return row?.quarantined ?? null;
+}
+
+/** Reads why a ramp is in quarantine; null if it is in none. */
+export async function selectQuarantine(db: Db, ramp: string): Promise<Quarantine | null> {
+  const [row] = await db<{ quarantined: Quarantine | null }[]>`
+    select quarantined from ramps where account = ${ramp}`;
+  return row?.quarantined ?? null;
+}
+
+/** Whether an order may be canceled: a newer database has not sent it, as far as this one can tell. */
+export async function selectMayCancel(db: Db, order: string): Promise<boolean> {
+  const [row] = await db<{ may: boolean }[]>`
+    select is_attested() and not in_quarantine(ramp) as may from orders where id = ${order}`;
+  return row?.may ?? true;
+}
+
+/** Lists the places where ramps are in quarantine, with why of one of them. */
+export async function selectQuarantinedPlaces(
+  db: Db,
+): Promise<(PlaceKey & { ramps: number; detail: string })[]> {
+  return await db<(PlaceKey & { ramps: number; detail: string })[]>`
+    select chain, network, count(*)::integer as ramps, min(quarantined->>'detail') as detail
+    from ramps where quarantined is not null group by chain, network order by chain, network`;
+}
+
+/** Of some coins of ours, those that a transaction spent which is none of ours; with their ramps. */
+export async function selectStolenCoins(
+  tx: Tx,
+  place: PlaceKey,
+  consumed: readonly { claim: string; hash: string }[],
+): Promise<{ claim: string; hash: string; ramp: string }[]> {
+  return await tx<{ claim: string; hash: string; ramp: string }[]>`
+    select g.claim, g.hash, c.ramp
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
+      join coins c on c.chain = ${place.chain} and c.network = ${place.network}
+        and c.hash = split_part(g.claim, ':', 1) and c.index::text = split_part(g.claim, ':', 2)
+    where not exists (select 1 from order_candidates k where k.hash = g.hash)
+    order by g.claim`;
+}
+
+/** Of some nonces of ours, those that a transaction used which is none of ours; with their ramps. */
+export async function selectStolenNonces(
+  tx: Tx,
+  place: PlaceKey,
+  consumed: readonly { claim: string; hash: string }[],
+): Promise<{ claim: string; hash: string; ramp: string }[]> {
+  return await tx<{ claim: string; hash: string; ramp: string }[]>`
+    select g.claim, g.hash, a.ramp
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
+      join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
+        and a.address = split_part(g.claim, ':', 1)
+    where not exists (select 1 from order_candidates k where k.hash = g.hash)
+    order by g.claim`;
+}
+
+/** Of some senders, those that are addresses of ours; with their ramps. */
+export async function selectOwnSenders(
+  tx: Tx,
+  place: PlaceKey,
+  senders: readonly string[],
+): Promise<{ address: string; ramp: string }[]> {
+  return await tx<{ address: string; ramp: string }[]>`
+    select address, ramp from addresses
+    where chain = ${place.chain} and network = ${place.network}
+      and address in (select jsonb_array_elements_text(${tx.json([...senders])}))`;
+}
+
+/** Holds back pending deposits of some transactions. */
+export async function holdTransactions(
+  tx: Tx,
+  place: PlaceKey,
+  hashes: readonly string[],
+  why: string,
+): Promise<void> {
+  await tx`
+    update deposits set held = ${why}, updated_at = now()
+    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+      and held is null and hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
+}
+
+/**
+ * Holds back what arrives at the own address of a ramp in quarantine, on chains of coins: it may be
+ * the change of a transaction that nothing here knows.
+ */
+export async function holdOwnReceipts(
+  tx: Tx,
+  place: PlaceKey,
+  hashes: readonly string[],
+): Promise<void> {
+  const why = "the ramp is in quarantine, and this may be its own change: it waits for `reconcile`";
+  await tx`
+    update deposits d set held = ${why}, updated_at = now()
+    from addresses a join ramps r on r.account = a.ramp and r.quarantined is not null
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
+      and d.held is null and a.chain = d.chain and a.network = d.network
+      and a.address = d.address and a.derivation_key = 0
+      and d.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))
+      and exists (select 1 from coins c where c.chain = d.chain and c.network = d.network
+        and c.hash = d.hash and c.index = d.index)`;
+}

@@ -1,0 +1,336 @@
+/** Statements on coins that orders spend and make. @module */
+import type { Db, Tx } from "../database.ts";
+import type { CandidateRow } from "./chain_orders.ts";
+
+/** Coins that are offered to one plan, however many there are. */
+export const COINS_MAX = 1000;
+
+/** A coin that may be spent; amounts in base units. */
+export interface CoinRow {
+  hash: string;
+  index: number;
+  address: string;
+  amount: string;
+  height: number | null;
+  parent_fee: string | null;
+  parent_vsize: number | null;
+}
+
+/**
+ * Reads the free coins of an address, largest first; they stay ours until the transaction ends.
+ * Change that is not in a block is offered only while nothing else was made for its order: of two
+ * that replace each other one will never be. What others paid is offered once it is as deep as a
+ * deposit must be.
+ *
+ * @param of.settled the height of a block that is as deep
+ */
+export async function lockFreeCoins(
+  tx: Tx,
+  of: { chain: string; network: string; address: string; head: number; settled: number },
+  limit: number,
+): Promise<CoinRow[]> {
+  return await tx<CoinRow[]>`
+    select hash, index, address, amount::text as amount, height::integer as height,
+      parent_fee::text as parent_fee, parent_vsize
+    from coins o
+    where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
+      and spent_by is null and (matures_at is null or matures_at <= ${of.head})
+      and (height <= ${of.settled}
+        or (height is not null and exists (
+          select 1 from order_candidates m where m.hash = o.hash))
+        or (height is null and (select count(*) from order_candidates m
+          join order_candidates s using (order_id) where m.hash = o.hash) = 1))
+      and ${unclaimed(tx)}
+    order by o.amount desc, hash, index limit ${limit} for update of o`;
+}
+
+/** Adds up the largest free coins of an address, in base units, and counts them; they stay free. */
+export async function sumFreeCoins(
+  db: Db,
+  of: { chain: string; network: string; address: string },
+  limit: number,
+): Promise<{ units: string; count: number }> {
+  const [row] = await db<{ units: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as units, count(*)::integer as count from (
+      select amount from coins o
+      where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
+        and spent_by is null and ${unclaimed(db)}
+      order by o.amount desc limit ${limit}) as largest`;
+  return row;
+}
+
+/** No order has reserved a coin, or spent it for good. Asked of each by its key: a join may be planned the other way about. */
+function unclaimed(db: Db) {
+  return db`o.kept is null and (select c.order_id from claims c
+    where c.chain = o.chain and c.network = o.network and c.claim = o.hash || ':' || o.index) is null`;
+}
+
+/** Keeps the change of a transaction of ours, before any block shows it. */
+export async function insertChange(
+  tx: Tx,
+  coin: {
+    chain: string;
+    network: string;
+    hash: string;
+    index: number;
+    address: string;
+    ramp: string;
+    amount: string;
+    parent_fee: string;
+    parent_vsize: number | null;
+    created_at: number;
+  },
+): Promise<void> {
+  await tx`insert into coins ${tx(coin)} on conflict do nothing`;
+}
+
+/** Forgets change that will never be, of transactions that are dead. */
+export async function deleteUnmadeCoins(
+  tx: Tx,
+  of: { chain: string; network: string },
+  hashes: readonly string[],
+): Promise<void> {
+  await tx`
+    delete from coins where chain = ${of.chain} and network = ${of.network} and height is null
+      and hash = any (${hashes as string[]}::text[])`;
+}
+
+/** Notes which transaction spent some coins, named as claims. */
+export async function markSpent(
+  tx: Tx,
+  of: { chain: string; network: string; hash: string; height: number },
+  claims: readonly string[],
+): Promise<void> {
+  await tx`
+    update coins set spent_by = ${of.hash}, spent_height = coalesce(spent_height, ${of.height})
+    where chain = ${of.chain} and network = ${of.network} and spent_by is null
+      and hash || ':' || index = any (${claims as string[]}::text[])`;
+}
+
+/**
+ * Keeps coins for the transaction of a finished order that spent them: its bytes may be mined again
+ * should the chain lose their block.
+ */
+export async function keepCoins(
+  tx: Tx,
+  of: { chain: string; network: string; hash: string },
+  claims: readonly string[],
+): Promise<void> {
+  await tx`
+    update coins c set kept = ${of.hash}
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network}
+      and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
+}
+
+/** Whether a living order spends what some transactions make. */
+export async function selectDependants(
+  tx: Tx,
+  of: { chain: string; network: string },
+  hashes: readonly string[],
+): Promise<boolean> {
+  const rows = await tx`
+    select claim from claims where chain = ${of.chain} and network = ${of.network}
+      and split_part(claim, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
+  return rows.length > 0;
+}
+
+/** Counts how many of an address's free coins, largest first, add up to an amount; at least 1. */
+export async function countCoinsFor(
+  db: Db,
+  of: { chain: string; network: string; address: string; amount: string },
+): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select (count(*) filter (where before < ${of.amount}::numeric))::integer as count
+    from (select coalesce(sum(amount) over (order by amount desc, hash, index
+        rows between unbounded preceding and 1 preceding), 0) as before
+      from coins where chain = ${of.chain} and network = ${of.network}
+        and address = ${of.address} and spent_by is null
+      order by amount desc, hash, index limit ${COINS_MAX}) as sums`;
+  return Math.max(1, row.count);
+}
+
+/** A coin that is believed to be unspent, in a block; amount in base units. */
+export interface BelievedCoin {
+  claim: string;
+  address: string;
+  amount: string;
+  height: number;
+}
+
+/** Reads the coins believed in that come next in the round, at most `limit`; none at its end. */
+export async function selectRound(
+  db: Db,
+  of: { chain: string; network: string; height: number; limit: number },
+): Promise<BelievedCoin[]> {
+  return await db<BelievedCoin[]>`
+    select hash || ':' || index as claim, address, amount::text as amount,
+      height::integer as height
+    from coins c where chain = ${of.chain} and network = ${of.network} and spent_by is null
+      and height <= ${of.height} and (hash, index) > (
+        coalesce((select r.hash from coin_rounds r
+          where r.chain = ${of.chain} and r.network = ${of.network}), ''),
+        coalesce((select r.index from coin_rounds r
+          where r.chain = ${of.chain} and r.network = ${of.network}), -1))
+    order by c.hash, c.index limit ${of.limit}`;
+}
+
+/** Notes the coin at which a round has arrived; null: the next begins anew. */
+export async function upsertRound(
+  tx: Tx,
+  of: { chain: string; network: string },
+  last: string | null,
+): Promise<void> {
+  await tx`
+    insert into coin_rounds (chain, network, hash, index) values (${of.chain}, ${of.network},
+      split_part(${last ?? ":-1"}, ':', 1), split_part(${last ?? ":-1"}, ':', 2)::integer)
+    on conflict (chain, network) do update set hash = excluded.hash, index = excluded.index`;
+}
+
+/** Reads those of some coins that are believed to be unspent, in blocks up to a height. */
+export async function selectBelieved(
+  db: Db,
+  of: { chain: string; network: string; height: number },
+  claims: readonly string[],
+): Promise<BelievedCoin[]> {
+  return await db<BelievedCoin[]>`
+    select c.hash || ':' || c.index as claim, c.address, c.amount::text as amount,
+      c.height::integer as height
+    from unnest(${claims as string[]}::text[]) k join coins c
+      on c.chain = ${of.chain} and c.network = ${of.network}
+        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
+    where c.spent_by is null and c.height <= ${of.height}`;
+}
+
+/** Notes who spent some coins in which blocks. Gives those of which nobody knew that. */
+export async function markSpentBy(
+  tx: Tx,
+  of: { chain: string; network: string },
+  spent: readonly { claim: string; by: string; height: number }[],
+): Promise<{ claim: string; address: string; ramp: string; amount: string; by: string }[]> {
+  return await tx<{ claim: string; address: string; ramp: string; amount: string; by: string }[]>`
+    update coins c set spent_by = s.by, spent_height = s.height
+    from jsonb_to_recordset(${tx.json(spent as never)}) s(claim text, by text, height bigint)
+    where c.chain = ${of.chain} and c.network = ${of.network}
+      and (c.spent_by is null or (c.spent_by = 'unknown' and s.by <> 'unknown'))
+      and c.hash = split_part(s.claim, ':', 1)
+      and c.index = split_part(s.claim, ':', 2)::integer
+    returning s.claim, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
+}
+
+/** Finds the height of the oldest of some coins of ours; null where none is known. */
+export async function selectOldest(
+  db: Db,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<number | null> {
+  const [row] = await db<{ height: number | null }[]>`
+    select min(c.height)::integer as height
+    from unnest(${claims as string[]}::text[]) k join coins c
+      on c.chain = ${of.chain} and c.network = ${of.network}
+        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+  return row.height;
+}
+
+/** Has the balances of some addresses follow a correction of their coins. */
+export async function recountHoldings(
+  tx: Tx,
+  of: { chain: string; network: string },
+  addresses: readonly string[],
+): Promise<void> {
+  await tx`
+    update holdings h set amount = (select coalesce(sum(c.amount), 0) from coins c
+      where c.chain = h.chain and c.network = h.network and c.address = h.address
+        and c.height is not null and c.spent_by is null)
+    where h.chain = ${of.chain} and h.network = ${of.network} and h.contract = ''
+      and h.address = any (${addresses as string[]}::text[])`;
+}
+
+/**
+ * Whether nothing that was made for an order can ever be mined, because each spends what a
+ * transaction of ours should have made that never will be.
+ */
+export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
+  const [row] = await db<{ orphaned: boolean }[]>`
+    select coalesce(bool_and(exists (
+      select 1 from unnest(c.claims) k
+        join order_candidates p on p.hash = split_part(k, ':', 1)
+        join orders o on o.id = p.order_id
+      where p.dead or o.state in ('dead', 'canceled')
+        or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
+    from order_candidates c where c.order_id = ${order} and not c.dead`;
+  return row.orphaned;
+}
+
+/** Reads what was mined for orders that are done, and whose coins the chain shows as unspent again. */
+export async function selectLostPayments(
+  db: Db,
+  of: { chain: string; network: string },
+  limit: number,
+): Promise<CandidateRow[]> {
+  return await db<CandidateRow[]>`
+    select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
+      borne_by, dead
+    from order_candidates where hash in (select c.kept from coins c
+      where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
+        and c.spent_by is null and c.height is not null)
+    order by order_id limit ${limit}`;
+}
+
+/** A coin that is gone, whose spender no block has shown so far. */
+export interface LostCoin extends BelievedCoin {
+  tries: number;
+}
+
+/** Reads the coins of unknown spenders whose turn it is to be searched again. */
+export async function selectSpenderless(
+  db: Db,
+  of: { chain: string; network: string },
+  limit: number,
+): Promise<LostCoin[]> {
+  return await db<LostCoin[]>`
+    select hash || ':' || index as claim, address, amount::text as amount,
+      coalesce(height, 0)::float8 as height, spender_tries as tries
+    from coins where chain = ${of.chain} and network = ${of.network} and spent_by = 'unknown'
+      and (spender_retry_at is null or spender_retry_at <= now())
+    order by spender_retry_at nulls first, hash, index limit ${limit}`;
+}
+
+/** Counts the coins of unknown spenders. */
+export async function countSpenderless(
+  db: Db,
+  of: { chain: string; network: string },
+): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from coins
+    where chain = ${of.chain} and network = ${of.network} and spent_by = 'unknown'`;
+  return row.count;
+}
+
+/** Has the spenders of coins searched again later: after a minute, then after growing pauses. */
+export async function deferSpenders(
+  tx: Tx,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<void> {
+  await tx`
+    update coins c set spender_tries = spender_tries + 1,
+      spender_retry_at = now() + interval '1 minute' * 2 ^ least(spender_tries, 9)
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
+      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+}
+
+/** Takes back that coins of unknown spenders are gone; gives those that were. */
+export async function reviveCoins(
+  tx: Tx,
+  of: { chain: string; network: string },
+  claims: readonly string[],
+): Promise<{ claim: string; address: string; ramp: string; amount: string }[]> {
+  return await tx<{ claim: string; address: string; ramp: string; amount: string }[]>`
+    update coins c set spent_by = null, spent_height = null, spender_retry_at = null
+    from unnest(${claims as string[]}::text[]) k
+    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
+      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
+    returning k as claim, c.address, c.ramp, c.amount::text as amount`;
+}

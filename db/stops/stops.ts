@@ -1,0 +1,149 @@
+/** Statements on stops, and on all that keeps an order from being signed. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A stop as stored. */
+export interface StopRow {
+  id: string;
+  what: "moves" | "signing";
+  asset: string | null;
+  chain: string | null;
+  /** Codes of the assets that live on the chain. */
+  chain_assets: string[] | null;
+  account: string | null;
+  user_id: string | null;
+  /** As it was given: the id of an account, or an address. */
+  destination: string | null;
+  /** All that it is compared with. */
+  destinations: string[] | null;
+  reason: string;
+  /** Null for the operator of the installation. */
+  owner: string | null;
+  lifted_by: string | null;
+  lifted_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "what",
+  "asset",
+  "chain",
+  "chain_assets",
+  "account",
+  "user_id",
+  "destination",
+  "destinations",
+  "reason",
+  "owner",
+  "lifted_by",
+  "lifted_at",
+  "created_at",
+] as const;
+
+/** What a new stop consists of. */
+export type NewStopRow = Omit<StopRow, "lifted_by" | "lifted_at">;
+
+/** Adds a stop; the transaction holds the ledger's gate. */
+export async function insertStop(tx: Tx, stop: NewStopRow): Promise<StopRow> {
+  const [row] = await tx<StopRow[]>`insert into stops ${tx(stop)} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Lifts a stop; null if it was lifted before. */
+export async function liftStop(
+  tx: Tx,
+  id: string,
+  by: { user: string | null; at: number },
+): Promise<StopRow | null> {
+  const [row] = await tx<StopRow[]>`
+    update stops set lifted_by = ${by.user}, lifted_at = ${by.at}
+    where id = ${id} and lifted_at is null returning ${tx(COLUMNS)}`;
+  return row ?? null;
+}
+
+/** Reads stops by their ids, lifted ones too. */
+export async function selectStops(db: Db, ids: string[]): Promise<StopRow[]> {
+  return await db<StopRow[]>`select ${db(COLUMNS)} from stops where id = any (${ids}::uuid[])`;
+}
+
+/** What a posting is about that does not go through the ledger alone. */
+export interface StoppedMove {
+  account: string;
+  asset: string;
+  chain: string;
+  user: string | null;
+  /** An address in its canonical form. */
+  destination: string;
+}
+
+/** Whether a stop of moves concerns a withdrawal. */
+export async function existsStopOf(db: Db, move: StoppedMove): Promise<boolean> {
+  const rows = await db`
+    select 1 from stops z where z.what = 'moves' and z.lifted_at is null
+      and (z.asset is null or z.asset = ${move.asset})
+      and (z.chain is null or z.chain = ${move.chain})
+      and (z.account is null or z.account = ${move.account}
+        or pays_destination(${move.destination}, array[z.account::text]))
+      and (z.user_id is null or z.user_id = ${move.user}
+        or z.user_id = (select a.owner from accounts a where a.id = ${move.account}))
+      and (z.destination is null or pays_destination(${move.destination}, z.destinations))
+    limit 1`;
+  return rows.length > 0;
+}
+
+/** What keeps an order from being signed, as the database knows it. */
+export interface SigningRow {
+  id: string;
+  purpose: string;
+  /** What it moves for somebody; null where it moves the chain's coin for the house. */
+  asset: string | null;
+  /** The stop that concerns it. */
+  stop: string | null;
+  /** Why its ramp waits for a reconciliation. */
+  quarantined: string | null;
+  /** Which of its accounts is frozen. */
+  frozen: "account" | "ramp" | null;
+  /** Whether the asset's withdrawals are stopped, because less is there than is owed. */
+  insolvent: boolean;
+}
+
+/**
+ * Reads what keeps orders from being signed. Gaps are filled and parents paid for whatever is frozen:
+ * they move nothing, and what is signed already waits for them.
+ *
+ * @param orders with the code of their chain's own coin
+ */
+export async function selectSigning(
+  db: Db,
+  orders: readonly { id: string; coin: string }[],
+): Promise<SigningRow[]> {
+  const ids = orders.map(({ id }) => id);
+  const coins = orders.map(({ coin }) => coin);
+  return await db<SigningRow[]>`
+    select o.id, o.purpose, q.asset,
+      (select z.id from stops z where z.what = 'signing' and z.lifted_at is null
+        and (z.asset is null or z.asset = q.asset or (z.asset = g.coin and (q.asset is null
+          or o.purpose = 'gas')))
+        and (z.chain is null or z.chain = o.chain)
+        and (z.account is null or z.account in (o.ramp, w.account, w.ramp, s.account))
+        and (z.user_id is null or z.user_id in (w.owner, a.owner, c.owner, t.owner))
+        and (z.destination is null or exists (
+          select from jsonb_array_elements(o.wish -> 'payments') p
+          where pays_destination(p ->> 'to', z.destinations)))
+        order by z.id limit 1) as stop,
+      (select p.quarantined ->> 'detail' from ramps p where p.account = o.ramp) as quarantined,
+      case when o.purpose in ('fill', 'child') then null when a.frozen then 'account'
+        when r.frozen or k.frozen then 'ramp' end as frozen,
+      o.purpose = 'withdrawal' and coalesce((select v.stopped from solvency v
+        where v.asset = w.asset and v.testnet = a.testnet), false) as insolvent
+    from unnest(${ids as string[]}::uuid[], ${coins as string[]}::text[]) g(id, coin)
+      join orders o on o.id = g.id
+      left join withdrawals w on w.id = o.subject and o.purpose = 'withdrawal'
+      left join sweeps s on s.id = o.subject and o.purpose in ('sweep', 'gas')
+      left join consolidations c on c.id = o.subject and o.purpose = 'consolidation'
+      left join fungible_tokens t on t.id = o.subject and o.purpose = 'deploy'
+      left join accounts a on a.id = coalesce(w.account, s.account)
+      left join accounts r on r.id = w.ramp
+      left join accounts k on k.id = o.ramp
+      cross join lateral (select coalesce(w.asset, a.asset) as asset) q`;
+}

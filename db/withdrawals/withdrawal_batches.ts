@@ -1,0 +1,44 @@
+/** Statements on payouts: orders whose transaction pays several withdrawals. @module */
+import type { Db, Tx } from "../database.ts";
+import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
+
+/** Lists new withdrawals that may leave together with an order, oldest first, without itself. */
+export async function selectMates(db: Db, order: OrderRow, limit: number): Promise<OrderRow[]> {
+  return await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from orders
+    where chain = ${order.chain} and network = ${order.network} and sender = ${order.sender}
+      and ramp = ${order.ramp} and contract = ${order.contract} and speed = ${order.speed}
+      and purpose = 'withdrawal' and state = 'new' and id <> ${order.id}
+    order by id limit ${limit}`;
+}
+
+/** Reads those of some orders that are still new, oldest first, and keeps others from them. */
+export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<OrderRow[]> {
+  return await tx<OrderRow[]>`
+    select ${
+    tx(ORDER_COLUMNS)
+  } from orders where id = any (${ids as string[]}::uuid[]) and state = 'new'
+    order by id for update`;
+}
+
+/** Has new orders carried by a payout. */
+export async function joinOrders(tx: Tx, ids: readonly string[], carrier: string): Promise<void> {
+  await tx`
+    update orders set state = 'joined', carrier = ${carrier}, error = null, updated_at = now()
+    where id = any (${ids as string[]}::uuid[]) and state = 'new'`;
+}
+
+/** Reads the orders that a payout carries, oldest first. */
+export async function selectCarried(db: Db, carrier: string): Promise<OrderRow[]> {
+  return await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from orders where carrier = ${carrier} order by id`;
+}
+
+/** Makes the orders that a payout carried new again. Gives their ids. */
+export async function dropCarried(tx: Tx, carrier: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    update orders set state = 'new', carrier = null, hash = null, height = null, confirmations = 0,
+      updated_at = now()
+    where carrier = ${carrier} and state = 'joined' returning id`;
+  return rows.map((row) => row.id).toSorted();
+}

@@ -1,0 +1,221 @@
+/** Statements on withdrawals. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** Something that happened to a withdrawal, and when. */
+export interface HistoryEntry {
+  at: number;
+  event: string;
+  [more: string]: unknown;
+}
+
+/** A withdrawal as stored. Amounts are decimals in whole units of the asset, gas of its own. */
+export interface WithdrawalRow {
+  id: string;
+  account: string;
+  ramp: string;
+  chain: string;
+  network: string;
+  /** The ramp's address. */
+  sender: string;
+  destination: string;
+  asset: string;
+  contract: string | null;
+  /** As requested. */
+  value: string;
+  /** What moves on the chain. */
+  amount: string;
+  fee: string;
+  /** Amount and fee: what leaves the account. */
+  charged: string;
+  /** What speed-ups added; part of fee and charged. */
+  surcharge: string;
+  /** What came back of the surcharge. */
+  returned: string;
+  paid_by: "sender" | "receiver";
+  speed: "slow" | "medium" | "fast";
+  gas_asset: string | null;
+  gas: string | null;
+  /** Its user is charged nothing, and others pay the gas. */
+  sponsored: boolean;
+  order_id: string;
+  block: string;
+  /** The move from the virtual account to its ramp. */
+  transaction: string | null;
+  status: "PROCESSING" | "DONE" | "FAILED" | "CANCELED";
+  hash: string | null;
+  nonce: number | null;
+  height: number | null;
+  confirmations: number;
+  /** What the chain took. */
+  cost: string | null;
+  history: HistoryEntry[];
+  data: Record<string, unknown>;
+  owner: string | null;
+  error: unknown;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "account",
+  "ramp",
+  "chain",
+  "network",
+  "sender",
+  "destination",
+  "asset",
+  "contract",
+  "value",
+  "amount",
+  "fee",
+  "charged",
+  "surcharge",
+  "returned",
+  "paid_by",
+  "speed",
+  "gas_asset",
+  "gas",
+  "sponsored",
+  "order_id",
+  "block",
+  "transaction",
+  "status",
+  "hash",
+  "nonce",
+  "height",
+  "confirmations",
+  "cost",
+  "history",
+  "data",
+  "owner",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** What a new withdrawal consists of. */
+export type NewWithdrawalRow = Omit<
+  WithdrawalRow,
+  | "surcharge"
+  | "returned"
+  | "status"
+  | "hash"
+  | "nonce"
+  | "height"
+  | "confirmations"
+  | "cost"
+  | "error"
+  | "deleted_at"
+  | "updated_at"
+>;
+
+/** Adds a withdrawal. */
+export async function insertWithdrawal(tx: Tx, row: NewWithdrawalRow): Promise<WithdrawalRow> {
+  const { data, history } = row;
+  const written = { data: tx.json(data as never), history: tx.json(history as never) };
+  const [made] = await tx<WithdrawalRow[]>`
+    insert into withdrawals ${tx({ ...row, ...written })} returning ${tx(COLUMNS)}`;
+  return made;
+}
+
+/** Whether a user is none of those whose gas a ramp pays anyway, and whether it may be paid for now. */
+export async function selectSponsored(
+  db: Db,
+  of: { ramp: string; sender: string; user: string | null; own: boolean },
+): Promise<{ sponsored: boolean; may: boolean }> {
+  const [row] = await db<{ sponsored: boolean; may: boolean }[]>`
+    select not is_sponsor(${of.ramp}, ${of.user}) as sponsored,
+      may_be_sponsored(${of.sender}, ${of.user}, ${of.own}, null) as may`;
+  return row;
+}
+
+/** Reads a withdrawal. */
+export async function selectWithdrawal(db: Db, id: string): Promise<WithdrawalRow | null> {
+  const [row] = await db<WithdrawalRow[]>`
+    select ${db(COLUMNS)} from withdrawals where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads withdrawals by their ids. */
+export async function selectWithdrawals(db: Db, ids: string[]): Promise<WithdrawalRow[]> {
+  return await db<WithdrawalRow[]>`
+    select ${db(COLUMNS)} from withdrawals where id = any (${ids}::uuid[])`;
+}
+
+/** What may change of a withdrawal. */
+export type WithdrawalChange = Partial<
+  Pick<
+    WithdrawalRow,
+    | "status"
+    | "hash"
+    | "nonce"
+    | "height"
+    | "confirmations"
+    | "cost"
+    | "speed"
+    | "fee"
+    | "charged"
+    | "surcharge"
+    | "returned"
+    | "block"
+    | "gas"
+    | "error"
+  >
+>;
+
+/** Changes a withdrawal and adds to its history. */
+export async function updateWithdrawal(
+  tx: Tx,
+  id: string,
+  change: WithdrawalChange,
+  entry: HistoryEntry | null,
+  at: number,
+): Promise<WithdrawalRow> {
+  const { error, ...rest } = change;
+  const noted = error === undefined ? {} : { error: tx.json(error as never) };
+  const added = tx.json((entry === null ? [] : [entry]) as never);
+  const [row] = await tx<WithdrawalRow[]>`
+    update withdrawals set ${tx({ ...rest, ...noted, updated_at: at } as never)},
+      history = history || ${added}::jsonb
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Changes the free-form part. */
+export async function updateWithdrawalData(
+  tx: Tx,
+  id: string,
+  data: Record<string, unknown>,
+  at: number,
+): Promise<WithdrawalRow> {
+  const [row] = await tx<WithdrawalRow[]>`
+    update withdrawals set data = ${tx.json(data as never)}, updated_at = ${at}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Reads what an address holds as last seen, in base units; "0" where nothing was. */
+export async function selectHeld(
+  db: Db,
+  of: { chain: string; network: string; address: string; contract: string },
+): Promise<string> {
+  const [row] = await db<{ amount: string }[]>`
+    select amount::text as amount from holdings
+    where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
+      and contract = ${of.contract}`;
+  return row?.amount ?? "0";
+}
+
+/** When the scanner last saw a place, in milliseconds; null if it never did. */
+export async function selectSeenAt(
+  db: Db,
+  place: { chain: string; network: string },
+): Promise<number | null> {
+  const [row] = await db<{ scanned_at: number }[]>`
+    select scanned_at from chain_cursors
+    where chain = ${place.chain} and network = ${place.network}`;
+  return row?.scanned_at ?? null;
+}
