@@ -33,10 +33,14 @@ import { openEnding } from "./routes/ending.ts";
 import { openLimits } from "./routes/limits.ts";
 import { check } from "./routes/validation.ts";
 import type { Services } from "./routes/services.ts";
-import type { Runner } from "./workers/runner.ts";
-import { askOnTerminal, RECONCILE_USAGE, reconcileAll } from "./workers/reconcile_command.ts";
-import { rotateMasterKey } from "./workers/rotation.ts";
-import { startWorkers } from "./workers/start.ts";
+import type { Runner } from "./workers/jobs/runner.ts";
+import {
+  askOnTerminal,
+  RECONCILE_USAGE,
+  reconcileAll,
+} from "./workers/recovery/reconcile_command.ts";
+import { rotateMasterKey } from "./workers/installation/master_key_rotation.ts";
+import { startWorkers } from "./workers/schedule/start.ts";
 
 /** What every command begins with. */
 interface Base {

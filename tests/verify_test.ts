@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { createApp } from "../routes/app.ts";
-import { sealRealm } from "../workers/seals.ts";
+import { sealRealm } from "../workers/audit/hash_chain.ts";
 import { verify } from "./support/proofs.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "./support/realm.ts";
 import { tamper } from "./support/tamper.ts";

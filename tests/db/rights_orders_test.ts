@@ -3,8 +3,8 @@ import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
-import { scanPlace } from "../../workers/scanner.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { leaveBroken, rowsOf } from "../support/realm.ts";
 

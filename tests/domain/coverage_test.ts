@@ -4,7 +4,7 @@ import type { Tx } from "../../db/database.ts";
 import { CHECK_CODES } from "../../domain/audit/ledger_check.ts";
 import { recomputeTrail } from "../../domain/audit/trail_chain.ts";
 import { recomputeAll } from "../../domain/audit/hash_chain.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import type { TestRealm } from "../support/realm.ts";
 

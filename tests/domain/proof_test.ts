@@ -10,7 +10,7 @@ import {
 } from "../../domain/audit/ledger_check.ts";
 import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { tamper, tampering } from "../support/tamper.ts";

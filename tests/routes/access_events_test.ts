@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { totpCode } from "../../domain/security/totp.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";
 import { selectMismatches } from "../../db/audit/ledger_check.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

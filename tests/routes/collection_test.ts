@@ -7,7 +7,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { compactTallies } from "../../db/collections/collection.ts";
 import { reading } from "../../db/transaction.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { type Answer, rowsOf, testRealm, type TestUser } from "../support/realm.ts";
 
 interface Entity {

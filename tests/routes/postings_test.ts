@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { canonical } from "../../domain/canonical_json.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { createLinker, GENESIS } from "../../domain/audit/chain_links.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 

@@ -2,10 +2,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { postMove } from "../../domain/ledger/posting.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { expireRealm } from "../../workers/expiry.ts";
-import { sealRealm } from "../../workers/seals.ts";
-import { openSigner } from "../../workers/signer.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { expireRealm } from "../../workers/schedule/expiry.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { databaseClock } from "../support/clock.ts";
 import {
   rowsOf,

@@ -5,7 +5,7 @@
  */
 import { equal } from "node:assert/strict";
 import { totpCode } from "../../domain/security/totp.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { type TestRealm, testRealm } from "./realm.ts";
 
 /** A ledger in which something of every kind has happened. */

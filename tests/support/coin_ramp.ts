@@ -5,7 +5,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { fromUnits } from "../../domain/money.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { type CoinDesk, openCoinDesk, type Play } from "./coin_desk.ts";
 import { testFollower } from "./follower.ts";
 import { type Answer, rowsOf } from "./realm.ts";

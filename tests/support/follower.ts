@@ -3,8 +3,8 @@
  * @module
  */
 import { openChains } from "../../workers/chains/registry.ts";
-import { startFollower } from "../../workers/follower.ts";
-import { openSigner } from "../../workers/signer.ts";
+import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
 import type { TestRealm } from "./realm.ts";
 
 /** A follower in a test's hands. */

@@ -4,8 +4,12 @@
  * @module
  */
 import { quarantine } from "../../domain/sending/quarantine.ts";
-import { attestRealm } from "../../workers/attestation.ts";
-import { type PlaceReport, type Question, reconcileRealm } from "../../workers/reconcile.ts";
+import { attestRealm } from "../../workers/installation/attestation.ts";
+import {
+  type PlaceReport,
+  type Question,
+  reconcileRealm,
+} from "../../workers/recovery/reconcile.ts";
 import { benchOf } from "./desk.ts";
 import type { TestRealm } from "./realm.ts";
 import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";

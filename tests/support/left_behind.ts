@@ -17,7 +17,7 @@ import { placeOf } from "../../domain/realms/realms.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { NOTHING, verify } from "../../examples/verify.ts";
 import { createApp } from "../../routes/app.ts";
-import { sealRealm } from "../../workers/seals.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { BROKEN, PLATFORM_KEY, wire } from "./realm.ts";
 
 /** Of a test file, so many of the realms that it made first: each costs a tenth of a second of a processor. */

@@ -2,9 +2,9 @@
 import { equal } from "node:assert/strict";
 import { compare, toUnits } from "../../domain/money.ts";
 import { newId } from "../../domain/ids.ts";
-import { refreshFees } from "../../workers/fees.ts";
-import type { Crossing } from "../../workers/order_work.ts";
-import { advanceOrder } from "../../workers/sender.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import type { Crossing } from "../../workers/sending/signing.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
 import { rich } from "./anvil.ts";
 import { benchOf } from "./desk.ts";
 import { mineUntil, type RampStage } from "./ramps.ts";

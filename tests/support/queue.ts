@@ -1,6 +1,6 @@
 /** Withdrawals that wait side by side on a coin chain, for tests of payouts. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Step } from "../../workers/order_work.ts";
+import type { Step } from "../../workers/sending/signing.ts";
 import { newParty } from "../workers/chains/bitcoin/stage.ts";
 import { COIN, type CoinDesk, type Play } from "./coin_desk.ts";
 import { type Answer, rowsOf } from "./realm.ts";

@@ -4,7 +4,7 @@
  */
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { type TestFollower, testFollower } from "./follower.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { benchOf } from "./desk.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 

@@ -23,8 +23,8 @@ import { openEnding } from "../../routes/ending.ts";
 import { openLimits } from "../../routes/limits.ts";
 import type { Services } from "../../routes/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { startRunner } from "../../workers/runner.ts";
-import { openSigner } from "../../workers/signer.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabaseUrl } from "./database.ts";
 
 /** An answer, read. */

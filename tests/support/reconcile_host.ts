@@ -4,7 +4,7 @@
  */
 import { openDatabase } from "../../db/database.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
-import { openFence } from "../../workers/fence.ts";
+import { openFence } from "../../workers/installation/fence.ts";
 import { PLATFORM_KEY, testConfig } from "./realm.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url);

@@ -2,10 +2,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
-import { attestRealm } from "../../workers/attestation.ts";
-import { shareAddresses } from "../../workers/address_directory.ts";
+import { attestRealm } from "../../workers/installation/attestation.ts";
+import { shareAddresses } from "../../workers/installation/address_directory.ts";
 import { benchOf } from "../support/desk.ts";
-import { reconcileRealm } from "../../workers/reconcile.ts";
+import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";

@@ -5,7 +5,7 @@ import { confirmed } from "../../domain/realms/attestations.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
-import { compareRealm } from "../../workers/attestation.ts";
+import { compareRealm } from "../../workers/installation/attestation.ts";
 import { benchOf, openDesk, OUTSIDE } from "../support/desk.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

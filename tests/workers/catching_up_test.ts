@@ -1,7 +1,7 @@
 /** A realm that is ten thousand blocks behind, and chains that take another course meanwhile. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { startRunner } from "../../workers/runner.ts";
-import { scanPlace } from "../../workers/scanner.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { benchOf } from "../support/desk.ts";
 import { type LongChain, startLongChain } from "../support/long_chain.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";

@@ -2,8 +2,8 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import * as ethers from "ethers";
 import { toUnits } from "../../domain/money.ts";
-import { refreshFees } from "../../workers/fees.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { signCip64 } from "../../workers/chains/evm/cip64.ts";
 import { type Anvil, CALLS, rich, startAnvil } from "../support/anvil.ts";
 import {
@@ -17,7 +17,7 @@ import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { testFollower } from "../support/follower.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/tokens.ts";
-import { advanceOrder } from "../../workers/sender.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
 import { type Plan, readPlan } from "../../workers/chains/order.ts";
 
 const UNIT = 10n ** 18n;

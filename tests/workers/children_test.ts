@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readPlan } from "../../workers/chains/order.ts";
-import { type Step, STEPS } from "../../workers/order_work.ts";
+import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { startBcash } from "../support/bcash.ts";
 import { COIN, type CoinDesk, openCoinDesk, type Play } from "../support/coin_desk.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/litecoind.ts";

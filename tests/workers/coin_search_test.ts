@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { searchCoins, searchPlace } from "../../workers/coin_search.ts";
+import { searchCoins, searchPlace } from "../../workers/scanning/utxo_search.ts";
 import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { throughNode } from "../support/coin_liars.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { type Step, STEPS } from "../../workers/order_work.ts";
+import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { COIN, LITECOIN } from "../support/coin_desk.ts";
 import { type CoinRamp, coinRamp, feesOf, gatheredOnce } from "../support/coin_ramp.ts";
 import { hasLitecoind } from "../support/litecoind.ts";

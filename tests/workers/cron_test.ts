@@ -1,16 +1,16 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { openChains } from "../../workers/chains/registry.ts";
-import { scheduleTicks } from "../../workers/cron.ts";
-import { startFollower } from "../../workers/follower.ts";
-import { startRunner } from "../../workers/runner.ts";
-import { openSigner } from "../../workers/signer.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { scheduleTicks } from "../../workers/schedule/edge_tick.ts";
+import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
 const raise = (error: unknown) => {
   throw error;
 };
-const CRON = new URL("../../workers/cron.ts", import.meta.url);
+const CRON = new URL("../../workers/schedule/edge_tick.ts", import.meta.url);
 
 Deno.test("scheduleTicks() has the platform's cron drain, every minute, within its budget", async () => {
   const cron = Object.getOwnPropertyDescriptor(Deno, "cron");

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { refreshFees } from "../../workers/fees.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { startAnvil } from "../support/anvil.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";

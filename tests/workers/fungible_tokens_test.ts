@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { rich } from "../support/anvil.ts";
 import { credit, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
@@ -43,7 +43,7 @@ Deno.test("a token is deployed, registered when final, and withdrawn to others",
 
 /** The currency's account withdraws the token itself; the ramp bears the gas. */
 async function paysOut(desk: Desk, account: string, contract: string): Promise<void> {
-  const { refreshFees } = await import("../../workers/fees.ts");
+  const { refreshFees } = await import("../../workers/sending/fee_quotes.ts");
   await refreshFees(desk.bench);
   await rowsOf(
     desk.realm,

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { applyAssets } from "../../domain/chains/asset_settings.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";

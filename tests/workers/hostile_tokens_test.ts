@@ -1,7 +1,7 @@
 /** Tokens of the registry whose contracts were made to lose somebody's money. */
 import { deepEqual, equal } from "node:assert/strict";
-import { refreshFees } from "../../workers/fees.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { installToken } from "../support/tokens.ts";

@@ -4,7 +4,7 @@ import { type Life, live, makeDue, NONSENSE } from "../support/lying_life.ts";
 import { type Lie, type LyingNode, startLyingNode } from "../support/lies.ts";
 import { driftsOf, rampStage } from "../support/ramps.ts";
 import { passOn, type Question } from "../support/rogue_node.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { benchOf } from "../support/desk.ts";
 import { kindOf } from "./chains/evm/lying_chain.ts";
 import { newParty } from "./chains/evm/stage.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { inTurns, openLine } from "../../workers/lines.ts";
+import { inTurns, openLine } from "../../workers/task_queue.ts";
 
 Deno.test("inTurns() lets four work side by side, and sends who is not done to the end", async () => {
   const line = openLine();

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

@@ -3,7 +3,7 @@ import { rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { installToken } from "../support/tokens.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;

@@ -1,7 +1,7 @@
 /** Payments on coin chains whose block is lost after they were done, and workers that stand still. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { checkSolvency } from "../../workers/solvency.ts";
-import type { Step } from "../../workers/order_work.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
+import type { Step } from "../../workers/sending/signing.ts";
 import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import { pay, queue, sizeOf } from "../support/queue.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { refreshFees } from "../../workers/fees.ts";
-import { advanceOrder } from "../../workers/sender.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
 import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
 import { type Rogue, RogueError, startRogue, type Trick } from "../support/rogue_node.ts";

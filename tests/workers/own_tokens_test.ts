@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { createCurrency, NewCurrency } from "../../domain/currencies/currencies.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";

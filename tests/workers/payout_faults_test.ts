@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { STEPS } from "../../workers/order_work.ts";
+import { STEPS } from "../../workers/sending/signing.ts";
 import { COIN, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";
 import {

@@ -3,7 +3,7 @@ import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import { divideFee } from "../../domain/withdrawals/withdrawal_batches.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { startBcash } from "../support/bcash.ts";
 import { COIN, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";

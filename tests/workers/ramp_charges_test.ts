@@ -1,7 +1,7 @@
 /** What the network takes for what a ramp's owner asks for that moves nothing for anybody. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { add, compare } from "../../domain/money.ts";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { COIN, LITECOIN } from "../support/coin_desk.ts";
 import { agrees, coinRamp, feesOf } from "../support/coin_ramp.ts";
 import { benchOf } from "../support/desk.ts";

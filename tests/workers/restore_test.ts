@@ -2,7 +2,7 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";

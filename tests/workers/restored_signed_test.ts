@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import type { Question } from "../../workers/reconcile.ts";
+import type { Question } from "../../workers/recovery/reconcile.ts";
 import { COIN, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";

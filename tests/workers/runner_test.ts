@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Log } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { startRunner } from "../../workers/runner.ts";
-import { openSigner } from "../../workers/signer.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { startRogue } from "../support/rogue_node.ts";

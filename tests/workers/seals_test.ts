@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createLog } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { sealRealm } from "../../workers/seals.ts";
-import { openSigner } from "../../workers/signer.ts";
-import { LOOK_MS, startTimetable } from "../../workers/timetable.ts";
+import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { LOOK_MS, startTimetable } from "../../workers/schedule/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** Longer than anything here takes, on a machine that has other things to do. */

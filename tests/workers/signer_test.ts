@@ -1,10 +1,10 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
 import { openSecret, readMasterKey, sealSecret } from "../../domain/security/envelope.ts";
-import type { Leaf } from "../../workers/signer.ts";
-import { openSigner } from "../../workers/signer.ts";
+import type { Leaf } from "../../workers/keys/signer.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
-import { rotateRealm } from "../../workers/rotation.ts";
+import { rotateRealm } from "../../workers/installation/master_key_rotation.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
 const OLD = btoa("0123456789abcdef0123456789abcdef");

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { toUnits } from "../../domain/money.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { isHouseAccount } from "../../db/audit/solvency.ts";
 import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
 import { tampering } from "../support/tamper.ts";

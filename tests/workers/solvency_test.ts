@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { add, toUnits } from "../../domain/money.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { verifyRound } from "../../workers/coins.ts";
+import { verifyRound } from "../../workers/sending/utxos.ts";
 import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
 import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk, PLAYS } from "../support/coin_desk.ts";
 import { lies, throughNode } from "../support/coin_liars.ts";

@@ -2,9 +2,9 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { startFollower } from "../../workers/follower.ts";
-import { startRunner } from "../../workers/runner.ts";
-import { openSigner } from "../../workers/signer.ts";
+import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
 import { startAnvil } from "../support/anvil.ts";
 import { testDatabase } from "../support/database.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";

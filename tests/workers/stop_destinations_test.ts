@@ -1,6 +1,6 @@
 /** Stops that name a destination, by any of its names. */
 import { deepEqual, equal } from "node:assert/strict";
-import { refreshFees } from "../../workers/fees.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/anvil.ts";
 import { benchOf } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type Crossing, type Step } from "../../workers/order_work.ts";
+import { type Crossing, type Step } from "../../workers/sending/signing.ts";
 import { COIN, LITECOIN, openCoinDesk } from "../support/coin_desk.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { hasLitecoind } from "../support/litecoind.ts";

@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Bench } from "../../workers/bench.ts";
-import { forwardJob, sweptJob } from "../../workers/forwarder.ts";
-import { type Step, STEPS } from "../../workers/order_work.ts";
-import { scanPlace } from "../../workers/scanner.ts";
-import { advanceOrder } from "../../workers/sender.ts";
+import type { Bench } from "../../workers/worker_context.ts";
+import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
+import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
 import { benchOf } from "../support/desk.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";

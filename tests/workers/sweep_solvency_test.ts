@@ -1,10 +1,10 @@
 /** Chain and ledger are compared at every step of what comes in and is swept. */
 import { deepEqual, equal } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import type { Bench } from "../../workers/bench.ts";
-import { refreshFees } from "../../workers/fees.ts";
-import { advanceOrder } from "../../workers/sender.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import type { Bench } from "../../workers/worker_context.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { benchOf } from "../support/desk.ts";
 import { type RampStage, rampStage } from "../support/ramps.ts";
 import { rowsOf } from "../support/realm.ts";

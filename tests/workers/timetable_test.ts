@@ -2,8 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { createLog, type Log } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { openRatesGateway } from "../../workers/gateways/rates.ts";
-import { openSigner } from "../../workers/signer.ts";
-import { startTimetable } from "../../workers/timetable.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 

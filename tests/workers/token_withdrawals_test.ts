@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
-import { refreshFees } from "../../workers/fees.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { benchOf, OUTSIDE } from "../support/desk.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramps.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";

@@ -2,8 +2,8 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { add, compare, subtract, toUnits } from "../../domain/money.ts";
 import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { advanceOrder } from "../../workers/sender.ts";
-import { checkSolvency } from "../../workers/solvency.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type Step, STEPS } from "../../workers/order_work.ts";
+import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Rogue, RogueError, startRogue, type Trick } from "../support/rogue_node.ts";

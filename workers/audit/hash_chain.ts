@@ -1,0 +1,26 @@
+/** Seals what was posted, realm by realm, a batch at a time, beside the traffic. @module */
+import type { Pool } from "../../db/database.ts";
+import { locking } from "../../db/transaction.ts";
+import { sealNext } from "../../domain/audit/hash_chain.ts";
+
+/** Links sealed together: enough to share the cost, few enough to be done in milliseconds. */
+const BATCH = 1000;
+
+/**
+ * Seals a realm's transactions and events until none is left or the time is up; tells how many of them
+ * are transactions. While another
+ * process seals the same realm there is nothing to do here.
+ */
+export async function sealRealm(
+  pool: Pool,
+  now: () => number,
+  over: () => boolean = () => false,
+): Promise<number> {
+  let sealed = 0;
+  while (!over()) {
+    const turn = await locking(pool, (tx) => sealNext(tx, { at: now() }, BATCH));
+    sealed += turn?.transactions ?? 0;
+    if (turn === null || turn.links < BATCH) return sealed;
+  }
+  return sealed;
+}

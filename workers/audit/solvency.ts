@@ -1,0 +1,224 @@
+/**
+ * Compares what is on the chains with what the ledger owes, asset by asset. What is read first suffices
+ * on most days; where the two differ, the nodes are asked what became of every order on its way and of
+ * every token that may keep a part, before anything is concluded.
+ * @module
+ */
+import { selectCursor } from "../../db/chains/cursors.ts";
+import { selectCandidates } from "../../db/sending/chain_orders.ts";
+import {
+  type Compared,
+  type FlightRow,
+  type RampedRow,
+  selectFigures,
+  selectFlights,
+  selectHolders,
+  selectRamped,
+  selectUnbooked,
+  selectUnproven,
+  sumCoins,
+  sumLiabilities,
+} from "../../db/audit/solvency.ts";
+import { reading, snapshot } from "../../db/transaction.ts";
+import { type ChainId, findAsset } from "../../domain/assets.ts";
+import { toUnits } from "../../domain/money.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import {
+  compareSides,
+  concludeSolvency,
+  type FlightFate,
+  type Found,
+} from "../../domain/audit/solvency.ts";
+import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Transfer } from "../chains/sight.ts";
+import { verifyRound } from "../sending/utxos.ts";
+import { signedOf } from "../sending/signing.ts";
+
+/** Balances asked for at once. */
+const AT_ONCE = 200;
+/** Orders on their way that one comparison knows of. */
+const FLIGHTS_MAX = 20_000;
+/** Orders, deposits and sweeps that nodes are asked of where chain and ledger differ. */
+const ASKED_MAX = 1_000;
+const ASKED_AT_ONCE = 8;
+const UNMINED: FlightFate = { hash: null, height: null, success: true, fee: null };
+
+/** An asset of which chain and ledger are compared. */
+interface Subject {
+  readonly bench: Bench;
+  readonly chain: Chain;
+  readonly of: Compared & { readonly decimals: number };
+}
+
+/** Compares every asset that the realm has ramps of. What cannot be asked keeps its last. */
+export async function checkSolvency(bench: Bench): Promise<void> {
+  const verified = new Set<string>();
+  for (const ramped of await reading(bench.pool, selectRamped)) {
+    try {
+      const place = { chain: ramped.chain as ChainId, network: ramped.network } as ChainPlace;
+      const chain = await bench.chains.open({
+        chain: place.chain,
+        testnet: place.network !== "main",
+      });
+      const name = `${place.chain} ${place.network}`;
+      if (chain.traits.coins && !verified.has(name)) await verifyRound(bench, chain, place);
+      verified.add(name);
+      await checkAsset(bench, chain, ramped);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      bench.log("warn", "not compared", { asset: ramped.asset, error });
+    }
+  }
+}
+
+async function checkAsset(bench: Bench, chain: Chain, ramped: RampedRow): Promise<void> {
+  const { asset: code, testnet, network } = ramped;
+  const asset = findAsset(code);
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, ramped));
+  const decimals = asset?.decimals ?? ramped.decimals;
+  if (decimals === null || cursor === null) return;
+  const { height } = cursor;
+  const contract = asset?.contract ?? ramped.contract ?? "";
+  const place = { chain: ramped.chain, network };
+  const of = { asset: code, testnet, ...place, contract, height, decimals };
+  const subject = { bench, chain, of };
+  const block = await chain.block(height);
+  const balances = chain.traits.coins ? null : await heldBy(subject);
+  let found = await foundBy(subject, balances);
+  if (compareSides(bench.actor, found).drift !== "0") {
+    found = await explain(subject, found);
+    if (block === null || (await chain.block(height))?.hash !== block.hash) {
+      throw new ChainError("unavailable", "the chain took another course meanwhile");
+    }
+  }
+  const { row, news } = await bench.step((tx) => concludeSolvency(tx, bench.actor, found));
+  const what = { asset: row.asset, drift: row.drift, fees: row.fees, height };
+  if (row.drift.startsWith("-")) bench.log("error", "assets are missing", what);
+  else if (row.stopped) bench.log("error", "losses of the house stop withdrawals", what);
+  else if (news && row.drift !== "0") bench.log("warn", "assets that nothing explains", what);
+  else if (news && !row.solvent) bench.log("warn", "losses of the house are not covered", what);
+}
+
+/** Reads the ledger after the chain, at one moment, so that nothing owed is older than what is there. */
+async function foundBy(
+  { bench, of }: Subject,
+  balances: ReadonlyMap<string, bigint> | null,
+): Promise<Found> {
+  return await snapshot(bench.pool, async (tx) => {
+    const cursor = await selectCursor(tx, of);
+    // The scanner went back: what it knew of the blocks below is gone.
+    if (cursor === null || cursor.height < of.height) {
+      throw new ChainError("unavailable", "the chain took another course meanwhile");
+    }
+    const coins = balances === null ? await sumCoins(tx, of) : [];
+    const owed = await sumLiabilities(tx, of);
+    return {
+      ...of,
+      figures: await selectFigures(tx, of),
+      flights: await selectFlights(tx, { ...of, limit: FLIGHTS_MAX }),
+      fates: new Map(),
+      kept: { pending: 0n, swept: 0n },
+      held: balances ?? new Map(coins.map(({ ramp, units }) => [ramp, BigInt(units)])),
+      owed: new Map(owed.map(({ ramp, total }) => [ramp, total])),
+      lossMax: lossMaxOf(bench.actor.realm.withdrawals, of),
+    };
+  });
+}
+
+async function heldBy({ bench, chain, of }: Subject): Promise<Map<string, bigint>> {
+  const held = new Map<string, bigint>();
+  const holders = await reading(bench.pool, (db) => selectHolders(db, of));
+  for (let from = 0; from < holders.length; from += AT_ONCE) {
+    const some = holders.slice(from, from + AT_ONCE);
+    const asked = some.map(({ address }) => ({ address, contract: of.contract || null }));
+    const { amounts } = await chain.balances(asked, of.height);
+    for (const [at, { ramp }] of some.entries()) {
+      held.set(ramp, (held.get(ramp) ?? 0n) + amounts[at]);
+    }
+  }
+  return held;
+}
+
+/** Asks the nodes for all that a difference may come from. */
+async function explain(subject: Subject, found: Found): Promise<Found> {
+  const { chain, of } = subject;
+  // What became of coins is recorded with the blocks themselves.
+  if (chain.traits.coins) return found;
+  const fates = await fatesOf(subject, found.flights);
+  if (of.contract === "") return { ...found, fates };
+  const kept = { pending: await keptOfPending(subject), swept: await keptOfSwept(subject, fates) };
+  return { ...found, fates, kept };
+}
+
+async function fatesOf(
+  { bench, chain, of }: Subject,
+  flights: readonly FlightRow[],
+): Promise<Map<string, FlightFate>> {
+  const depth = bench.chains.depth({ chain: of.chain as ChainId, testnet: of.network !== "main" });
+  const open = flights.filter(({ state }) => state === "sent" || state === "mined");
+  const fates = new Map<string, FlightFate>();
+  await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
+    const rows = await reading(bench.pool, (db) => selectCandidates(db, id));
+    const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
+    const fate = await chain.status({ candidates, since: since ?? 0, depth });
+    if (fate.state !== "mined") return void fates.set(id, UNMINED);
+    const fee = (fate.feeContract ?? "") === of.contract ? fate.fee : null;
+    const { hash, block: { height }, success } = fate;
+    fates.set(id, { hash, height, success, fee });
+  });
+  return fates;
+}
+
+/** Measures what a token will have kept of deposits that are not credited yet. */
+async function keptOfPending({ bench, chain, of }: Subject): Promise<bigint> {
+  const rows = await reading(bench.pool, (db) => selectUnproven(db, of, ASKED_MAX));
+  let kept = 0n;
+  await eachOf(rows, async (row) => {
+    const amount = toUnits(row.amount, of.decimals);
+    const checked = await chain.recheck({
+      hash: row.hash,
+      index: row.index,
+      from: row.sender,
+      to: row.address,
+      contract: of.contract,
+      amount,
+      block: { height: row.block, hash: row.block_hash, parentHash: "", time: 0 },
+      maturesAt: null,
+    });
+    if (checked !== null) kept += amount - checked.received;
+  });
+  return kept;
+}
+
+/** Measures what a token kept of sweeps that are not booked yet. */
+async function keptOfSwept(
+  { bench, chain, of }: Subject,
+  fates: ReadonlyMap<string, FlightFate>,
+): Promise<bigint> {
+  const sweeps = await reading(bench.pool, (db) => selectUnbooked(db, of, ASKED_MAX));
+  let kept = 0n;
+  await eachOf(sweeps, async (sweep) => {
+    const { from, to, amount } = sweep;
+    const fate = fates.get(sweep.order);
+    const { hash, height } = fate ?? sweep;
+    if (fate?.success === false || hash === null || height === null || height > of.height) return;
+    const watch = {
+      addresses: new Set([to]),
+      claims: new Set<string>(),
+      contracts: new Set([of.contract]),
+    };
+    const moved = (await chain.search({ hash }, watch)).filter((one) => one.from === from);
+    const checks = await Promise.all(moved.map((one: Transfer) => chain.recheck(one)));
+    const arrived = checks.reduce((sum, one) => sum + (one?.received ?? 0n), 0n);
+    if (arrived < BigInt(amount)) kept += BigInt(amount) - arrived;
+  });
+  return kept;
+}
+
+async function eachOf<T>(rows: readonly T[], work: (row: T) => Promise<void>): Promise<void> {
+  for (let from = 0; from < rows.length; from += ASKED_AT_ONCE) {
+    await Promise.all(rows.slice(from, from + ASKED_AT_ONCE).map(work));
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Attests realms: finds each realm's schema as it was left, so that addresses may be handed out from
+ * it, and puts one that was restored alone, or brought from another installation, into quarantine.
+ * @module
+ */
+import {
+  attest,
+  lockRealmSteps,
+  passOverNumbers,
+  selectRealmSteps,
+  selectToken,
+  upsertRealmSteps,
+} from "../../db/realms/attestations.ts";
+import type { Pool } from "../../db/database.ts";
+import { locking, reading } from "../../db/transaction.ts";
+import { beginStep, endStep, isExpected } from "../../domain/realms/attestations.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
+import { shareAddresses } from "./address_directory.ts";
+import type { Bench } from "../worker_context.ts";
+
+const APART = "the realm was restored alone, or brought from another installation;" +
+  " run `deno task reconcile`";
+
+/** Ramps that a newer database may have made at most. */
+const NUMBERS_PASSED = 10_000;
+
+/** Attests a realm, unless the whole database is not to be trusted. */
+export async function attestRealm(bench: Bench, platform: Pool): Promise<void> {
+  if (await bench.signer.fault() !== null) return;
+  await shareAddresses(bench, platform);
+  const from = await compareRealm(bench, platform);
+  const step = { from, to: crypto.randomUUID() };
+  const begun = await locking(platform, async (tx) => {
+    const steps = await lockRealmSteps(tx, bench.realm.id);
+    if (!isExpected(steps, from)) return false; // another worker went on meanwhile
+    await upsertRealmSteps(tx, bench.realm.id, beginStep(steps, step));
+    return true;
+  });
+  if (!begun || !await bench.step((tx) => attest(tx, step))) return;
+  await locking(platform, async (tx) => {
+    const steps = await lockRealmSteps(tx, bench.realm.id);
+    await upsertRealmSteps(tx, bench.realm.id, endStep(steps, step));
+  });
+}
+
+/**
+ * Compares a realm before jobs of it begin, which may sign, send or give back: at the cost of one read
+ * where the token is the expected one.
+ *
+ * @param token the token of the schema when the jobs were taken
+ */
+export async function confirmRealm(
+  bench: Bench,
+  platform: Pool,
+  token: string | null,
+): Promise<void> {
+  const steps = await reading(platform, (db) => selectRealmSteps(db, bench.realm.id));
+  if (!isExpected(steps, token)) await compareRealm(bench, platform);
+}
+
+/**
+ * Compares a realm's schema with what the platform knows of it; all ramps of one that is apart are
+ * put into quarantine.
+ *
+ * @returns the token of the schema
+ */
+export async function compareRealm(bench: Bench, platform: Pool): Promise<string | null> {
+  const { id } = bench.realm;
+  const readToken = () => reading(bench.pool, selectToken);
+  let token: string | null;
+  let later = await readToken();
+  do {
+    token = later;
+    const steps = await locking(platform, (tx) => lockRealmSteps(tx, id));
+    if (isExpected(steps, token)) return token;
+    // A step is known to the platform before it is taken, so only a token that stays is a stranger's.
+    later = await readToken();
+  } while (later !== token);
+  const ramps = await bench.step(async (tx) => {
+    const news = await quarantine(tx, bench.actor, null, APART);
+    await passOverNumbers(tx, NUMBERS_PASSED);
+    return news;
+  });
+  if (ramps.length > 0) bench.log("error", "ramps are in quarantine", { realm: id, detail: APART });
+  await locking(platform, (tx) => upsertRealmSteps(tx, id, { now: token, next: [] }));
+  return token;
+}

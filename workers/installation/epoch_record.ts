@@ -1,0 +1,104 @@
+/**
+ * The record of the installation that a host keeps outside of the database: a file in DATA_DIR that
+ * its owner alone can read, written under a lock that all processes of the host share.
+ * @module
+ */
+import type { Outside } from "../../domain/realms/installation.ts";
+
+/** Where a record is kept. */
+export interface RecordStore {
+  /** Reads the record; null if there is none. */
+  read(): Promise<Outside | null>;
+  /** Replaces the record. */
+  write(record: Outside): Promise<void>;
+  /** Keeps the other processes of the host out while `work` runs. */
+  locked<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Keeps the record in memory: it tells whether the database goes back while the process runs. */
+export function memoryRecord(): RecordStore {
+  let kept: Outside | null = null;
+  let turn: Promise<unknown> = Promise.resolve();
+  return {
+    read: () => Promise.resolve(kept),
+    write: (record) => {
+      kept = record;
+      return Promise.resolve();
+    },
+    locked: (work) => {
+      const mine = turn.then(work);
+      turn = mine.catch(() => {});
+      return mine;
+    },
+  };
+}
+
+/** Keeps the record in a file of its own for each installation. */
+export function fileRecord(dataDir: string, installation: string): RecordStore {
+  const path = `${dataDir}/epoch-${installation}`;
+  return {
+    async read() {
+      try {
+        return readRecord(await Deno.readTextFile(path), path, await bornAt(`${path}.lock`));
+      } catch (error) {
+        if (error instanceof Deno.errors.NotFound) return null;
+        throw error;
+      }
+    },
+    async write(record) {
+      const text = JSON.stringify({ ...record, born: await bornAt(`${path}.lock`) });
+      const file = await Deno.open(`${path}.new`, {
+        write: true,
+        create: true,
+        truncate: true,
+        mode: 0o600,
+      });
+      try {
+        await file.write(new TextEncoder().encode(text));
+        await file.sync();
+      } finally {
+        file.close();
+      }
+      await Deno.rename(`${path}.new`, path);
+    },
+    async locked(work) {
+      await Deno.mkdir(dataDir, { recursive: true });
+      const lock = await Deno.open(`${path}.lock`, { write: true, create: true, mode: 0o600 });
+      try {
+        await lock.lock(true);
+        return await work();
+      } finally {
+        lock.close();
+      }
+    },
+  };
+}
+
+/**
+ * When the lock file was made, where the file system tells: a folder that was put back from a backup
+ * has another, whatever its files say.
+ */
+async function bornAt(path: string): Promise<number | null> {
+  try {
+    return (await Deno.stat(path)).birthtime?.getTime() ?? null;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return null;
+    throw error;
+  }
+}
+
+/** A record from a folder that was put back counts as none. */
+function readRecord(text: string, path: string, born: number | null): Outside | null {
+  const { born: then, ...record } = parse(text, path);
+  return then !== null && born !== null && then !== born ? null : record;
+}
+
+function parse(text: string, path: string): Outside & { born: number | null } {
+  try {
+    const record = JSON.parse(text);
+    if (Number.isInteger(record.now.count) && typeof record.now.token === "string") return record;
+  } catch {
+    // told below
+  }
+  throw new Error(`${path} is damaged: remove it and run \`deno task reconcile\``);
+}

@@ -1,0 +1,297 @@
+/**
+ * Keeps workers from signing in a database that is not the one they know: one that was put back from
+ * a backup, or a copy of one that still runs. Every host keeps a record outside of the database
+ * (`DATA_DIR`, or the process's memory where `INSTALLATION_EPOCH` is set); record and database are
+ * advanced together, and compared before every use of a key.
+ * @module
+ */
+import type { Pool } from "../../db/database.ts";
+import {
+  claimMaster,
+  deleteOldWitnesses,
+  deleteWitness,
+  deleteWitnesses,
+  findHome,
+  holdMaster,
+  type Home,
+  lockInstallation,
+  selectAttestedS,
+  selectInstallation,
+  selectWitness,
+  updateInstallation,
+  upsertWitness,
+} from "../../db/realms/installation.ts";
+import { locking, reading, writing } from "../../db/transaction.ts";
+import {
+  type InstallationRow,
+  judgeInstallation,
+  type Outside,
+  type Step,
+  type Verdict,
+} from "../../domain/realms/installation.ts";
+import type { Log } from "../../log.ts";
+import { ChainError } from "../chains/chain.ts";
+import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
+import { pause } from "../timers.ts";
+import type { Guard } from "../keys/signer.ts";
+
+/** What keeps a process from signing where it must not. */
+export interface Fence extends Guard {
+  /** Stops comparing. */
+  close(): Promise<void>;
+}
+
+/** What a fence is made of. */
+export interface FenceOptions {
+  platform: Pool;
+  /** Folder of the record. */
+  dataDir: string;
+  /** `INSTALLATION_EPOCH`; null: the record is a file. */
+  label: string | null;
+  /** Fingerprint of the master key of this process. */
+  master: string;
+  log: Log;
+  /** Told when the database is not the one that this host knows. */
+  halt?: (detail: string) => Promise<void>;
+  /** Whether to look by itself. */
+  loop?: boolean;
+}
+
+/** How often the database is looked at, and how often record and database are advanced. */
+const LOOK_MS = 1_000;
+const ADVANCE_MS = 10_000;
+/** For so many seconds a host that has a record vouches for the database. */
+const VOUCHED_S = 60;
+
+interface Watchman extends FenceOptions {
+  store: RecordStore;
+  home: Home;
+  /** What was told last, so that it is told once. */
+  told: string | null;
+}
+
+/** Opens a fence: claims an installation that nobody has, and compares. */
+export async function openFence(options: FenceOptions): Promise<Fence> {
+  const { platform, dataDir, label, log } = options;
+  const row = await reading(platform, selectInstallation);
+  const store = label === null ? fileRecord(dataDir, row.id) : memoryRecord();
+  const watchman = { ...options, store, home: await findHome(platform), told: null };
+  await writing(platform, (db) => claimMaster(db, options.master));
+  await advance(watchman);
+  const leaving = new AbortController();
+  const looping = options.loop ?? true ? loop(watchman, leaving.signal) : Promise.resolve();
+  const fault = () => find(watchman);
+  return {
+    fault,
+    async assertOpen() {
+      const found = await fault();
+      if (found !== null) throw new ChainError("held", found);
+    },
+    underMaster: (work) =>
+      locking(platform, async (tx) => {
+        const current = await holdMaster(tx);
+        if (current !== options.master) throw new ChainError("held", otherKey(current));
+        return await work();
+      }),
+    async close() {
+      leaving.abort();
+      await looping;
+      const mine = label === null ? null : await store.read();
+      if (mine === null) return;
+      await writing(platform, (db) => deleteWitness(db, mine.witness)).catch((error) =>
+        log("warn", "a witness could not be taken back", { error })
+      );
+    },
+  };
+}
+
+async function loop(watchman: Watchman, signal: AbortSignal): Promise<void> {
+  let advanceAt = Date.now() + ADVANCE_MS;
+  while (!signal.aborted) {
+    await pause(LOOK_MS, signal);
+    if (signal.aborted) return;
+    try {
+      if (await find(watchman) === null && Date.now() >= advanceAt) {
+        await advance(watchman);
+        advanceAt = Date.now() + ADVANCE_MS;
+      }
+    } catch (error) {
+      if (!signal.aborted) {
+        watchman.log("warn", "the installation could not be looked at", { error });
+      }
+    }
+  }
+}
+
+/** Finds why nothing may be signed, and tells it once. */
+async function find(watchman: Watchman): Promise<string | null> {
+  const { row, verdict } = await compare(watchman);
+  let fault: string | null = null;
+  if (verdict.state === "apart") fault = `chain.quarantined: ${verdict.detail}`;
+  else if (row.halted !== null) fault = `chain.quarantined: ${row.halted.detail}`;
+  else if (row.master !== null && row.master !== watchman.master) {
+    fault = otherKey(row.master);
+  }
+  if (verdict.state === "apart" && verdict.fault === "database") {
+    await halt(watchman, row, verdict.detail);
+  }
+  if (fault !== watchman.told) {
+    watchman.told = fault;
+    if (fault !== null) watchman.log("error", "nothing is signed", { fault });
+    else watchman.log("info", "signing goes on");
+  }
+  return fault;
+}
+
+function otherKey(current: string | null): string {
+  return `the master key is ${current}, and this process has another: start it with that key,` +
+    " or finish `deno task rotate-master-key`";
+}
+
+/** Halts the whole installation until it is reconciled. */
+async function halt(watchman: Watchman, row: InstallationRow, detail: string): Promise<void> {
+  if (row.halted === null) {
+    await locking(watchman.platform, async (tx) => {
+      const current = await lockInstallation(tx);
+      if (current.halted !== null) return;
+      await updateInstallation(tx, { halted: { detail, at: Date.now() } });
+    });
+  }
+  if (watchman.told === null) await watchman.halt?.(detail);
+}
+
+/** Compares; what looks apart is looked at again while nobody of this host advances. */
+async function compare(watchman: Watchman): Promise<{ row: InstallationRow; verdict: Verdict }> {
+  const first = await compareOnce(watchman);
+  if (first.verdict.state !== "apart") return first;
+  return await watchman.store.locked(() => compareOnce(watchman));
+}
+
+async function compareOnce(
+  watchman: Pick<Watchman, "store" | "home" | "label" | "platform">,
+): Promise<{ row: InstallationRow; verdict: Verdict }> {
+  const { store, home, label, platform } = watchman;
+  const outside = await store.read();
+  return await reading(platform, async (db) => {
+    const row = await selectInstallation(db);
+    const witness = outside === null ? null : await selectWitness(db, outside.witness);
+    return { row, verdict: judgeInstallation({ row, witness, outside, at: home, label }) };
+  });
+}
+
+/**
+ * Takes a step, in the record first: a process that ends between the two finds the database at the
+ * step that the record has, or at the next.
+ */
+async function advance(watchman: Watchman): Promise<void> {
+  const { store, platform, home, label } = watchman;
+  // Whoever has followed the database through a promotion knows that nothing was lost.
+  const { timeline } = label === null ? home : await findHome(platform);
+  await store.locked(async () => {
+    const outside = await store.read();
+    const begun = await locking(platform, async (tx) => {
+      const row = await lockInstallation(tx);
+      const witness = outside === null ? null : await selectWitness(tx, outside.witness);
+      const verdict = judgeInstallation({ row, witness, outside, at: home, label });
+      const joins = label !== null && outside === null && verdict.state === "apart" &&
+        judgesAlone(row, watchman);
+      if (verdict.state === "apart" && !joins) return null;
+      if (verdict.state === "unclaimed") {
+        await updateInstallation(tx, { ...home, label });
+      } else if (verdict.state === "sound" && label !== null && timeline !== row.timeline) {
+        await updateInstallation(tx, { timeline });
+      }
+      const step = { count: (witness?.count ?? 0) + 1, token: crypto.randomUUID() };
+      const record = verdict.state === "sound"
+        ? { ...outside!, now: stepOf(witness!), next: step }
+        : recordOf(row, step);
+      await store.write(record);
+      if (label !== null) await deleteOldWitnesses(tx);
+      await upsertWitness(tx, { id: record.witness, ...step });
+      return { ...record, now: step, next: null };
+    });
+    if (begun === null) return;
+    await store.write(begun);
+    watchman.home = { ...home, timeline };
+  });
+}
+
+/** Where the label is the record, a process joins if label, home and timeline are the database's. */
+function judgesAlone(row: InstallationRow, { label, home }: Watchman): boolean {
+  return row.label === label && row.home === home.home && row.timeline === home.timeline;
+}
+
+function stepOf({ count, token }: Step): Step {
+  return { count, token };
+}
+
+function recordOf(row: InstallationRow, step: Step): Outside {
+  const witness = crypto.randomUUID();
+  return { installation: row.id, epoch: row.epoch, witness, now: step, next: null };
+}
+
+/** Compares once, without claiming anything; gives why nothing may be signed, null if it may. */
+export async function lookAtInstallation(
+  options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
+): Promise<{ row: InstallationRow; verdict: Verdict }> {
+  const { platform, dataDir, label } = options;
+  const row = await reading(platform, selectInstallation);
+  // A record in memory is as new as its process.
+  if (label !== null) {
+    const at = await findHome(platform);
+    const alone = row.label === label && row.home === at.home && row.timeline === at.timeline;
+    if (alone) return { row, verdict: { state: "sound" } };
+    const evidence = { row, witness: null, outside: null, at, label };
+    return { row, verdict: judgeInstallation(evidence) };
+  }
+  const store = fileRecord(dataDir, row.id);
+  const home = await findHome(platform);
+  return await store.locked(() => compareOnce({ platform, label, store, home }));
+}
+
+/**
+ * Begins a new epoch after a reconciliation, with this host as the only one that has a record; or, to
+ * join, gives this host a record of the present one.
+ *
+ * @throws {TypeError} if that cannot be
+ */
+export async function claimEpoch(
+  options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
+  how: "new" | "join",
+): Promise<number> {
+  const { platform, dataDir, label } = options;
+  const { id } = await reading(platform, selectInstallation);
+  const store = label === null ? fileRecord(dataDir, id) : memoryRecord();
+  const home = await findHome(platform);
+  return await store.locked(() =>
+    locking(platform, async (tx) => {
+      const row = await lockInstallation(tx);
+      const epoch = how === "new" ? row.epoch + 1 : row.epoch;
+      if (
+        how === "join" && (row.halted !== null || row.home !== home.home || label !== row.label)
+      ) {
+        throw new TypeError("the installation is to be reconciled, not joined");
+      }
+      if (how === "join") assertVouched(await selectAttestedS(tx));
+      if (how === "new") {
+        await deleteWitnesses(tx);
+        await updateInstallation(tx, { ...home, label, epoch, halted: null });
+      }
+      if (label !== null) return epoch;
+      const step = { count: 1, token: crypto.randomUUID() };
+      const record = recordOf({ ...row, epoch }, step);
+      await store.write(record);
+      await upsertWitness(tx, { id: record.witness, ...step });
+      return epoch;
+    })
+  );
+}
+
+/** A host without a record cannot tell an old database from the present one: another must vouch. */
+function assertVouched(seconds: number | null): void {
+  if (seconds !== null && seconds <= VOUCHED_S) return;
+  throw new TypeError(
+    "no other host has lately found the database as it left it: start one that has a record" +
+      " first, or reconcile",
+  );
+}

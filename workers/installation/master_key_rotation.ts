@@ -1,0 +1,87 @@
+/**
+ * Changes the master key: every secret's data key is wrapped anew, realm by realm; the secrets
+ * themselves stay sealed. It may be ended at any moment and begun again.
+ * @module
+ */
+import type { Database, Pool } from "../../db/database.ts";
+import { lockInstallation, updateInstallation } from "../../db/realms/installation.ts";
+import {
+  type SecretRow,
+  selectSecretsNotUnder,
+  updateWrapping,
+} from "../../db/security/secrets.ts";
+import { locking, reading, serializable } from "../../db/transaction.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { type MasterKey, readMasterKey, rewrapSecret } from "../../domain/security/envelope.ts";
+import type { Log } from "../../log.ts";
+import { allRealms } from "../realm_pages.ts";
+
+/** What a rotation takes. */
+export interface Rotation {
+  database: Database;
+  log: Log;
+  /** The key in use; base64 of 32 bytes. */
+  from: string;
+  /** The key that takes its place. */
+  to: string;
+}
+
+const PAGE = 200;
+
+/**
+ * Wraps all secrets of all realms under another master key. From its first moment on nobody writes
+ * a secret under the old one; it ends when a whole pass has found none.
+ *
+ * @returns how many were wrapped anew
+ * @throws {TypeError} if the installation has neither key, or a secret is wrapped under neither;
+ * those before it have been done
+ */
+export async function rotateMasterKey(rotation: Rotation): Promise<number> {
+  const { database, log } = rotation;
+  const keys = { from: await readMasterKey(rotation.from), to: await readMasterKey(rotation.to) };
+  await locking(database.platform, async (tx) => {
+    const { master } = await lockInstallation(tx);
+    if (master !== null && master !== keys.from.id && master !== keys.to.id) {
+      throw new TypeError(
+        `the installation has the master key ${master}, which is neither of both`,
+      );
+    }
+    await updateInstallation(tx, { master: keys.to.id });
+  });
+  let count = 0;
+  for (let found = 1; found > 0; count += found) {
+    found = 0;
+    for await (const realm of allRealms(database)) {
+      const owner = database.owner(placeOf(realm)); // no role that works changes a secret
+      try {
+        found += await rotateRealm(owner, realm.id, keys);
+      } finally {
+        await owner.sql.end({ timeout: 5 });
+      }
+    }
+  }
+  log("info", "the master key was changed", { count });
+  return count;
+}
+
+/** Wraps the secrets of one realm under another master key; gives how many were wrapped anew. */
+export async function rotateRealm(
+  pool: Pool,
+  realm: string,
+  keys: { from: MasterKey; to: MasterKey },
+): Promise<number> {
+  for (let count = 0;;) {
+    const page: SecretRow[] = await reading(
+      pool,
+      (db) => selectSecretsNotUnder(db, keys.to.id, PAGE),
+    );
+    if (page.length === 0) return count;
+    for (const row of page) {
+      const name = { realm, kind: row.kind, id: row.id };
+      const { master, wrapped } = await rewrapSecret(keys.from, keys.to, name, row);
+      const secret = { id: row.id, master, wrapped };
+      await serializable(pool, (tx) => updateWrapping(tx, secret, row.master));
+      count++;
+    }
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * The only opener of seeds. It derives xpubs, lends private keys for one call, and forgets what it
+ * opened. Nothing it throws or logs holds key material.
+ * @module
+ */
+import type { Pool } from "../../db/database.ts";
+import {
+  insertSecret,
+  type SecretRow,
+  selectSecretOfKind,
+  selectSeedNeeded,
+} from "../../db/security/secrets.ts";
+import { reading, serializable } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import { newId } from "../../domain/ids.ts";
+import {
+  type MasterKey,
+  openSecret,
+  readMasterKey,
+  sealSecret,
+} from "../../domain/security/envelope.ts";
+import { ChainError } from "../chains/chain.ts";
+import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
+import type { Keys } from "../chains/order.ts";
+
+/** A realm's own secrets: where they are, and whose. */
+export interface Vault {
+  /** Realm id. */
+  readonly realm: string;
+  /** The realm's pool. */
+  readonly pool: Pool;
+}
+
+/** Where in the tree of keys an account of a ramp is. */
+export interface Branch {
+  /** Which chain. */
+  readonly chain: ChainId;
+  /** Which network. */
+  readonly network: Network;
+  /** The ramp's number. */
+  readonly number: number;
+}
+
+/** One key of a branch. */
+export interface Leaf extends Branch {
+  /** The address's number. */
+  readonly index: number;
+  /** The address that the key must be of. */
+  readonly address: string;
+}
+
+/** What may be asked of whoever holds the seeds. */
+export interface Signer {
+  /** Why nothing may be signed now, for any ramp; null if it may. */
+  fault(): Promise<string | null>;
+  /**
+   * Makes the realm's seed, once and for all.
+   *
+   * @throws {ChainError} `held` if it is missing although the realm has addresses
+   */
+  plant(vault: Vault): Promise<void>;
+  /** Derives the xpub of a ramp; null on Solana. */
+  xpub(vault: Vault, branch: Branch): Promise<string | null>;
+  /**
+   * Lends the keys of addresses for one call and wipes them after it.
+   *
+   * @throws {TypeError} if a derived key is not its address's
+   */
+  lend<T>(vault: Vault, leaves: readonly Leaf[], use: (keys: Keys) => Promise<T>): Promise<T>;
+}
+
+const KIND = "seed";
+
+/** Says whether keys may be used. */
+export interface Guard {
+  /**
+   * Compares the database with the record.
+   *
+   * @throws {ChainError} `held` while nothing may be signed
+   */
+  assertOpen(): Promise<void>;
+  /** Why nothing may be signed; null if it may. */
+  fault(): Promise<string | null>;
+  /**
+   * Writes a secret while the master key cannot be changed.
+   *
+   * @throws {ChainError} `held` if this process has another key than the current one
+   */
+  underMaster<T>(work: () => Promise<T>): Promise<T>;
+}
+
+const UNGUARDED: Guard = {
+  assertOpen: () => Promise.resolve(),
+  fault: () => Promise.resolve(null),
+  underMaster: (work) => work(),
+};
+
+/**
+ * Makes the signer.
+ *
+ * @param masterKey base64 of 32 bytes
+ */
+export function openSigner(
+  masterKey: string,
+  now: () => number,
+  guard: Guard = UNGUARDED,
+): Signer {
+  let master: Promise<MasterKey> | null = null;
+  const key = () => master ??= readMasterKey(masterKey);
+  async function withSeed<T>(
+    vault: Vault,
+    use: (seed: Uint8Array<ArrayBuffer>) => Promise<T>,
+  ): Promise<T> {
+    await guard.assertOpen();
+    const row = await seedRow(vault, await key(), { at: now(), guard });
+    if (row.master !== (await key()).id) {
+      const why = "the seed is sealed under another master key: finish the change of the key";
+      throw new ChainError("held", why);
+    }
+    const entropy = await openSecret(
+      await key(),
+      { realm: vault.realm, kind: KIND, id: row.id },
+      row,
+    );
+    const seed = await stretch(entropy).finally(() => wipe(entropy));
+    return await use(seed).finally(() => wipe(seed));
+  }
+  return {
+    fault: guard.fault,
+    async plant(vault) {
+      await seedRow(vault, await key(), { at: now(), guard });
+    },
+    xpub: (vault, { chain, network, number }) =>
+      withSeed(vault, (seed) => accountXpub(seed, chain, network, number)),
+    lend: (vault, leaves, use) => withSeed(vault, (seed) => lendFrom(seed, leaves, use)),
+  };
+}
+
+async function lendFrom<T>(
+  seed: Uint8Array,
+  leaves: readonly Leaf[],
+  use: (keys: Keys) => Promise<T>,
+): Promise<T> {
+  const keys = new Map<string, Uint8Array>();
+  try {
+    for (const { chain, network, number, index, address } of leaves) {
+      const made = await addressKey(seed, chain, network, number, index);
+      keys.set(made.address, made.key);
+      if (made.address !== address) throw new TypeError(`the seed has no key of ${address}`);
+    }
+    return await use(keys);
+  } finally {
+    for (const one of keys.values()) wipe(one);
+  }
+}
+
+/**
+ * Finds the realm's seed, or makes it; of two who make one at once, the first wins. Where addresses
+ * were made of a seed that is gone, another would lose all that they hold.
+ */
+async function seedRow(
+  vault: Vault,
+  master: MasterKey,
+  of: { at: number; guard: Guard },
+): Promise<SecretRow> {
+  const read = () => reading(vault.pool, (db) => selectSecretOfKind(db, KIND));
+  const found = await read();
+  if (found !== null) return found;
+  if (await reading(vault.pool, selectSeedNeeded)) {
+    throw new ChainError("held", "the realm has addresses and no seed: restore its secrets");
+  }
+  await of.guard.assertOpen();
+  const id = newId(of.at);
+  const entropy = crypto.getRandomValues(new Uint8Array(32));
+  try {
+    const sealed = await sealSecret(master, { realm: vault.realm, kind: KIND, id }, entropy);
+    const row = { id, kind: KIND, created_at: of.at, ...sealed };
+    await of.guard.underMaster(() => serializable(vault.pool, (tx) => insertSecret(tx, row)));
+  } finally {
+    wipe(entropy);
+  }
+  return (await read())!;
+}
+
+/** From the stored entropy to the seed, over the phrase that a person would write down. */
+async function stretch(entropy: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { Mnemonic } = await import("ethers/wallet");
+  return await seedOf(Mnemonic.fromEntropy(entropy).phrase);
+}

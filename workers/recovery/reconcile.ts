@@ -1,0 +1,364 @@
+/**
+ * Reconciles the ramps of a realm that are in quarantine with their chains: passes over indices of
+ * addresses that may have been handed out, reads every block since the database knew them, takes in
+ * what our keys signed, and asks about withdrawals that may have been paid. It may be ended at any
+ * moment and begun again.
+ * @module
+ */
+import { passOverNumbers } from "../../db/realms/attestations.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
+import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
+import {
+  type KnownSender,
+  type QuarantinedRamp,
+  raiseNonce,
+  releaseDeposits,
+  selectHeldDeposits,
+  selectKnownHashes,
+  selectQuarantinedRamps,
+  selectSenders,
+  selectSignedOrders,
+  selectUnknownSpends,
+  selectUnsigned,
+  selectUnsignedClaims,
+  skipIndices,
+} from "../../db/recovery/recoveries.ts";
+import { reading } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
+import { deriveAddresses } from "../../domain/chains/derivation.ts";
+import { enqueue } from "../../domain/jobs.ts";
+import { nudgeOrder, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
+import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Transfer } from "../chains/sight.ts";
+import { readFound } from "../sending/found_transactions.ts";
+import { loadWatch, scanPlace } from "../scanning/scanner.ts";
+import { advanceOrder } from "../sending/sender.ts";
+
+/** A withdrawal that may have been paid. */
+export interface Question {
+  withdrawal: string;
+  chain: string;
+  destination: string;
+  amount: string | null;
+  created_at: number;
+}
+
+/** How a reconciliation goes. */
+export interface ReconcileOptions {
+  /** Address indices that are passed over. */
+  gap: number;
+  /** Blocks that are read again below where the database stood. */
+  back: number;
+  /** Whether the whole database is older, whatever the realm itself shows. */
+  apart?: boolean;
+  /** Whether to leave the ramps in quarantine even where nothing is open. */
+  keep?: boolean;
+  /** Says of a withdrawal whether it was paid; null where nobody knows yet. */
+  answer: (question: Question) => Promise<boolean | null>;
+}
+
+/** What was found at one place. */
+export interface PlaceReport {
+  chain: string;
+  network: string;
+  /** Addresses that had been used and were not known. */
+  addresses: { index: number; address: string }[];
+  taken: Taken[];
+  /** Withdrawals of which nobody has said yet whether they were paid. */
+  open: Question[];
+  /** What stands in the way, besides open questions. */
+  obstacles: string[];
+  lifted: boolean;
+}
+
+const AT_ONCE = 200;
+const NONCES_AT_ONCE = 16;
+const PASSES_MAX = 100_000;
+/** Looks at what is signed: one marks it as sent, the next sees its block. */
+const LOOKS = 2;
+
+/** What a place is reconciled with. */
+interface Work {
+  bench: Bench;
+  chain: Chain;
+  place: ChainPlace;
+  ramps: readonly QuarantinedRamp[];
+  options: ReconcileOptions;
+  /** First block that is read. */
+  from: number;
+}
+
+/** Reconciles every place of a realm that has ramps in quarantine; a place without a node waits. */
+export async function reconcileRealm(
+  bench: Bench,
+  options: ReconcileOptions,
+): Promise<PlaceReport[]> {
+  const places = await reading(bench.pool, selectQuarantinedPlaces);
+  // A newer database may have opened ramps under the numbers of those that are not opened here.
+  if (options.apart === true || places.length > 0) {
+    await bench.step((tx) => passOverNumbers(tx, options.gap));
+  }
+  const all = await reading(bench.pool, selectQuarantinedRamps);
+  const names = [...new Set(all.map(({ chain, network }) => `${chain} ${network}`))];
+  const reports: PlaceReport[] = [];
+  for (const name of names) {
+    const ramps = all.filter(({ chain, network }) => `${chain} ${network}` === name);
+    const [chain, network] = name.split(" ") as [ChainId, Network];
+    reports.push(
+      await reconcilePlace(bench, { chain, network }, ramps, options).catch((error) => {
+        if (!(error instanceof ChainError)) throw error;
+        const nothing = { addresses: [], taken: [], open: [], lifted: false };
+        return { chain, network, ...nothing, obstacles: [error.message] };
+      }),
+    );
+  }
+  return reports;
+}
+
+async function reconcilePlace(
+  bench: Bench,
+  place: ChainPlace,
+  ramps: readonly QuarantinedRamp[],
+  options: ReconcileOptions,
+): Promise<PlaceReport> {
+  const chain = await bench.chains.open({
+    chain: place.chain,
+    testnet: place.network !== "main",
+  });
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  const known = Math.min(
+    cursor?.height ?? 0,
+    ...ramps.map(({ quarantined }) => quarantined.height ?? cursor?.height ?? 0),
+  );
+  const from = Math.max(0, known - options.back);
+  const work: Work = { bench, chain, place, ramps, options, from };
+  const addresses = await passOverIndices(work);
+  const obstacles: string[] = [];
+  if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
+  await followSigned(work);
+  const taken = await takeAll(work, obstacles);
+  const open = obstacles.length > 0 ? [] : await ask(work);
+  const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
+  if (lifted) await lift(work);
+  return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
+}
+
+/** Finds addresses that a newer database had handed out, and passes over those that it may have. */
+async function passOverIndices(work: Work): Promise<{ index: number; address: string }[]> {
+  const { bench, ramps, options } = work;
+  const derived = new Map<string, { ramp: string; index: number }>();
+  for (const { account, chain, network, xpub, next_index } of ramps) {
+    for (let at = next_index; at < next_index + options.gap; at += AT_ONCE) {
+      const part = { from: at, count: Math.min(AT_ONCE, next_index + options.gap - at) };
+      const some = await deriveAddresses(chain as ChainId, network as Network, xpub, part);
+      for (const [step, address] of some.entries()) {
+        derived.set(address, { ramp: account, index: at + step });
+      }
+      // Whoever they were handed out to, they are ours: nobody links them.
+      const passed = { ramp: account, from: at, addresses: some };
+      await bench.step((tx) => reserveAddresses(tx, bench.actor, passed));
+    }
+  }
+  const { used, transfers } = await findUsed(work, [...derived.keys()]);
+  const found = [...used].map((address) => ({ address, ...derived.get(address)! }))
+    .toSorted((a, b) => a.index - b.index);
+  for (const { ramp, index, address } of found) {
+    await bench.step((tx) => recoverAddress(tx, bench.actor, { ramp, index, address }), {
+      gate: true,
+    });
+  }
+  // The scanner was there before, and did not know whose they were.
+  for (let at = 0; at < transfers.length; at += AT_ONCE) {
+    const seen = { transfers: transfers.slice(at, at + AT_ONCE), coins: work.chain.traits.coins };
+    await bench.step((tx) => recordTransfers(tx, bench.actor, work.place, seen));
+  }
+  for (const { account, next_index } of ramps) {
+    await bench.step(async (tx) => {
+      await skipIndices(tx, account, next_index + options.gap);
+      await enqueue(tx, bench.actor, "ramp.reserve", { account }, { dedupe: account });
+    });
+  }
+  return found.map(({ index, address }) => ({ index, address }));
+}
+
+async function findUsed(
+  work: Work,
+  addresses: readonly string[],
+): Promise<{ used: Set<string>; transfers: Transfer[] }> {
+  const { bench, chain, place, from } = work;
+  const used = new Set<string>();
+  const found: Transfer[] = [];
+  if (addresses.length === 0) return { used, transfers: found };
+  if (chain.traits.nonces) {
+    for (let at = 0; at < addresses.length; at += AT_ONCE) {
+      const some = addresses.slice(at, at + AT_ONCE);
+      const asked = some.map((address) => ({ address, contract: null }));
+      const { amounts } = await chain.balances(asked, null);
+      for (const [step, amount] of amounts.entries()) if (amount > 0n) used.add(some[step]);
+    }
+  }
+  const { contracts } = await loadWatch(bench, place);
+  const watch = { addresses: new Set(addresses), claims: new Set<string>(), contracts };
+  const head = await chain.head();
+  for await (const { transfers } of chain.scan(from, head.height, watch)) {
+    for (const { to } of transfers) used.add(to);
+    found.push(...transfers);
+  }
+  return { used, transfers: found };
+}
+
+/** Follows the chain to its head, so that every deposit that lies deep enough is booked. */
+async function catchUp({ bench, place }: Work): Promise<boolean> {
+  for (let pass = 0; pass < PASSES_MAX; pass++) {
+    const ended = await scanPlace(bench, place);
+    if (ended !== "more") return ended === "caught up";
+  }
+  return false;
+}
+
+/**
+ * Asks the chain what became of all that is signed, as a worker would: what was mined, or what nodes
+ * have, has left and is followed, so that nobody is asked about it and its fee is booked.
+ */
+async function followSigned({ bench, place, ramps }: Work): Promise<void> {
+  const ids = ramps.map(({ account }) => account);
+  for (let looks = 0; looks < LOOKS; looks++) {
+    const turns = await reading(bench.pool, (db) => selectSignedOrders(db, place, ids));
+    // Once marked as sent it is looked at again, for what its block says.
+    for (const { state, ...turn } of turns) {
+      if (looks === 0 || state === "sent") await advanceOrder(bench, turn);
+    }
+  }
+}
+
+/** Takes in all that our keys signed and the database does not know; raises nonces. */
+async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
+  const { bench, chain, place, ramps } = work;
+  const ids = ramps.map(({ account }) => account);
+  const taken: Taken[] = [];
+  const mined = chain.traits.nonces
+    ? await usedNonces(work, ids, obstacles)
+    : await reading(bench.pool, (db) => selectUnknownSpends(db, place, ids));
+  for (const one of mined) {
+    const found = await readFound(bench, chain, place, one);
+    if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
+    else {
+      const result = await bench.step((tx) => takeIn(tx, bench.actor, place, found), {
+        gate: true,
+      });
+      if (result !== null) taken.push(result);
+    }
+  }
+  return taken;
+}
+
+/** Finds the transactions of nonces that were used and that nothing here knows; oldest first. */
+async function usedNonces(
+  work: Work,
+  ramps: readonly string[],
+  obstacles: string[],
+): Promise<{ hash: string; height: number }[]> {
+  const { bench, chain, place, from } = work;
+  const senders = await reading(bench.pool, (db) => selectSenders(db, place, ramps));
+  const claims = new Set(
+    await reading(bench.pool, (db) => selectUnsignedClaims(db, place, ramps)),
+  );
+  const missing = new Set<string>();
+  for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
+    const some = senders.slice(at, at + NONCES_AT_ONCE);
+    const told = await Promise.all(some.map(({ address }) => chain.nonces(address)));
+    for (const [step, sender] of some.entries()) {
+      await noteNonces(work, sender, told[step]!, { claims, missing, obstacles });
+    }
+  }
+  if (claims.size === 0) return [];
+  const head = await chain.head();
+  const found: { hash: string; height: number }[] = [];
+  const watch = { addresses: new Set<string>(), claims, contracts: new Set<string>() };
+  for await (const { block, consumed } of chain.scan(from, head.height, watch)) {
+    for (const { claim, hash } of consumed) {
+      missing.delete(claim);
+      found.push({ hash, height: block.height });
+    }
+  }
+  for (const claim of missing) {
+    obstacles.push(`no block from ${from} on shows what used ${claim}: read more with --back`);
+  }
+  const hashes = found.map(({ hash }) => hash);
+  const known = new Set(await reading(bench.pool, (db) => selectKnownHashes(db, hashes)));
+  return found.filter(({ hash }) => !known.has(hash));
+}
+
+async function noteNonces(
+  { bench, place }: Work,
+  { address, next }: KnownSender,
+  told: { mined: number; pooled: number },
+  of: { claims: Set<string>; missing: Set<string>; obstacles: string[] },
+): Promise<void> {
+  for (let nonce = next; nonce < told.mined; nonce++) {
+    of.claims.add(`${address}:${nonce}`);
+    of.missing.add(`${address}:${nonce}`);
+  }
+  const waiting = told.pooled - Math.max(told.mined, next);
+  if (waiting > 0) {
+    of.obstacles.push(
+      `${waiting} transaction(s) of ${address} wait to be mined: run it again then`,
+    );
+    return;
+  }
+  if (told.mined <= next) return;
+  const { chain, network } = place;
+  await bench.step((tx) => raiseNonce(tx, { chain, network, address, next: told.mined }));
+}
+
+/**
+ * Asks about every withdrawal none of whose bytes has left from here. What an unsigned payout carries is
+ * asked about too: a newer database may have undone the payout and paid each alone.
+ */
+async function ask({ bench, place, ramps, options }: Work): Promise<Question[]> {
+  const ids = ramps.map(({ account }) => account);
+  const orders = (await reading(bench.pool, (db) => selectUnsigned(db, place, ids)))
+    .filter((one) => one.purpose === "withdrawal");
+  const open: Question[] = [];
+  for (const order of orders) {
+    const question = questionOf(order);
+    const paid = await options.answer(question);
+    if (paid === null) open.push(question);
+    else if (paid) {
+      await bench.step((tx) => settlePaid(tx, bench.actor, order), { gate: true });
+    }
+  }
+  return open;
+}
+
+function questionOf(order: OrderRow): Question {
+  const [payment] = (order.wish as { payments: { to: string; amount: string }[] }).payments;
+  return {
+    withdrawal: order.subject!,
+    chain: order.chain,
+    destination: payment.to,
+    amount: payment.amount,
+    created_at: order.created_at,
+  };
+}
+
+/** Ends the quarantine: what was held is booked, and what waits goes on. */
+async function lift({ bench, place, ramps }: Work): Promise<void> {
+  const ids = ramps.map(({ account }) => account);
+  await bench.step(async (tx) => {
+    const held = await selectHeldDeposits(tx, place, { ramps: ids });
+    await releaseDeposits(tx, held.map(({ id }) => id));
+    for (const id of ids) await liftQuarantine(tx, id);
+    for (const order of await selectUnsigned(tx, place, ids)) {
+      if (order.state !== "joined") await nudgeOrder(tx, bench.actor, order.id);
+    }
+  });
+}

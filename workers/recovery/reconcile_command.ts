@@ -1,0 +1,212 @@
+/** The command `reconcile`: what an operator runs after a restore, and how it is answered. @module */
+import { parseArgs } from "node:util";
+import type { Config } from "../../config.ts";
+import type { Database } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { isId, newId } from "../../domain/ids.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import type { Log } from "../../log.ts";
+import { compareRealm } from "../installation/attestation.ts";
+import { type Bench, workerActor } from "../worker_context.ts";
+import { openChains } from "../chains/registry.ts";
+import { claimEpoch, lookAtInstallation } from "../installation/fence.ts";
+import { haltRealms } from "../installation/quarantine_all.ts";
+import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
+import { openSigner } from "../keys/signer.ts";
+import { allRealms } from "../realm_pages.ts";
+
+/** What the command works with. */
+export interface ReconcileSite {
+  config: Config;
+  database: Database;
+  log: Log;
+  masterKey: string;
+  /** Prints a line for the operator. */
+  print: (text: string) => void;
+  /** Asks the operator, and gives the line that is typed, or null at its end; null: nobody is there. */
+  ask: ((text: string) => string | null) | null;
+}
+
+/** What was found in a realm. */
+export interface RealmReport {
+  realm: string;
+  name: string;
+  places: PlaceReport[];
+  fault: string | null;
+}
+
+/** What became of the command. */
+export interface ReconcileReport {
+  realms: RealmReport[];
+  /** Withdrawals that were answered for and that nobody asked about. */
+  unasked: string[];
+  epoch: number | null;
+  /** Whether nothing is left open. */
+  done: boolean;
+}
+
+/** How the command is called. */
+export const RECONCILE_USAGE: string =
+  "usage: reconcile [--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]…" +
+  " [--gap 10000] [--back 5000], or reconcile --join";
+
+const NEWLINE = 10;
+const FLAGS = {
+  list: { type: "boolean" },
+  join: { type: "boolean" },
+  paid: { type: "string", multiple: true },
+  unpaid: { type: "string", multiple: true },
+  gap: { type: "string" },
+  back: { type: "string" },
+} as const;
+
+/**
+ * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With `--list`
+ * the quarantine stays.
+ */
+export async function reconcileAll(
+  site: ReconcileSite,
+  args: readonly string[],
+): Promise<ReconcileReport> {
+  const { values } = parseArgs({ args: [...args], options: FLAGS });
+  const answers = answersOf(values);
+  const { config, database, log } = site;
+  const where = {
+    platform: database.platform,
+    dataDir: config.dataDir,
+    label: config.installationEpoch,
+  };
+  if (values.join) {
+    const epoch = await claimEpoch(where, "join");
+    return { realms: [], unasked: [], epoch, done: true };
+  }
+  const { row, verdict } = await lookAtInstallation(where);
+  const apart = verdict.state === "apart" || row.halted !== null;
+  if (apart) {
+    if (where.label !== null && where.label === row.label) {
+      throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
+    }
+    const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
+    await haltRealms(database, log, detail);
+  }
+  const realms = await reconcileRealms(site, {
+    apart,
+    keep: values.list === true,
+    gap: wholeOf(values.gap, 10_000),
+    back: wholeOf(values.back, 5_000),
+    answer: answerer(site, { list: values.list === true, answers }),
+  });
+  const done =
+    realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted)) &&
+    !(apart && values.list);
+  const epoch = done && apart ? await claimEpoch(where, "new") : null;
+  const unasked = [...answers.keys()];
+  for (const id of unasked) {
+    site.print(
+      `${id} was not asked about: it is settled, its chain was not read, or there is none`,
+    );
+  }
+  return { realms, unasked, epoch, done };
+}
+
+async function reconcileRealms(
+  site: ReconcileSite,
+  options: Parameters<typeof reconcileRealm>[1],
+): Promise<RealmReport[]> {
+  const { config, database, log, masterKey } = site;
+  const chains = openChains(config.chains);
+  const reports: RealmReport[] = [];
+  try {
+    for await (const realm of allRealms(database)) {
+      const pool = database.working(placeOf(realm));
+      const at = Date.now();
+      const bench: Bench = {
+        ...{ realm, pool, log, chains },
+        actor: workerActor(realm, newId(at), at),
+        signer: openSigner(masterKey, Date.now),
+        signal: new AbortController().signal,
+        step: (work, how) => serializable(pool, work, how),
+      } as Bench;
+      const report = { realm: realm.id, name: realm.name, places: [], fault: null };
+      try {
+        await compareRealm(bench, database.platform);
+        const places = await reconcileRealm(bench, options);
+        if (places.length > 0) reports.push({ ...report, places });
+      } catch (error) {
+        // A realm whose database is away keeps no other from being reconciled.
+        log("error", "a realm could not be reconciled", { realm: realm.id, error });
+        const fault = error instanceof Error ? error.message : String(error);
+        reports.push({ ...report, fault });
+      }
+    }
+  } finally {
+    chains.close();
+  }
+  return reports;
+}
+
+/** Answers given beside the command: by withdrawal, whether it was paid. */
+function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, boolean> {
+  const answers = new Map<string, boolean>();
+  const given: [string, boolean][] = [
+    ...(values.paid ?? []).map((id): [string, boolean] => [id, true]),
+    ...(values.unpaid ?? []).map((id): [string, boolean] => [id, false]),
+  ];
+  for (const [id, paid] of given) {
+    if (!isId(id)) throw new TypeError(`${id} is no id of a withdrawal`);
+    if (answers.get(id) === !paid) throw new TypeError(`${id} is said to be paid and unpaid`);
+    answers.set(id, paid);
+  }
+  return answers;
+}
+
+/** Answers questions with what was given, which is used up, or by asking whoever is there. */
+function answerer(
+  site: ReconcileSite,
+  { list, answers }: { list: boolean; answers: Map<string, boolean> },
+): (question: Question) => Promise<boolean | null> {
+  return ({ withdrawal, chain, destination, amount, created_at }) => {
+    const given = answers.get(withdrawal) ?? null;
+    answers.delete(withdrawal);
+    if (list) return Promise.resolve(null);
+    if (given !== null || site.ask === null) return Promise.resolve(given);
+    site.print(
+      `withdrawal ${withdrawal} of ${new Date(created_at).toISOString()}: ${amount} base units on` +
+        ` ${chain} to ${destination}. The chain shows no payment of it.`,
+    );
+    return Promise.resolve(asked(site.ask));
+  };
+}
+
+/** Asks until the answer is one. An unpaid withdrawal is sent, so that nothing is taken for that but the word. */
+function asked(ask: (text: string) => string | null): boolean | null {
+  for (;;) {
+    const said = ask('Was it paid? Type "paid", "unpaid", or nothing to leave it open: ');
+    const word = said?.trim().toLowerCase() ?? "";
+    if (word === "") return null;
+    if (word === "paid" || word === "unpaid") return word === "paid";
+  }
+}
+
+/** Asks on the terminal, beside what the command prints for other programs; null where it has ended. */
+export function askOnTerminal(text: string): string | null {
+  Deno.stderr.writeSync(new TextEncoder().encode(text));
+  const line: number[] = [];
+  const byte = new Uint8Array(1);
+  for (;;) {
+    const read = Deno.stdin.readSync(byte);
+    if (read === null) return line.length === 0 ? null : decode(line);
+    if (byte[0] === NEWLINE) return decode(line);
+    line.push(byte[0]);
+  }
+}
+
+function decode(line: readonly number[]): string {
+  return new TextDecoder().decode(new Uint8Array(line));
+}
+
+function wholeOf(text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  if (!/^\d{1,7}$/.test(text)) throw new TypeError(`${text} is no number. ${RECONCILE_USAGE}`);
+  return Number(text);
+}

@@ -1,0 +1,248 @@
+/**
+ * Explains balances that rose: by the transfers that are known, else by searching the blocks in which
+ * they rose. What stays unexplained is recorded, shown, and searched again ever more rarely; it holds
+ * up nothing else.
+ * @module
+ */
+import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
+import {
+  deleteGain,
+  type GainRow,
+  selectGains,
+  upsertGain,
+} from "../../db/accounts/onchain_balances.ts";
+import { reading } from "../../db/transaction.ts";
+import { toUnits } from "../../domain/money.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Watch } from "../chains/sight.ts";
+
+/** Where gains are explained, and through which nodes first. */
+export interface GainWork {
+  bench: Bench;
+  place: ChainPlace;
+  watch: Watch;
+  reader: ReturnType<Chain["through"]>;
+  /** The scale of a token that is known, or of the coin. */
+  decimals(contract: string | null): number | null;
+  /** What may still be asked in this pass. */
+  budget: { blocks: number; halvings: number };
+}
+
+/** A balance that rose in the blocks above `above` up to `height`; base units. */
+export interface Gain {
+  address: string;
+  contract: string | null;
+  decimals: number;
+  above: number;
+  height: number;
+  gained: bigint;
+}
+
+/** A part of a gain that was not explained, and why. */
+interface Rest {
+  above: number;
+  height: number;
+  gained: bigint;
+  error: string;
+}
+
+/** Recorded gains that one pass searches again. */
+const AGAIN_AT_ONCE = 4;
+/** Blocks that a gain is looked for in, before the balance was seen last. */
+const LOOKBACK = 100;
+/** Blocks that are searched one by one where old balances are gone. */
+const BLOCKS_AT_ONCE = 64;
+
+/** Gives what one pass may ask. */
+export function gainBudget(): GainWork["budget"] {
+  return { blocks: 16, halvings: 400 };
+}
+
+/**
+ * Explains a gain, or records what stays unexplained of it. A gain that the nodes contradict each
+ * other on is searched, and not recorded.
+ */
+export async function explainGain(
+  work: GainWork,
+  given: Gain,
+  disputed: boolean,
+): Promise<void> {
+  const gain = await asOneNodeTells(work, given);
+  const rests = await restsOf(work, gain);
+  if (rests.length === 0 || disputed) return;
+  const { bench, place } = work;
+  bench.log("warn", "a balance rose and no transfer explains it", {
+    ...place,
+    address: gain.address,
+    contract: gain.contract,
+    height: gain.height,
+    error: rests[0].error,
+  });
+  await bench.step(async (tx) => {
+    for (const rest of rests) await upsertGain(tx, place, rowOf(bench, gain, rest));
+  });
+}
+
+/**
+ * Reads a gain again from one node. The balance from before may be the word of another, which kept a
+ * transfer back: then it rose earlier than it seems.
+ */
+async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
+  const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };
+  const gained = await gainedNow(work, wider);
+  return gained === null ? gain : { ...wider, gained };
+}
+
+/** Records a gain that could not be looked at. */
+export async function recordGain(
+  { bench, place }: GainWork,
+  gain: Gain,
+  error: string,
+): Promise<void> {
+  const row = rowOf(bench, gain, { ...gain, error: error.slice(0, 500) });
+  await bench.step((tx) => upsertGain(tx, place, row));
+}
+
+/** Adds up what is known to have arrived in the blocks of a gain; base units. */
+export async function arrivedIn(
+  { bench, place }: GainWork,
+  { address, contract, decimals, above, height }: Omit<Gain, "gained">,
+): Promise<bigint> {
+  const of = { address, contract, from: above + 1, to: height };
+  return toUnits(await reading(bench.pool, (db) => sumArrived(db, place, of)), decimals);
+}
+
+/** Searches again for gains that were recorded, those whose turn it is. */
+export async function explainAgain(work: GainWork): Promise<void> {
+  const { bench, place } = work;
+  const rows = await reading(bench.pool, (db) => selectGains(db, place, AGAIN_AT_ONCE));
+  for (const row of rows) {
+    if (bench.signal.aborted) return;
+    const contract = row.contract === "" ? null : row.contract;
+    const decimals = work.decimals(contract);
+    if (decimals === null) continue;
+    const { address, above, height } = row;
+    const known = { address, contract, decimals, above, height, gained: BigInt(row.gained) };
+    const gain = { ...known, gained: await gainedNow(work, known) ?? known.gained };
+    const rests = await restsOf(work, gain);
+    const stuck = rests.length === 1 && height - above > 1 && rests[0].above === above &&
+      rests[0].height === height;
+    if (stuck) {
+      await searchOn(work, gain, row);
+      continue;
+    }
+    await bench.step(async (tx) => {
+      const same = rests.some((rest) => rest.height === height);
+      if (!same) await deleteGain(tx, place, { ...row });
+      for (const rest of rests) await upsertGain(tx, place, rowOf(bench, gain, rest));
+    });
+  }
+}
+
+/** Reads the gain again, through whichever node has its turn; null where it cannot be told now. */
+async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | null> {
+  const holding = { address: gain.address, contract: gain.contract };
+  try {
+    const { amounts: [before] } = await reader.balances([holding], gain.above);
+    const { amounts: [after] } = await reader.balances([holding], gain.height);
+    return after - before + await reader.spent(holding, gain.above, gain.height);
+  } catch (error) {
+    if (error instanceof ChainError) return null;
+    throw error;
+  }
+}
+
+/** Halves the range until the blocks are found in which the balance rose, and searches those. */
+async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
+  const { bench, reader, budget } = work;
+  const holding = { address: gain.address, contract: gain.contract };
+  const balances = new Map<number, bigint>();
+  async function balanceAt(height: number): Promise<bigint> {
+    const known = balances.get(height) ?? (await reader.balances([holding], height)).amounts[0];
+    balances.set(height, known);
+    return known;
+  }
+  const rests: Rest[] = [];
+  async function explain(above: number, height: number, gained: bigint): Promise<void> {
+    if (gained <= await arrivedIn(work, { ...gain, above, height })) return;
+    const rest = (error: string) => void rests.push({ above, height, gained, error });
+    if (bench.signal.aborted || budget.halvings-- <= 0) return rest("not searched yet");
+    try {
+      if (height - above === 1) {
+        if (budget.blocks-- <= 0) return rest("not searched yet");
+        if (await searchAt(work, gain, height, gained) >= gained) return;
+        return rest("the nodes tell of no transfer that explains it");
+      }
+      const middle = Math.floor((above + height) / 2);
+      const first = await balanceAt(middle) - await balanceAt(above) +
+        await reader.spent(holding, above, middle);
+      await explain(above, middle, first);
+      await explain(middle, height, gained - first);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      rest(error.message.slice(0, 500));
+    }
+  }
+  await explain(gain.above, gain.height, gain.gained);
+  return rests;
+}
+
+/** Searches one block and records what it brought. Gives the sum for the address. */
+async function searchAt(
+  { bench, place, watch, reader }: GainWork,
+  { address, contract }: Gain,
+  height: number,
+  enough: bigint,
+): Promise<bigint> {
+  const contracts = new Set(contract === null ? [] : [contract]);
+  const only = { ...watch, addresses: new Set([address]), contracts };
+  const transfers = await reader.search({ height }, only, contract === null ? enough : 0n);
+  const seen = { transfers, coins: false };
+  await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+  return transfers.filter((one) => one.to === address && sameContract(one.contract, contract))
+    .reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/** Where old balances are gone, every block of the range is searched, some in each pass. */
+async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void> {
+  const { bench, place } = work;
+  const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
+  let [searched, found] = [row.searched, BigInt(row.found)];
+  let error = "not searched to its end yet";
+  try {
+    while (searched < to && found < gain.gained) {
+      found += await searchAt(work, gain, searched + 1, gain.gained - found);
+      searched++;
+    }
+  } catch (fault) {
+    if (!(fault instanceof ChainError)) throw fault;
+    error = fault.message.slice(0, 500);
+  }
+  if (found >= gain.gained) return await bench.step((tx) => deleteGain(tx, place, row));
+  const ended = searched === row.height;
+  if (ended) error = "the nodes tell of no transfer that explains it";
+  const rest = { above: row.above, height: row.height, gained: gain.gained, error };
+  const progress = ended ? {} : { searched, found: `${found}` };
+  await bench.step((tx) => upsertGain(tx, place, { ...rowOf(bench, gain, rest), ...progress }));
+}
+
+function rowOf(bench: Bench, { address, contract }: Gain, rest: Rest) {
+  return {
+    address,
+    contract: contract ?? "",
+    above: rest.above,
+    height: rest.height,
+    gained: `${rest.gained}`,
+    searched: rest.above,
+    found: "0",
+    error: rest.error,
+    at: bench.actor.at,
+  };
+}
+
+function sameContract(one: string | null, other: string | null): boolean {
+  return one?.toLowerCase() === other?.toLowerCase();
+}

@@ -1,0 +1,250 @@
+/** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
+import {
+  type ClaimedRow,
+  deferDeposits,
+  type Deferred,
+  selectClaimed,
+} from "../../db/deposits/deposit_proofs.ts";
+import {
+  type Hold,
+  holdDeposits,
+  type PendingRow,
+  selectDetached,
+  selectPendingAssets,
+  selectRipe,
+  updateConfirmations,
+} from "../../db/deposits/deposits.ts";
+import { selectUnproven, type UnprovenRow } from "../../db/accounts/own_addresses.ts";
+import { reading, writing } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import { type ChainId, findAsset, takesDeposits } from "../../domain/assets.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { creditDeposits, orphanDeposit, type Proof } from "../../domain/deposits/deposits.ts";
+import { toUnits } from "../../domain/money.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import {
+  type Checked,
+  type Evidence,
+  type Head,
+  settledHeight,
+  type Watch,
+} from "../chains/sight.ts";
+import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
+import { tokenFault } from "../tokens/token_verification.ts";
+import { errorField } from "../../domain/errors.ts";
+import { proveAddresses } from "../../domain/deposits/address_handout.ts";
+
+/** What a pass has found out. */
+export interface PassFacts {
+  place: ChainPlace;
+  head: Head;
+  /** Height of the cursor. */
+  reached: number;
+  depth: number;
+  watch: Watch;
+  caughtUp: boolean;
+}
+
+const BATCH = 100;
+/** Deposits of a place that are in no block: while there are so many, no further ones are shown. */
+const UNMINED_MAX = 1_000;
+const RECHECKS_AT_ONCE = 8;
+const SUSPENDED = "asset.suspended";
+/** The code of what too few nodes confirm. */
+export const UNCONFIRMED = "upstream.failed";
+
+/** Settles what a pass has brought. */
+export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+  const { place, head } = facts;
+  if (facts.caughtUp) await showUnmined(bench, chain, facts);
+  await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
+  await holdBack(bench, chain, place);
+  if (facts.caughtUp) await askAgain(bench, chain, facts);
+  const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
+  for (let after: string | null = null;;) {
+    const at = { settled, head: head.height, after, limit: BATCH };
+    const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
+    if (ripe.length === 0) return;
+    const own = await derived(bench, ripe);
+    const { proofs, deferred } = await prove(bench, chain, own.proven, facts);
+    deferred.push(...own.deferred);
+    if (deferred.length > 0) await bench.step((tx) => deferDeposits(tx, deferred));
+    await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
+    after = ripe[ripe.length - 1].id;
+    if (ripe.length < BATCH || bench.signal.aborted) return;
+  }
+}
+
+/**
+ * Keeps back what may not be booked: of assets that take no deposits now, of contracts that are not
+ * what the registry says, and of contracts that an asset no longer has. It stays pending, says why,
+ * and counts as soon as it may.
+ */
+async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
+  const codes = await reading(bench.pool, (db) => selectPendingAssets(db, place));
+  const holds: Hold[] = [];
+  for (const code of codes) {
+    const asset = findAsset(code);
+    if (asset === null) continue;
+    const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
+    const error = (why: string) => errorField(SUSPENDED, why);
+    if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
+    else if (asset.contract !== null) {
+      const why = "it came under a contract that is no longer this asset's";
+      holds.push({ asset: code, except: asset.contract, error: error(why) });
+    }
+  }
+  if (codes.length > 0) {
+    await writing(bench.pool, (db) => holdDeposits(db, place, holds, SUSPENDED));
+  }
+}
+
+/** Deposits that were proven, and those that could not be, with the reason. */
+interface Proven {
+  proofs: Proof[];
+  deferred: Deferred[];
+}
+
+/**
+ * Derives the addresses of deposits that no worker has derived before: who writes a row of an address has not
+ * shown that its key is ours.
+ */
+async function derived(
+  bench: Bench,
+  ripe: readonly PendingRow[],
+): Promise<{ proven: readonly PendingRow[]; deferred: Proven["deferred"] }> {
+  const ids = ripe.map(({ id }) => id);
+  const unproven = await reading(bench.pool, (db) => selectUnproven(db, ids));
+  if (unproven.length === 0) return { proven: ripe, deferred: [] };
+  const ours: UnprovenRow[] = [];
+  for (const row of unproven) if (await isOurs(row)) ours.push(row);
+  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { gate: true });
+  const foreign = new Set(
+    unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
+  );
+  const why = "the realm's seed has no key of this address";
+  // What was just handed over is read anew with the next pass.
+  const looked = new Set(unproven.map(({ address }) => address));
+  return {
+    proven: ripe.filter(({ address }) => !looked.has(address)),
+    deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
+      bench.log("error", "a deposit came to an address that is not ours", { deposit: id, address });
+      return { id, error: errorField("address.invalid", why) };
+    }),
+  };
+}
+
+/** Whether the key of an address is one of its ramp's. */
+export async function isOurs(row: UnprovenRow): Promise<boolean> {
+  if (row.xpub === null) return false;
+  const { chain, network, xpub, derivation_key } = row;
+  return row.address ===
+    await deriveAddress(chain as ChainId, network as Network, xpub, derivation_key);
+}
+
+/**
+ * Reads transfers again before they count. One that moved waits for the next pass; one that too few
+ * nodes confirm says so and is tried again: none keeps the others waiting.
+ */
+async function prove(
+  bench: Bench,
+  chain: Chain,
+  ripe: readonly PendingRow[],
+  facts: PassFacts,
+): Promise<Proven> {
+  const { place, depth } = facts;
+  const ids = ripe.map(({ id }) => id);
+  const claimed = chain.traits.coins
+    ? []
+    : await reading(bench.pool, (db) => selectClaimed(db, place, ids));
+  const found: Proven = { proofs: [], deferred: [] };
+  for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
+    const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
+    const checks = await Promise.allSettled(
+      some.map((row) => {
+        const claim = claimed.find(({ id }) => id === row.id);
+        return chain.recheck(transferOf(row), evidenceOf(row, depth, claim));
+      }),
+    );
+    for (const [at, check] of checks.entries()) {
+      const { id, asset, block_hash } = some[at];
+      const fault = faultOf(check);
+      if (check.status === "fulfilled" && check.value === null) {
+        if (await denied(bench, chain, facts, some[at])) continue;
+      }
+      if (fault !== null) {
+        bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
+        const error = errorField(UNCONFIRMED, fault.message.slice(0, 500));
+        // Tries for which nodes were out of reach, or not of one mind, are no denials.
+        const anew = fault.message === DENIED && !wasDenied(some[at]);
+        found.deferred.push({ id, error, anew });
+      } else if (check.status === "fulfilled") {
+        const { transfer, received } = check.value!;
+        const seen = transferOf(some[at]);
+        if (transfer.amount !== seen.amount || transfer.from !== seen.from) {
+          await recordAnew(bench, place, some[at], transfer);
+        } else if (transfer.block?.hash === block_hash) {
+          found.proofs.push({ deposit: some[at], received });
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/** What keeps a deposit from being proven; whatever is no word of a node is thrown. */
+function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
+  if (check.status === "rejected") {
+    if (check.reason instanceof ChainError) return check.reason;
+    throw check.reason;
+  }
+  return check.value === null ? new ChainError("refused", DENIED) : null;
+}
+
+function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {
+  if (claim === undefined) return { depth };
+  const { in_block, ever } = claim;
+  return {
+    depth,
+    inBlock: toUnits(in_block, row.decimals),
+    ...(ever === null ? {} : { ever: toUnits(ever, row.decimals) }),
+  };
+}
+
+/** Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being credited. */
+async function showUnmined(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+  try {
+    await showWaiting(bench, chain, facts);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    bench.log("warn", "what waits to be mined is not shown", { ...facts.place, error });
+  }
+}
+
+/** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
+async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+  const { place, watch } = facts;
+  const waiting = await chain.mempool(watch);
+  const detached = await reading(bench.pool, (db) => selectDetached(db, place, UNMINED_MAX));
+  if (waiting.length > 0 && detached.length < UNMINED_MAX) {
+    const seen = { transfers: waiting, coins: false };
+    await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+  }
+  const there = new Set(waiting.map(keyOf));
+  const lost = detached.filter((row) => !there.has(keyOf(row))).slice(0, BATCH);
+  for (const row of lost) {
+    const checked = await chain.recheck(transferOf(row)).catch((error) => {
+      // Nodes that do not agree neither give it up nor keep the others waiting.
+      if (error instanceof ChainError) return error;
+      throw error;
+    });
+    if (checked === null) await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
+  }
+}
+
+function keyOf(one: { hash: string; index: number }): string {
+  return `${one.hash} ${one.index}`;
+}

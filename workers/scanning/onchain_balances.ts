@@ -1,0 +1,183 @@
+/**
+ * Reads what our addresses hold on the chain, and those that are watched for others, and compares it
+ * with what is known to have arrived and to have left. The nodes take turns, so that one which keeps a
+ * transfer back is found out by the next. At a watched address that is a contract coins may leave
+ * inside of calls and hide as many that came: what is missed so is found by a rescan.
+ * @module
+ */
+import { updateSwept } from "../../db/chains/cursors.ts";
+import { type KeptToken, selectKeptTokens } from "../../db/currencies/tokens.ts";
+import {
+  type HoldingRow,
+  type HoldingTarget,
+  selectHoldings,
+  selectHoldingTargets,
+  upsertHoldings,
+} from "../../db/accounts/onchain_balances.ts";
+import { sumCoins } from "../../db/chains/scan_results.ts";
+import { reading, writing } from "../../db/transaction.ts";
+import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import { WINDOW } from "../../domain/deposits/scan_results.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Holding, Watch } from "../chains/sight.ts";
+import {
+  arrivedIn,
+  explainAgain,
+  explainGain,
+  gainBudget,
+  type GainWork,
+  recordGain,
+} from "./balance_gains.ts";
+
+/** Where balances are read. */
+export interface Sight {
+  place: ChainPlace;
+  /** Height of the cursor: everything up to here was scanned. */
+  height: number;
+  watch: Watch;
+}
+
+/** What one pass over the balances of a place works with. */
+interface Pass extends GainWork {
+  chain: Chain;
+  height: number;
+  kept: readonly KeptToken[];
+}
+
+const STALE = 500;
+const ASKED_AT_ONCE = 200;
+
+/** Keeps the balances of a place current, and finds what came in without a trace. */
+export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight): Promise<void> {
+  const { place, height, watch } = sight;
+  if (chain.traits.coins) {
+    const sums = await reading(bench.pool, (db) => sumCoins(db, place));
+    return await keep(bench, sight, sums.map((one) => ({ ...one, contract: "", nonce: null })));
+  }
+  const native = nativeAsset(place.chain);
+  const of = { since: height - WINDOW, stale: STALE, native: native.code };
+  const targets = await reading(bench.pool, (db) => selectHoldingTargets(db, place, of));
+  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
+  const pass: Pass = {
+    ...{ bench, place, watch, chain, height, kept },
+    reader: chain.through(height),
+    budget: gainBudget(),
+    decimals(contract) {
+      if (contract === null) return native.decimals;
+      return tokenByContract(place.chain, contract)?.decimals ??
+        kept.find((token) => token.contract === contract)?.decimals ?? null;
+    },
+  };
+  for (let i = 0; i < targets.length; i += ASKED_AT_ONCE) {
+    await refresh(pass, targets.slice(i, i + ASKED_AT_ONCE).flatMap(holdingsOf));
+  }
+  await refreshKept(pass, targets);
+  await explainAgain(pass);
+  await writing(bench.pool, (db) => updateSwept(db, place, height));
+}
+
+/** A balance to be read, and whether what comes there is booked. */
+type Wanted = Holding & { readonly booked: boolean };
+
+function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
+  const contract = findAsset(asset)?.contract ?? null;
+  const coin = { address, contract: null, booked: findAsset(asset)?.contract === null };
+  return contract === null ? [coin] : [coin, { address, contract, booked: true }];
+}
+
+/** Reads balances, explains those that rose, and keeps them. */
+async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
+  const { bench, place, reader, height } = pass;
+  const { amounts } = await reader.balances(wanted, height);
+  const addresses = [...new Set(wanted.map(({ address }) => address))];
+  const counts = await reader.counts(addresses, height) ?? [];
+  const nonces = new Map(addresses.map((address, at) => [address, counts[at] ?? null]));
+  const before = await reading(bench.pool, (db) => selectHoldings(db, place, addresses));
+  const rows: Omit<HoldingRow, "height">[] = [];
+  for (const [at, one] of wanted.entries()) {
+    const { address } = one;
+    const contract = one.contract ?? "";
+    const nonce = nonces.get(address) ?? null;
+    const last = before.find((row) => row.address === address && row.contract === contract);
+    const seen = { holding: one, amount: amounts[at], nonce };
+    if (one.booked && last !== undefined && !await isExplained(pass, last, seen)) continue;
+    rows.push({ address, contract, amount: `${amounts[at]}`, nonce });
+  }
+  await keep(bench, pass, rows);
+}
+
+/**
+ * Explains what a balance gained since it was last seen; false if the nodes contradict each other on
+ * it, and the balance is to be left as it was.
+ */
+async function isExplained(
+  pass: Pass,
+  last: HoldingRow,
+  now: { holding: Holding; amount: bigint; nonce: number | null },
+): Promise<boolean> {
+  const { height, reader } = pass;
+  if (last.height >= height) return true;
+  const { address, contract } = now.holding;
+  const decimals = pass.decimals(contract);
+  if (decimals === null) return true;
+  const gain = { address, contract, decimals, above: last.height, height };
+  const risen = now.amount - BigInt(last.amount);
+  try {
+    // What left meanwhile hides as much that came.
+    const spent = last.nonce === now.nonce
+      ? 0n
+      : await reader.spent(now.holding, last.height, height);
+    const gained = risen + spent;
+    if (gained <= await arrivedIn(pass, gain)) return true;
+    const disputed = await isDisputed(pass, now);
+    await explainGain(pass, { ...gain, gained }, disputed);
+    return !disputed;
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    // Nobody can tell now what came: the blocks are searched one by one.
+    await recordGain(pass, { ...gain, gained: risen > 0n ? risen : 1n }, error.message);
+  }
+  return true;
+}
+
+/** Tells whether nodes contradict a balance; too few answers are no contradiction. */
+async function isDisputed(
+  { chain, height }: Pass,
+  { holding, amount }: { holding: Holding; amount: bigint },
+): Promise<boolean> {
+  try {
+    return await chain.balance(holding, height) !== amount;
+  } catch (error) {
+    if (error instanceof ChainError) return error.fault === "refused";
+    throw error;
+  }
+}
+
+async function keep(
+  bench: Bench,
+  { place, height }: Pick<Sight, "place" | "height">,
+  rows: readonly Omit<HoldingRow, "height">[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await bench.step((tx) => upsertHoldings(tx, place, { height, at: bench.actor.at }, rows));
+}
+
+/**
+ * Reads what there is of the realm's own tokens, one by one: strangers wrote some of them, and one
+ * that does not answer must not hide the others.
+ */
+async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
+  const { bench, place } = pass;
+  for (const { address: ramp, contract, symbol } of pass.kept) {
+    const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);
+    const wanted = [ramp, ...own].map((address) => ({ address, contract, booked: true }));
+    try {
+      await refresh(pass, wanted);
+    } catch (error) {
+      if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+      bench.log("warn", "a token does not tell a balance", { ...place, symbol, error });
+    }
+  }
+}

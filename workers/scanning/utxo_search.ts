@@ -1,0 +1,134 @@
+/**
+ * Searches coins at our addresses that the database does not know: a node that showed a block without
+ * a payment leaves no trace in what was scanned. Every few hours a node's own set of coins is compared
+ * with ours at the block at which it looked; blocks with coins that are missing are read again. Where
+ * no node keeps such a set, the latest blocks are read once more.
+ * @module
+ */
+import { selectCursor, selectScannedBlock } from "../../db/chains/cursors.ts";
+import {
+  selectLastSearch,
+  selectNextAddresses,
+  selectUnknownCoins,
+  upsertSearched,
+} from "../../db/chains/coin_searches.ts";
+import type { Db } from "../../db/database.ts";
+import { selectPlaces } from "../../db/accounts/ramps.ts";
+import { reading } from "../../db/transaction.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import { enqueue } from "../../domain/jobs.ts";
+import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+
+/** How often the coins of a realm are searched. */
+export const SEARCH_MS = 6 * 3_600_000;
+/** Addresses that one search asks for; further ones are asked for in the next. */
+const ADDRESSES_AT_ONCE = 5_000;
+/** Blocks that one search has read again. */
+const BLOCKS_MAX = 100;
+/** Beyond it is a single block. */
+const FRUITLESS_MAX = 7;
+/** Blocks that are read again where no node lists its coins: more than chains make between searches. */
+const LATEST = 400;
+
+/** Searches the coins of every place of a realm that has coins. */
+export async function searchCoins(bench: Bench): Promise<void> {
+  for (const { chain: id, network } of await reading(bench.pool, selectPlaces)) {
+    const place = { chain: id as ChainId, network } as ChainPlace;
+    try {
+      const chain = await bench.chains.open({ chain: place.chain, testnet: network !== "main" });
+      await searchPlace(bench, chain, place);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      bench.log("warn", "coins were not searched", { ...place, error });
+    }
+  }
+}
+
+/**
+ * Searches the next addresses of a place.
+ *
+ * @returns the coins that were missing; null where nothing could be compared
+ */
+export async function searchPlace(
+  bench: Bench,
+  chain: Chain,
+  place: ChainPlace,
+): Promise<readonly string[] | null> {
+  if (chain.coins === null) return null;
+  const addresses = await reading(
+    bench.pool,
+    (db) => selectNextAddresses(db, place, ADDRESSES_AT_ONCE),
+  );
+  if (addresses.length === 0) return [];
+  const turn = Math.floor(bench.actor.at / SEARCH_MS);
+  const listed = await chain.coins.list(addresses.map(({ address }) => address), turn);
+  if (listed === null) return await readAgain(bench, place);
+  const { height, hash } = listed;
+  const compared = await reading(bench.pool, async (db) => {
+    const cursor = await selectCursor(db, place);
+    const scanned = cursor?.height === height
+      ? cursor.hash
+      : await selectScannedBlock(db, place, height);
+    if (cursor === null || cursor.height < height || scanned !== hash) return null;
+    const known = new Set(
+      await selectUnknownCoins(db, place, listed.coins.map((one) => one.claim)),
+    );
+    const missing = listed.coins.filter((one) => known.has(one.claim) && one.height <= height);
+    return { missing, fruitless: await fruitlessOnes(db, place) };
+  });
+  if (compared === null) {
+    bench.log("info", "coins were listed at a block that is not scanned", { ...place, height });
+    return null;
+  }
+  const { missing, fruitless } = compared;
+  const last = addresses.length < ADDRESSES_AT_ONCE ? null : addresses[addresses.length - 1].id;
+  const most = Math.max(1, Math.floor(BLOCKS_MAX / 2 ** fruitless));
+  const inBlocks = new Map(missing.map((one) => [one.height, one.claim]));
+  const asked = [...inBlocks].slice(0, most);
+  const blocks = asked.map(([at]) => at);
+  await bench.step(async (tx) => {
+    await upsertSearched(tx, place, last, { asked: asked.map(([, claim]) => claim), fruitless });
+    for (const at of blocks) {
+      const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
+      const dedupe = `${place.chain} ${place.network} ${at}`;
+      await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+    }
+  });
+  if (missing.length > 0) {
+    const what = { ...place, height, coins: missing.length, blocks };
+    bench.log("error", "coins of ours were missed, and their blocks are read again", what);
+  }
+  return missing.map(({ claim }) => claim);
+}
+
+/**
+ * Counts the searches in a row that found little of what a node had listed: it lists what no block holds, and
+ * half as many blocks are read for it each time.
+ */
+async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
+  const last = await selectLastSearch(db, place);
+  if (last === null || last.asked.length === 0) return 0;
+  const unknown = await selectUnknownCoins(db, place, last.asked);
+  return 2 * unknown.length > last.asked.length ? Math.min(last.fruitless + 1, FRUITLESS_MAX) : 0;
+}
+
+/** Has the blocks read again that were scanned since the last search. */
+async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
+  await bench.step(async (tx) => {
+    const cursor = await selectCursor(tx, place);
+    if (cursor === null) return;
+    const again = {
+      chain: place.chain,
+      testnet: place.network !== "main",
+      from: Math.max(0, cursor.height - LATEST + 1),
+      to: cursor.height,
+    };
+    await upsertSearched(tx, place, null, { asked: [], fruitless: 0 });
+    const dedupe = `${place.chain} ${place.network} latest`;
+    await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+  });
+  bench.log("info", "no node lists its coins: the latest blocks are read again", { ...place });
+  return null;
+}

@@ -1,0 +1,19 @@
+/** Expires blocks whose time is over, realm by realm, a slice at a time, beside the traffic. @module */
+import type { Pool } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { EXPIRED_MAX, expireDueBlocks } from "../../domain/ledger/blocks.ts";
+
+/**
+ * Expires a realm's blocks until none is due or the time is up; tells how many. Between two slices
+ * others have the ledger's gate.
+ */
+export async function expireRealm(
+  pool: Pool,
+  over: () => boolean = () => false,
+): Promise<number> {
+  for (let expired = 0;;) {
+    const count = await serializable(pool, expireDueBlocks, { gate: true });
+    expired += count;
+    if (count < EXPIRED_MAX || over()) return expired;
+  }
+}

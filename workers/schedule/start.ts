@@ -1,0 +1,70 @@
+/** Everything that a process with workers runs: jobs, timetable, followers of the chains, the fence. @module */
+import type { Config } from "../../config.ts";
+import type { Database } from "../../db/database.ts";
+import type { Ladders } from "../../db/migrate.ts";
+import { readMasterKey } from "../../domain/security/envelope.ts";
+import type { Log } from "../../log.ts";
+import { openChains } from "../chains/registry.ts";
+import { scheduleTicks } from "./edge_tick.ts";
+import { openFence } from "../installation/fence.ts";
+import { startFollower } from "../scanning/chain_poller.ts";
+import { openRatesGateway } from "../gateways/rates.ts";
+import { haltRealms } from "../installation/quarantine_all.ts";
+import { type Runner, startRunner } from "../jobs/runner.ts";
+import { openSigner } from "../keys/signer.ts";
+import { startTimetable } from "./timetable.ts";
+
+/** What workers are started with. */
+export interface WorkersOptions {
+  config: Config;
+  database: Database;
+  /** Realms that could not be migrated at the start are tried again. */
+  ladders: Ladders;
+  log: Log;
+  /** Opens what is encrypted at rest. */
+  masterKey: string;
+  /** Where isolates come and go, nothing may loop: the platform's own cron drains what is due. */
+  edge: boolean;
+}
+
+const REALM_POLL_MS = 2_000;
+
+/** Starts the workers. The installation is compared with the host's record of it before. */
+export async function startWorkers(options: WorkersOptions): Promise<Runner> {
+  const { config, database, ladders, log, masterKey, edge } = options;
+  const { platform } = database;
+  const fence = await openFence({
+    platform,
+    dataDir: config.dataDir,
+    label: config.installationEpoch,
+    master: (await readMasterKey(masterKey)).id,
+    log,
+    halt: (detail) => haltRealms(database, log, detail),
+    loop: !edge,
+  });
+  await fence.fault(); // told before anything is looked at
+  const chains = openChains(config.chains);
+  const signer = openSigner(masterKey, Date.now, fence);
+  const shared = { database, log, chains, signer, now: Date.now };
+  const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
+  const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
+  const timetable = startTimetable({ ...shared, rates, ladders }, { loop: !edge });
+  const follower = startFollower({
+    ...shared,
+    pollMs: config.pollIntervalMs,
+    wake: (realm) => runner.wake(realm),
+  }, { loop: !edge });
+  const workers = [timetable, follower, runner];
+  if (edge) {
+    scheduleTicks(
+      (ms) => Promise.all(workers.map((one) => one.drain(ms))),
+      (error) => options.log("error", "the platform's cron failed", { error }),
+    );
+  }
+  const stop = async () => {
+    chains.close();
+    await Promise.all(workers.map((one) => one.stop()));
+    await fence.close();
+  };
+  return { ...runner, stop };
+}

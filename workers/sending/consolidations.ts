@@ -1,0 +1,40 @@
+/** Which coins a consolidation is offered, and whether its plan may be. @module */
+import type { CoinRow } from "../../db/sending/utxos.ts";
+import {
+  lockSmallCoins,
+  selectConsolidation,
+  type SmallCoins,
+} from "../../db/consolidations/consolidations.ts";
+import type { Tx } from "../../db/database.ts";
+import { admitPlan } from "../../domain/consolidations/consolidation_settlement.ts";
+import type { OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { Bench } from "../worker_context.ts";
+import { ChainError } from "../chains/chain.ts";
+import type { Plan } from "../chains/order.ts";
+
+/** Locks the coins of a consolidation: no more than were told when it was asked for. */
+export async function lockGathered(tx: Tx, order: OrderRow, of: SmallCoins): Promise<CoinRow[]> {
+  const row = await selectConsolidation(tx, order.subject!);
+  return await lockSmallCoins(tx, of, row?.coins ?? 0);
+}
+
+/**
+ * Notes what a consolidation comes to.
+ *
+ * @throws {ChainError} `refused` above what it may cost, or with nothing to gather
+ */
+export async function admitGathering(
+  bench: Bench,
+  tx: Tx,
+  order: OrderRow,
+  plan: Plan,
+): Promise<void> {
+  const left = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
+  const refused = await admitPlan(tx, bench.actor, order, {
+    coins: plan.claims.length,
+    amount: left + plan.fee,
+    fee: plan.fee,
+    size: plan.vsize!,
+  });
+  if (refused !== null) throw new ChainError("refused", refused);
+}

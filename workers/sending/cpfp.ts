@@ -1,0 +1,94 @@
+/**
+ * A child pays for its parent: where nothing can be replaced, what a sweep that lingers brings to
+ * the ramp is spent back to the ramp, at a fee that makes it worth while to mine both.
+ * @module
+ */
+import { insertChange } from "../../db/sending/utxos.ts";
+import {
+  lockOrder,
+  selectCandidates,
+  selectChild,
+  updateOrder,
+} from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
+import { ChainError } from "../chains/chain.ts";
+import { type Coin, type Plan, readPlan } from "../chains/order.ts";
+import { keepPlan, surveyFor } from "./planning.ts";
+import { type OrderWork, stepInTurn } from "./signing.ts";
+
+/** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
+export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  if (!chain.traits.coins || parent.purpose !== "sweep") return;
+  if (await reading(bench.pool, (db) => selectChild(db, parent.id)) !== null) return;
+  try {
+    await conceive(work, parent);
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
+    const why = `no child pays for it: ${error.message}`.slice(0, 500);
+    await stepInTurn(work, (tx) => updateOrder(tx, parent.id, { error: why }));
+  }
+}
+
+async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  const [{ to }] = (parent.wish as unknown as Wish & { kind: "pay" }).payments;
+  const payments = [{ to, amount: "all" }];
+  const wish: Wish = { kind: "pay", from: to, contract: null, payments };
+  const survey = await surveyFor(work, {
+    ramp: parent.ramp,
+    sender: to,
+    contract: "",
+    wish: wish as unknown as Record<string, unknown>,
+    speed: "fast",
+    budget: null,
+    budget_contract: null,
+  });
+  await work.crossing("drafted");
+  await stepInTurn(work, async (tx, current) => {
+    if (current.state !== "sent") return;
+    if (await selectChild(tx, parent.id) !== null) return;
+    const made = (await selectCandidates(tx, parent.id)).find((one) => one.hash === current.hash);
+    if (made === undefined || made.dead) return;
+    const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
+    const alone = { ...coin, height: survey.head, parent: null };
+    const plan = chain.plan(survey.draft, { nonce: null, coins: [coin] });
+    // It pays that already: whatever keeps it waiting, a fee does not.
+    if (plan.fee <= chain.plan(survey.draft, { nonce: null, coins: [alone] }).fee) return;
+    await insertChange(tx, {
+      chain: current.chain,
+      network: current.network,
+      hash: coin.hash,
+      index: coin.index,
+      address: to,
+      ramp: current.ramp,
+      amount: `${coin.amount}`,
+      parent_fee: `${coin.parent!.fee}`,
+      parent_vsize: coin.parent!.vsize,
+      created_at: bench.actor.at,
+    });
+    const id = await createOrder(tx, bench.actor, {
+      place: { chain: chain.id, network: chain.network },
+      ramp: current.ramp,
+      purpose: "child",
+      subject: parent.id,
+      wish,
+      speed: "fast",
+    });
+    await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
+  });
+  await work.crossing("planned");
+}
+
+/** What a sweep brings, as a coin to be. */
+function coinOf(plan: Plan, hash: string, address: string): Coin & { parent: object } {
+  return {
+    hash,
+    index: plan.outputs![0],
+    address,
+    amount: plan.amounts[0],
+    height: null,
+    parent: { fee: plan.fee, vsize: plan.vsize! },
+  };
+}

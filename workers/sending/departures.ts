@@ -1,0 +1,90 @@
+/**
+ * What keeps signed bytes from leaving for the first time, and value from going back. In a database
+ * that was put back from a backup, an order may stand as signed that the lost database has dissolved
+ * since, and whose withdrawals it has paid otherwise: while its ramp is in quarantine such bytes wait,
+ * and so does what would end an order unpaid, until the ramp is reconciled.
+ * @module
+ */
+import { selectCursor } from "../../db/chains/cursors.ts";
+import type { Tx } from "../../db/database.ts";
+import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts";
+import { reading } from "../../db/transaction.ts";
+import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
+import { QUARANTINED } from "../../domain/sending/quarantine.ts";
+import type { Bench } from "../worker_context.ts";
+import { ChainError } from "../chains/chain.ts";
+import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
+
+/**
+ * Refuses to send for the first time what may have been made otherwise since. Bytes that the chain
+ * or its nodes have already may go on: they have left.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertMayLeave(
+  work: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<void> {
+  if (order.state !== "signed") return;
+  const { bench } = work;
+  const row = await reading(bench.pool, (db) => selectQuarantine(db, order.ramp));
+  const why = row === null ? await bench.signer.fault() : `${QUARANTINED}: ${row.detail}`;
+  if (why === null || await hasLeft(work, order, candidate)) return;
+  throw new ChainError("held", why);
+}
+
+/**
+ * Has what ends or begins anew wait for the scanner: it is the blocks that tell of what our keys signed and
+ * nothing here knows, and only they put the ramp into quarantine.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertScanned(
+  bench: Bench,
+  order: OrderRow,
+  height: number,
+): Promise<void> {
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  if (cursor !== null && cursor.height >= height) return;
+  throw new ChainError("held", `what took its place is in block ${height}, not scanned yet`);
+}
+
+/**
+ * Runs the step that ends an order, behind the gate. One that ends it unpaid waits while its ramp is in
+ * quarantine, or the process does not know the database: what was charged for it would go back to those
+ * whom a newer database may have paid.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function endInTurn<T>(
+  work: OrderWork,
+  state: OrderRow["state"],
+  end: (tx: Tx, order: OrderRow) => Promise<T>,
+): Promise<T> {
+  const why = state === "done" ? null : await work.bench.signer.fault();
+  if (why !== null) throw new ChainError("held", why);
+  await work.crossing("ending");
+  return await stepInTurn(work, async (tx, current) => {
+    const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
+    if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
+    return await end(tx, current);
+  }, { gate: true });
+}
+
+/**
+ * Whether the bytes were sent before, as the quorum says: one node could have them leave. Where a
+ * nonce is used up, they can never pay any more.
+ */
+async function hasLeft(
+  { bench, chain, place }: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<boolean> {
+  const depth = bench.chains.depth(place);
+  const since = order.since ?? 0;
+  const fate = await chain.status({ candidates: [signedOf(candidate)], since, depth });
+  if (fate.state === "dead") return chain.traits.nonces;
+  if (fate.state === "mined") return fate.confirmations > 0;
+  return fate.state === "pending" && fate.few !== true;
+}

@@ -1,0 +1,69 @@
+/** Why what was signed for an order can never be mined, and what that tells of coins of ours. @module */
+import { selectOldest } from "../../db/sending/utxos.ts";
+import { reading } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import type { CandidateRow, DeathProof, OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { Fate } from "../chains/order.ts";
+import { markTaken } from "./utxos.ts";
+import { assertScanned } from "./departures.ts";
+import { type OrderWork, signedOf } from "./signing.ts";
+
+/** Transactions that expired unmined are made anew so often. */
+const ATTEMPTS_MAX = 5;
+
+/** Why all that was signed can never be mined, and whether that is a reason to begin anew. */
+export interface Death {
+  readonly error: string;
+  readonly again: boolean;
+  readonly proof: DeathProof;
+}
+
+function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]): Death {
+  const proof = { proof: fate.proof, by: fate.by, height: fate.height };
+  if (fate.proof === "expired") {
+    const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
+    return { error: "it ran out of time unmined", again, proof };
+  }
+  const error = `another transaction took its place: ${fate.by ?? "unknown"}`;
+  return { error, again: false, proof };
+}
+
+/**
+ * What took an order's coins is written down, so that nothing chooses them again. Coins that had been
+ * spent before they were chosen were none: the order is begun anew. Both wait until those blocks are
+ * scanned: if what took them is unknown here, the ramp goes into quarantine first, and nothing goes back.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function lossOf(
+  { bench, chain, place }: OrderWork,
+  order: OrderRow,
+  fate: Fate & { state: "dead" },
+  living: readonly CandidateRow[],
+): Promise<Death> {
+  const death = deathOf(fate, living);
+  if (!chain.traits.coins) return death;
+  const claims = [...new Set(living.flatMap((one) => one.claims))];
+  const own = new Set(living.flatMap(({ hash }) => hash ?? []));
+  const network = order.network as Network;
+  const taken = await markTaken(bench, chain, { chain: place.chain, network }, { claims, own });
+  await assertScanned(bench, order, Math.max(fate.height, taken?.last ?? 0));
+  const before = taken !== null && taken.first <= (order.since ?? -1);
+  return { ...death, again: death.again || before };
+}
+
+/** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
+export async function oldFateOf(
+  work: OrderWork,
+  order: OrderRow,
+  living: readonly CandidateRow[],
+  depth: number,
+): Promise<Fate & { state: "dead" } | null> {
+  const { bench, chain } = work;
+  const claims = living.flatMap((one) => one.claims);
+  const since = await reading(bench.pool, (db) => selectOldest(db, order, claims));
+  if (since === null || since >= (order.since ?? 0)) return null;
+  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
+  const fate = await chain.status({ candidates, since, depth });
+  return fate.state === "dead" ? fate : null;
+}

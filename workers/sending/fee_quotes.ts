@@ -1,0 +1,79 @@
+/** Asks the chains what sending costs now, for all that a realm's ramps send. @module */
+import {
+  type QuotedRow,
+  type QuoteRow,
+  selectQuoted,
+  upsertQuotes,
+} from "../../db/sending/fee_quotes.ts";
+import { reading } from "../../db/transaction.ts";
+import { type ChainId, findAsset } from "../../domain/assets.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import { SPEEDS } from "../chains/order.ts";
+import type { ChainPlace, Chains } from "../chains/registry.ts";
+
+/** Prices of a moment serve all realms. */
+const SHARED_MS = 10_000;
+const shared = new WeakMap<Chains, Map<string, { at: number; fees: Promise<Fees> }>>();
+
+type Fees = Awaited<ReturnType<Chain["quote"]>>;
+
+/**
+ * Refreshes the quotes; a chain that cannot be asked keeps its last ones, until they are stale.
+ *
+ * @param only the place whose quotes are needed now; left out, all
+ */
+export async function refreshFees(
+  bench: Bench,
+  only?: { chain: string; network: string },
+): Promise<void> {
+  const all = await reading(bench.pool, selectQuoted);
+  const here = (one: QuotedRow) => one.chain === only?.chain && one.network === only.network;
+  for (const wanted of only === undefined ? all : all.filter(here)) {
+    try {
+      const quotes = await quotesOf(bench, wanted);
+      await bench.step((tx) => upsertQuotes(tx, quotes));
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      bench.log("warn", "no prices", { chain: wanted.chain, asset: wanted.asset, error });
+    }
+  }
+}
+
+async function quotesOf(bench: Bench, wanted: QuotedRow): Promise<QuoteRow[]> {
+  const { network, asset } = wanted;
+  const id = wanted.chain as ChainId;
+  const contract = wanted.contract ?? findAsset(asset)?.contract ?? null;
+  const { at, fees } = askFor(bench, { chain: id, testnet: network !== "main" }, contract);
+  const found = await fees;
+  return SPEEDS.map((speed): QuoteRow => ({
+    chain: id,
+    network,
+    contract: contract ?? "",
+    speed,
+    fee_contract: found[speed].contract,
+    base: `${found[speed].base}`,
+    per_input: `${found[speed].perInput}`,
+    per_payment: `${found[speed].perPayment}`,
+    least: `${found[speed].least}`,
+    quoted_at: at,
+  }));
+}
+
+/** Asks for prices, or gives those that another realm has just asked for. */
+function askFor(
+  { chains }: Bench,
+  place: ChainPlace,
+  contract: string | null,
+): { at: number; fees: Promise<Fees> } {
+  const known = shared.get(chains) ?? new Map<string, { at: number; fees: Promise<Fees> }>();
+  shared.set(chains, known);
+  const key = `${place.chain} ${place.testnet} ${contract}`;
+  const recent = known.get(key);
+  const at = Date.now();
+  if (recent !== undefined && at - recent.at < SHARED_MS) return recent;
+  const asked = { at, fees: chains.open(place).then((chain) => chain.quote(contract)) };
+  known.set(key, asked);
+  asked.fees.catch(() => known.delete(key));
+  return asked;
+}

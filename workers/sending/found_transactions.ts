@@ -1,0 +1,184 @@
+/** Reads transactions that our own keys signed and the database does not know. @module */
+import { type PlaceKey, selectCursor } from "../../db/chains/cursors.ts";
+import {
+  insertFoundCandidate,
+  selectKnownHashes,
+  selectMinedCoins,
+  selectNextNonce,
+  selectOwnPlaces,
+  sumClaimed,
+} from "../../db/recovery/recoveries.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import {
+  type CandidateRow,
+  isOpen,
+  nudgeOrder,
+  type OrderRow,
+} from "../../domain/sending/chain_orders.ts";
+import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
+import {
+  type FoundPayment,
+  type FoundTransaction,
+  takeIn,
+} from "../../domain/recovery/recoveries.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Fate } from "../chains/order.ts";
+import type { OrderWork } from "./signing.ts";
+
+/** Reads what a mined transaction does; null if none of our addresses signed it. */
+export async function readFound(
+  bench: Bench,
+  chain: Chain,
+  place: PlaceKey,
+  mined: { hash: string; height: number },
+): Promise<FoundTransaction | null> {
+  const raw = await chain.raw(mined);
+  const seen = await chain.inspect(raw);
+  const own = await reading(bench.pool, (db) => selectOwnPlaces(db, place, seen.from));
+  if (own.length === 0) return null;
+  const spent = chain.traits.coins
+    ? await reading(bench.pool, (db) => sumClaimed(db, place, seen.claims))
+    : null;
+  const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
+  return {
+    ...{ ...mined, raw, claims: seen.claims, payments: seen.payments },
+    from: own[0].address,
+    fee: spent === null ? null : BigInt(spent) - paid,
+  };
+}
+
+/**
+ * Whoever took an order's place by our own key may have paid the same: a replacement that a newer
+ * database signed. Such a one is kept among what was made for the order, and nothing goes back. One that
+ * pays something else is taken in by itself, while the ramp is in quarantine.
+ *
+ * @returns whether the order goes on with it
+ * @throws {ChainError} `held` where it paid some of what the order was to pay, or cannot be taken in yet
+ */
+export async function takeReplacement(
+  { bench, chain }: OrderWork,
+  order: OrderRow,
+  of: { fate: Fate & { state: "dead" }; living: readonly CandidateRow[] },
+): Promise<boolean> {
+  const { by, height } = of.fate;
+  const last = of.living.findLast((one) => one.raw !== null);
+  if (by === null || last === undefined) return false;
+  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  if (known.length > 0) return false;
+  const found = await readFound(bench, chain, order, { hash: by, height });
+  if (found === null) return false;
+  const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
+  const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
+  if (same.length === 0) {
+    // Of coins the scanner tells, and the reconciliation takes in what spent them.
+    if (chain.traits.nonces) await takeOther({ bench }, order, found);
+    return false;
+  }
+  if (same.length < meant.length) {
+    throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
+  }
+  await bench.step(async (tx) => {
+    const current = await lockOrder(tx, order.id);
+    if (current === null || !isOpen(current)) return;
+    await insertFoundCandidate(tx, {
+      order: order.id,
+      hash: by,
+      raw: found.raw,
+      claims: [...found.claims],
+      fee: found.fee === null ? null : `${found.fee}`,
+      at: bench.actor.at,
+    });
+    await nudgeOrder(tx, bench.actor, order.id);
+  });
+  bench.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
+  return true;
+}
+
+/**
+ * Takes in what our own key signed in an order's place for something that only a newer database knows,
+ * once its block was scanned; where the ramp is in no quarantine, puts it there.
+ *
+ * @throws {ChainError} `held`
+ */
+async function takeOther(
+  { bench }: Pick<OrderWork, "bench">,
+  order: OrderRow,
+  found: FoundTransaction,
+): Promise<void> {
+  const detail = `${found.hash} took the place of order ${order.id}, and nothing here knows of it`;
+  const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
+  if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
+  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  if (ramps.length > 0 || cursor === null || cursor.height < found.height) {
+    throw new ChainError("held", `${QUARANTINED}: ${detail}`);
+  }
+  await bench.step((tx) => takeIn(tx, bench.actor, order, found), { gate: true });
+}
+
+function isSame(one: FoundPayment, other: FoundPayment): boolean {
+  return one.to === other.to && one.contract === other.contract && one.amount === other.amount;
+}
+
+/** Blocks that are looked through for what used a nonce of ours. */
+const SEARCHED = 5_000;
+/** No transaction has this hash. */
+const NONE = `0x${"0".repeat(64)}`;
+
+/** Coins that are asked for before a plan, largest first: those that a lost plan would have spent. */
+const COINS_ASKED = 100;
+
+/**
+ * Refuses to plan where the chain shows what only our key can have signed and nothing here knows: a
+ * mined nonce beyond ours, a coin of ours that is gone. A block that shows it puts the ramp into
+ * quarantine; without one, the node may be wrong, or the scanner is about to find it.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertKnown(
+  work: OrderWork,
+  order: OrderRow,
+  survey: { mined: number | null; head: number },
+): Promise<void> {
+  if (work.chain.traits.coins) return await assertCoins(work, order);
+  await assertNonces(work, order, survey);
+}
+
+async function assertCoins({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
+  const coins = await reading(bench.pool, (db) => selectMinedCoins(db, order, COINS_ASKED));
+  if (coins.length === 0) return;
+  const claims = coins.map(({ claim }) => claim);
+  const asked = [{ address: order.sender, contract: null, coins: claims }];
+  const { amounts: [there] } = await chain.funds(asked);
+  if (there >= coins.reduce((sum, { amount }) => sum + BigInt(amount), 0n)) return;
+  throw new ChainError("held", `a coin of ${order.sender} is gone, and nothing here spent it`);
+}
+
+async function assertNonces(
+  { bench, chain }: OrderWork,
+  order: OrderRow,
+  { mined, head }: { mined: number | null; head: number },
+): Promise<void> {
+  if (mined === null || order.purpose === "fill") return;
+  const next = await reading(bench.pool, (db) => selectNextNonce(db, order));
+  if (mined <= next) return;
+  const claim = `${order.sender}:${next}`;
+  const fate = await chain.status({
+    candidates: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
+    since: Math.max(0, head - SEARCHED),
+    depth: 1,
+    final: false,
+  });
+  const by = fate.state === "dead" ? fate.by : null;
+  if (by === null) {
+    throw new ChainError("held", `a node says that ${claim} is mined; no block shows it`);
+  }
+  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  const detail = `${by} used our nonce ${claim}, and nothing here knows of it`;
+  if (known.length === 0) {
+    const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
+    if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
+  }
+  throw new ChainError("held", `chain.quarantined: ${detail}`);
+}

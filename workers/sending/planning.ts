@@ -1,0 +1,389 @@
+/**
+ * How an order gets its plan: tried and priced by the node first, then written down together with
+ * all that it will use up, so that nobody else can use it.
+ * @module
+ */
+import { COINS_MAX, lockFreeCoins, selectDependants } from "../../db/sending/utxos.ts";
+import type { Tx } from "../../db/database.ts";
+import { takeNonce } from "../../db/sending/nonces.ts";
+import {
+  insertCandidate,
+  insertClaims,
+  selectCandidates,
+  sumInFlight,
+  updateOrder,
+} from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
+import type { CandidateRow, OrderRow, Wish } from "../../domain/sending/chain_orders.ts";
+import { ChainError } from "../chains/chain.ts";
+import {
+  type Budget,
+  type Draft,
+  type Order,
+  type Plan,
+  readPlan,
+  type Stock,
+  writePlan,
+} from "../chains/order.ts";
+import type { Balances } from "../chains/sight.ts";
+import type { Bench } from "../worker_context.ts";
+import { assertKnown } from "./found_transactions.ts";
+import { admitGathering, lockGathered } from "./consolidations.ts";
+import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./signing.ts";
+import { assertToken } from "../tokens/token_verification.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { findAsset } from "../../domain/assets.ts";
+
+/** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
+export const BLOCKS_MS = 180_000;
+
+/** What was asked of the node before a plan is made. */
+export interface Survey {
+  readonly draft: Draft;
+  readonly head: number;
+  /** Transactions of the sender that are mined; null on chains without nonces. */
+  readonly mined: number | null;
+  /** What the sender holds of what is moved, and of the chain's own coin; null with coins. */
+  readonly held: Balances | null;
+}
+
+/** Why an order ends before anything is reserved. */
+export interface Refusal {
+  readonly refused: string;
+  /** Where callers are told a code of its own. */
+  readonly fault: OrderRow["fault"];
+}
+
+/**
+ * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
+ * waits.
+ *
+ * @throws {ChainError} `insufficient` while the sender has too little, `refused` above a price cap, `held`
+ *   where the house bears no more for the customer
+ */
+export async function planOrder(
+  work: OrderWork,
+  order: OrderRow,
+): Promise<{ order: OrderRow } | Refusal> {
+  const { bench } = work;
+  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+  const cap = caps.get(order.id);
+  let survey: Survey;
+  try {
+    survey = await surveyFor(work, cap === undefined ? order : { ...order, budget: `${cap}` });
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "exceeded" && cap !== undefined) throw new ChainError("held", BORNE);
+    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
+    return refusalOf(error);
+  }
+  await work.crossing("drafted");
+  await assertKnown(work, order, survey);
+  try {
+    const planned = await stepInTurn(work, async (tx, current) => {
+      if (current.state !== "new") return current;
+      await assertMaySign(tx, work.bench, current);
+      const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
+      await assertFunded(tx, current, survey, plan);
+      return await keepPlan(work, tx, current, plan, survey.head);
+    });
+    await work.crossing("planned");
+    return { order: planned };
+  } catch (error) {
+    const exceeded = error instanceof ChainError && error.fault === "exceeded";
+    if (exceeded && cap !== undefined) throw new ChainError("held", BORNE);
+    if (exceeded) return refusalOf(error);
+    // Coins are gathered while that is cheap and makes sense, or not at all.
+    const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
+      error.fault === "unavailable" || error.fault === "held";
+    if (waits) throw error;
+    return refusalOf(error as ChainError);
+  }
+}
+
+function refusalOf(error: ChainError): Refusal {
+  return { refused: error.message, fault: error.fault === "exceeded" ? "fee_exceeded" : null };
+}
+
+/**
+ * Plans a replacement of what was sent last. What cannot be replaced stays as it is; a replacement is
+ * signed anew, so that it waits where nothing may be signed.
+ */
+export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
+  const { bench, chain, crossing } = work;
+  const held = await holdOf(bench, order);
+  if (held !== null) return await holdInTurn(work, held);
+  try {
+    if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
+    const made = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+    const prior = made.findLast((one) => !one.dead);
+    if (prior === undefined) return order;
+    const survey = await surveyAgain(work, await cappedReplacement(bench, order), prior);
+    await crossing("drafted");
+    const planned = await stepInTurn(work, async (tx, current) => {
+      if (current.state !== "sent" || !current.replace) return current;
+      const candidates = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
+      const last = candidates.at(-1)!;
+      if (last.raw === null) return current; // its signature is missing, nothing else
+      const made = candidates.flatMap(({ hash }) => hash ?? []);
+      if (chain.traits.coins && await selectDependants(tx, current, made)) {
+        throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
+      }
+      const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey) };
+      const plan = chain.plan(survey.draft, stock, readPlan<Plan>(last.plan));
+      return await keepPlan(work, tx, current, plan, survey.head);
+    });
+    await crossing("planned");
+    return planned;
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "unavailable" || error.fault === "held") {
+      // What was sent is followed all the same, and the replacement is tried at the next look.
+      bench.log("warn", "a replacement waits", { order: order.id, error });
+      return order;
+    }
+    const change = { replace: false, error: error.message.slice(0, 500) };
+    return await stepInTurn(work, (tx) => updateOrder(tx, order.id, change));
+  }
+}
+
+/**
+ * Has the nodes try and price what was sent once more. Where they do not agree whether it would work by now,
+ * it is priced as it stands: its nonce must be used up for the others behind it, and the payment that was
+ * signed may be mined anyway.
+ */
+export async function surveyAgain(
+  work: OrderWork,
+  order: OrderRow,
+  prior: CandidateRow,
+): Promise<Survey> {
+  try {
+    return await surveyFor(work, order);
+  } catch (error) {
+    const undecided = error instanceof ChainError &&
+      (error.fault === "unavailable" || error.fault === "held");
+    if (!undecided || !work.chain.traits.nonces || prior.cancels) throw error;
+  }
+  const how = { speed: order.speed, budget: budgetOf(order), cancels: false };
+  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+}
+
+/** Prices a transaction that moves nothing in place of what was sent. */
+export async function surveyNothing(
+  work: OrderWork,
+  order: OrderRow,
+  prior: CandidateRow,
+): Promise<Survey> {
+  const how = { speed: "fast" as const, budget: null, cancels: true };
+  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+}
+
+/** Nothing but the price is asked of what has its nonce. */
+function surveyOf(order: OrderRow, draft: Draft): Survey {
+  assertPaid(draft);
+  return { draft, head: order.since ?? 0, mined: null, held: null };
+}
+
+function assertPaid({ lacking, feePayer }: Draft): void {
+  if (lacking === 0n) return;
+  throw new ChainError("insufficient", `${feePayer} lacks ${lacking} for the fee`);
+}
+
+/**
+ * A replacement has the destination's code run anew, which may take more by now: for a customer who has cost
+ * the house too much it bears that no more than the first time, whoever waits behind it.
+ */
+export async function cappedReplacement(bench: Bench, order: OrderRow): Promise<OrderRow> {
+  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+  const cap = caps.get(order.id);
+  return cap === undefined ? order : { ...order, budget: `${cap}` };
+}
+
+/**
+ * Has the node try and price an order; nothing is reserved.
+ *
+ * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
+ * `exceeded` if it would cost more than its budget
+ */
+export async function surveyFor(
+  { bench, chain }: OrderWork,
+  order: Pick<
+    OrderRow,
+    "wish" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
+  >,
+): Promise<Survey> {
+  await assertToken(bench, chain, order.contract);
+  const wish = await orderOf(bench, order);
+  const draft = await chain.draft(wish, order.speed, budgetOf(order));
+  assertPaid(draft);
+  const head = await chain.head();
+  const nonces = await chain.nonces(order.sender);
+  const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
+  const held = !chain.traits.nonces ? null : await chain.funds(
+    contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
+  );
+  return { draft, head: head.height, mined: nonces?.mined ?? null, held };
+}
+
+async function stockFor(
+  work: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  survey: Survey,
+): Promise<Stock> {
+  if (!work.chain.traits.nonces) {
+    return { nonce: null, coins: await coinsFor(work, tx, order, survey) };
+  }
+  if (order.purpose === "fill") return { nonce: order.nonce, coins: [] };
+  const mined = survey.mined ?? 0;
+  const nonce = await takeNonce(tx, order, mined);
+  if (nonce === null) throw suspectNonce(order, mined);
+  return { nonce, coins: [] };
+}
+
+/**
+ * More transactions of a sender are mined than were ever made here: a node errs, or somebody else has
+ * the key. A count proves nothing, so nothing is planned on it; the block that shows such a transaction
+ * puts the ramp into quarantine.
+ */
+function suspectNonce({ sender }: OrderRow, mined: number): ChainError {
+  const why = `a node counts ${mined} transactions of ${sender}, more than were made here`;
+  return new ChainError("unavailable", why);
+}
+
+/** Reads what may be spent for an order, and keeps others from it. */
+export async function coinsFor(
+  work: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  { head, draft }: Survey,
+): Promise<Stock["coins"]> {
+  if (!work.chain.traits.coins) return [];
+  const settled = head - work.bench.chains.depth(work.place) + 1;
+  const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
+  const rows = order.purpose === "consolidation"
+    ? await lockGathered(tx, order, { ...of, cost: `${draft.fee.perInput}` })
+    : await lockFreeCoins(tx, of, COINS_MAX);
+  return rows.map((coin) => ({
+    hash: coin.hash,
+    index: coin.index,
+    address: coin.address,
+    amount: BigInt(coin.amount),
+    height: coin.height,
+    parent: coin.height === null && coin.parent_fee !== null && coin.parent_vsize !== null
+      ? { fee: BigInt(coin.parent_fee), vsize: coin.parent_vsize }
+      : null,
+  }));
+}
+
+/** Says what helps where the largest coins do not suffice, and there may be more. */
+function makePlan({ chain }: OrderWork, draft: Draft, stock: Stock): Plan {
+  try {
+    return chain.plan(draft, stock);
+  } catch (error) {
+    const many = error instanceof ChainError && error.fault === "insufficient" &&
+      stock.coins.length === COINS_MAX && !error.message.includes("consolidate");
+    if (!many) throw error;
+    const why =
+      `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;
+    throw new ChainError("insufficient", why);
+  }
+}
+
+/** A sender's orders on their way have spent what its balance still shows. */
+async function assertFunded(
+  tx: Tx,
+  order: OrderRow,
+  { draft, held }: Survey,
+  plan: Plan,
+): Promise<void> {
+  if (held === null || order.purpose === "fill") return;
+  const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
+  const moved = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
+  for (const [at, contract] of contracts.entries()) {
+    const since = { height: held.height, waiting: false };
+    const flying = BigInt(await sumInFlight(tx, { ...order, contract }, since));
+    const needed = (contract === order.contract ? moved : 0n) +
+      (contract === (plan.feeContract ?? "") ? plan.fee : 0n);
+    if (flying > 0n && flying + needed > held.amounts[at]) {
+      const what = contract || "coins";
+      throw new ChainError("insufficient", `other orders of ${order.sender} come first: ${what}`);
+    }
+  }
+}
+
+/**
+ * Writes down a plan of an order, and reserves what it uses up.
+ *
+ * @throws {ChainError} `unavailable` if some of that is another order's
+ */
+export async function keepPlan(
+  { bench, chain }: OrderWork,
+  tx: Tx,
+  order: OrderRow,
+  plan: Plan,
+  head: number,
+): Promise<OrderRow> {
+  const attempts = await selectCandidates(tx, order.id);
+  if (order.purpose === "consolidation") await admitGathering(bench, tx, order, plan);
+  if (!await insertClaims(tx, order, plan.claims, bench.actor.at)) {
+    throw new ChainError("unavailable", "what it would use up is another order's");
+  }
+  await insertCandidate(tx, {
+    order_id: order.id,
+    attempt: attempts.length + 1,
+    plan: writePlan(plan),
+    claims: [...plan.claims],
+    created_at: bench.actor.at,
+  });
+  const claimed = chain.traits.nonces ? plan.claims[0].split(":").at(-1)! : null;
+  return await updateOrder(tx, order.id, {
+    state: order.state === "new" ? "planned" : order.state,
+    replace: false,
+    nonce: claimed === null ? null : parseInt(claimed, 10),
+    since: order.since ?? head,
+    amount: plan.amounts.length === 0 ? order.amount : `${leaving(plan)}`,
+    fee: `${plan.fee}`,
+    fee_contract: plan.feeContract,
+    creates: plan.creates,
+    error: null,
+  });
+}
+
+/** What leaves for somebody else, in base units. */
+function leaving({ order, amounts }: Plan): bigint {
+  if (order.kind !== "pay") return 0n;
+  const gone = amounts.filter((_, at) => order.payments[at].to !== order.from);
+  return gone.reduce((sum, amount) => sum + amount, 0n);
+}
+
+function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {
+  if (order.budget === null) return null;
+  return { contract: order.budget_contract, units: BigInt(order.budget) };
+}
+
+/** Reads a wish as the chain takes it. */
+async function orderOf(
+  bench: Bench,
+  of: Pick<OrderRow, "wish" | "ramp">,
+): Promise<Order> {
+  const wish = of.wish as unknown as Wish;
+  switch (wish.kind) {
+    case "pay":
+      return {
+        ...wish,
+        payments: wish.payments.map(({ to, amount }) => ({
+          to,
+          amount: amount === "all" ? "all" : BigInt(amount),
+        })),
+      };
+    case "deploy":
+      return { ...wish, token: { ...wish.token, supply: BigInt(wish.token.supply) } };
+    case "noop": {
+      // A ramp of a token that pays its own fees may never have had a coin.
+      const ramp = await reading(bench.pool, (db) => selectAccount(db, of.ramp));
+      return { ...wish, contract: findAsset(ramp?.asset ?? "")?.contract ?? null };
+    }
+  }
+}

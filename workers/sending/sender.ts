@@ -1,0 +1,351 @@
+/**
+ * The one machine that sends anything on a chain. A look carries an order as far as it will go:
+ * drafted by the node, planned with its claims reserved, signed, stored, broadcast, watched until it
+ * is final, settled. It may be cut off anywhere and begun anew, also by two workers at once: only
+ * bytes that are stored are ever sent, and another payment is made only once the first is dead.
+ * @module
+ */
+import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../../db/sending/utxos.ts";
+import type { Tx } from "../../db/database.ts";
+import {
+  markCandidatesDead,
+  markOutcome,
+  markSent,
+  type OrderChange,
+  selectCandidates,
+  selectOrder,
+  updateOrder,
+} from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import {
+  type CandidateRow,
+  type DeathProof,
+  isOpen,
+  type OrderRow,
+  planNextLook,
+  releaseClaims,
+  renewOrder,
+  reviveOrders,
+} from "../../domain/sending/chain_orders.ts";
+import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
+import { FOLLOWERS } from "./order_handlers.ts";
+import type { Bench } from "../worker_context.ts";
+import { ChainError } from "../chains/chain.ts";
+import type { Broadcast, Fate } from "../chains/order.ts";
+import { assertMayLeave, endInTurn } from "./departures.ts";
+import { takeReplacement } from "./found_transactions.ts";
+import { type Death, lossOf, oldFateOf } from "./dropped_orders.ts";
+import { planOrder, type Refusal, replaceOrder } from "./planning.ts";
+import {
+  type Crossing,
+  holdInTurn,
+  holdOf,
+  type OrderWork,
+  Outdated,
+  signedOf,
+  signPending,
+  stepInTurn,
+  type Turn,
+} from "./signing.ts";
+import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
+import { planPayout } from "./withdrawal_batches.ts";
+
+const POLL_MS = 5_000;
+const WAIT_MS = 15_000;
+/** After an hour an order is looked at less often. */
+const OLD_MS = 3_600_000;
+const OLD_POLL_MS = 60_000;
+/** Longest pause before what no node takes is sent again. */
+const UNTAKEN_POLL_MS = 600_000;
+const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet";
+const CANCELED =
+  "a transaction that moves nothing took its place: no node took it, or it held up others";
+
+/** Takes one look at an order; it ends early, and writes nothing more, once it has lost its turn. */
+export async function advanceOrder(
+  bench: Bench,
+  seen: Turn,
+  crossing: Crossing = () => {},
+): Promise<void> {
+  const order = await reading(bench.pool, (db) => selectOrder(db, seen.order));
+  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  try {
+    const delayMs = await look(bench, order, { turn: seen, crossing });
+    if (delayMs === null) return;
+    await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+  } catch (error) {
+    if (!(error instanceof Outdated)) throw error;
+    bench.log("debug", "look outdated", { order: seen.order, look: seen.look });
+  }
+}
+
+/** Takes up the orders whose looks were lost. */
+export async function reviveForgotten(bench: Bench): Promise<void> {
+  await bench.step((tx) => reviveOrders(tx, bench.actor));
+}
+
+/** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
+async function look(
+  bench: Bench,
+  order: OrderRow,
+  how: Pick<OrderWork, "turn" | "crossing">,
+): Promise<number | null> {
+  const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
+  try {
+    const chain = await bench.chains.open(place);
+    return await carryOn({ bench, chain, place, ...how }, order);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    const work = { bench, turn: how.turn };
+    const why = error.message.slice(0, 500);
+    if (error.fault === "held") await holdInTurn(work, error.message);
+    else await stepInTurn(work, (tx) => updateOrder(tx, order.id, { error: why }));
+    bench.log("warn", "order waits", { order: order.id, fault: error.fault, error });
+    return WAIT_MS;
+  }
+}
+
+async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
+  let order = given;
+  if (order.state === "new") {
+    const held = await holdOf(work.bench, given);
+    if (held !== null) throw new ChainError("held", held);
+    const planned = await planPayout(work, order) ?? await planOrder(work, order);
+    if ("refused" in planned) return await refuse(work, planned);
+    order = planned.order;
+  } else if (order.state === "sent" && order.replace) {
+    order = await replaceOrder(work, order);
+  }
+  if (order.state === "mined") return await follow(work, order);
+  order = await signPending(work, order);
+  if (!isOpen(order)) return null;
+  return await sendPending(work, order) ? POLL_MS : await follow(work, order);
+}
+
+/** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
+async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
+  const { bench, crossing } = work;
+  const ended = await endInTurn(work, "failed", async (tx, current) => {
+    if (current.state !== "new") return false;
+    const error = refused.slice(0, 500);
+    const failed = await updateOrder(tx, current.id, { state: "failed", error, fault });
+    await releaseClaims(tx, bench.actor, failed);
+    await FOLLOWERS[failed.purpose].settle(tx, bench.actor, failed);
+    return true;
+  });
+  if (!ended) return POLL_MS;
+  await crossing("settled");
+  return null;
+}
+
+/** Broadcasts what is stored and has not left, or perhaps has not; false where there is nothing. */
+async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
+  const { bench, crossing } = work;
+  const candidate = (await livingOf(bench, order)).findLast((one) => one.raw !== null);
+  if (candidate === undefined || candidate.outcome !== null) return false;
+  await assertMayLeave(work, order, candidate);
+  const leaving = await stepInTurn(work, async (tx, current) => {
+    if (!["signed", "sent"].includes(current.state)) return false;
+    await markSent(tx, { order: order.id, attempt: candidate.attempt }, bench.actor.at);
+    const next = await updateOrder(tx, order.id, { state: "sent", hash: candidate.hash });
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    return true;
+  });
+  if (!leaving) return true;
+  await crossing("sending");
+  await broadcast(work, order, candidate);
+  return true;
+}
+
+/** Sends bytes. What the nodes say to them is noted, and proves nothing. */
+async function broadcast(
+  work: OrderWork,
+  order: OrderRow,
+  candidate: CandidateRow,
+): Promise<Broadcast> {
+  const { chain, crossing } = work;
+  const answer = await chain.broadcast(signedOf(candidate));
+  await crossing("broadcast");
+  await stepInTurn(work, async (tx) => {
+    const name = { order: order.id, attempt: candidate.attempt };
+    await markOutcome(tx, name, answer.obstacle ?? answer.outcome);
+    const detail = answer.obstacle === null ? null : answer.detail ?? answer.obstacle;
+    await updateOrder(tx, order.id, { error: detail?.slice(0, 500) ?? null });
+  });
+  return answer;
+}
+
+/** Finds out what became of what was sent. */
+async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
+  const { bench, chain, place, crossing } = work;
+  const living = await livingOf(bench, order);
+  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
+  const depth = bench.chains.depth(place);
+  const fate = await chain.status({ candidates, since: order.since ?? 0, depth });
+  await crossing("seen");
+  // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
+  if ("lacking" in fate && fate.lacking && candidates.length > 0) {
+    await chain.broadcast(candidates.at(-1)!);
+  }
+  switch (fate.state) {
+    case "mined":
+      return await mined(work, living, fate, depth);
+    case "dead":
+      return await buried(work, order, fate, living);
+    case "pending":
+      await unmine(work, order);
+      await unblock(work, order);
+      return pauseOf(bench, order);
+    case "unseen": {
+      const latest = living.findLast((one) => one.raw !== null);
+      if (latest === undefined) return WAIT_MS;
+      await unmine(work, order);
+      if (chain.traits.coins && await reading(bench.pool, (db) => selectOrphaned(db, order.id))) {
+        const proof: DeathProof = { proof: "orphaned", by: null, height: null };
+        return await died(work, { error: "what it spends will never be", again: true, proof });
+      }
+      const answer = await broadcast(work, order, latest);
+      if (answer.obstacle === "early") await fillGaps(work, order);
+      else await unblock(work, order, answer.obstacle === "malformed");
+      if (answer.obstacle === "underpriced") await bidAnew(work, order);
+      if (chain.traits.coins && answer.obstacle === "consumed") {
+        const old = await oldFateOf(work, order, living, depth);
+        if (old !== null) return await buried(work, order, old, living);
+      }
+      return pauseOf(bench, order, answer);
+    }
+  }
+}
+
+async function mined(
+  work: OrderWork,
+  living: readonly CandidateRow[],
+  fate: Fate & { state: "mined" },
+  depth: number,
+): Promise<number | null> {
+  const { bench } = work;
+  if (fate.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
+  const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
+  const succeeded = fate.success && !canceled;
+  const change = {
+    hash: fate.hash,
+    height: fate.block.height,
+    confirmations: fate.confirmations,
+    succeeded,
+    fee: `${fate.fee}`,
+    fee_contract: fate.feeContract,
+    error: fate.confirmations < depth ? null : NOT_FINAL,
+  };
+  if (fate.confirmations >= depth && isSettled(fate, living)) {
+    const error = succeeded
+      ? null
+      : canceled
+      ? CANCELED
+      : "the chain took the fee and moved nothing";
+    return await finish(work, { ...change, state: succeeded ? "done" : "failed", error });
+  }
+  const current = await stepInTurn(work, async (tx, { id }) => {
+    const next = await updateOrder(tx, id, { ...change, state: "mined" });
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    return next;
+  });
+  return pauseOf(bench, current);
+}
+
+/**
+ * A payment that is made is settled by its depth: should its block be lost after all, its bytes are
+ * sent again. What gives money back, or could let a rival of the payment win, waits for a final block.
+ */
+function isSettled(
+  fate: Fate & { state: "mined" },
+  living: readonly CandidateRow[],
+): boolean {
+  return fate.final || (fate.success && !living.some(({ cancels }) => cancels));
+}
+
+/** Notes that a block which held it is none any more. */
+async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench } = work;
+  if (order.state !== "mined") return;
+  await stepInTurn(work, async (tx, current) => {
+    if (current.state !== "mined") return;
+    const change = { state: "sent" as const, height: null, confirmations: 0, succeeded: null };
+    const next = await updateOrder(tx, order.id, change);
+    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+  });
+}
+
+/** Ends, or begins anew, what another transaction made impossible, unless that one is its own replacement. */
+async function buried(
+  work: OrderWork,
+  order: OrderRow,
+  fate: Fate & { state: "dead" },
+  living: readonly CandidateRow[],
+): Promise<number | null> {
+  if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
+  return await died(work, await lossOf(work, order, fate, living));
+}
+
+/** All that was signed can never be mined. A child has nobody left to pay for then. */
+async function died(work: OrderWork, { error, again, proof }: Death): Promise<number | null> {
+  const { bench } = work;
+  const renewed = again && await stepInTurn(work, async (tx, current) => {
+    if (current.purpose === "child") return false;
+    await renewOrder(tx, bench.actor, current, proof);
+    return true;
+  });
+  if (renewed) return 0;
+  return await finish(work, { state: "dead", error, height: null, confirmations: 0 }, proof);
+}
+
+/** Writes down how an order ended, with what proves it, and tells whoever made it. */
+async function finish(
+  work: OrderWork,
+  end: OrderChange & { state: "done" | "failed" | "dead" },
+  proof: DeathProof | null = null,
+): Promise<null> {
+  const { bench, crossing } = work;
+  await endInTurn(work, end.state, async (tx, { id }) => {
+    if (proof !== null) await markCandidatesDead(tx, id, proof);
+    const ended = await updateOrder(tx, id, { ...end, replace: false });
+    await tidyCoins(tx, ended);
+    await releaseClaims(tx, bench.actor, ended);
+    await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);
+    await noteRampCost(tx, ended);
+  });
+  await crossing("settled");
+  return null;
+}
+
+/** Coins that the winner spent are spent; change that never came to be is forgotten. */
+async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
+  const candidates = await selectCandidates(tx, order.id);
+  const losers = candidates.flatMap(({ hash }) =>
+    hash === null || (order.height !== null && hash === order.hash) ? [] : [hash]
+  );
+  if (losers.length > 0) await deleteUnmadeCoins(tx, order, losers);
+  const winner = candidates.find(({ hash }) => hash === order.hash);
+  if (winner === undefined || order.height === null) return;
+  const by = {
+    chain: order.chain,
+    network: order.network,
+    hash: order.hash!,
+    height: order.height,
+  };
+  await markSpent(tx, by, winner.claims);
+  if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.claims);
+}
+
+async function livingOf(bench: Bench, order: OrderRow): Promise<CandidateRow[]> {
+  const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+  return all.filter((one) => !one.dead);
+}
+
+/** What no node takes is sent again with growing pauses. */
+function pauseOf(bench: Bench, order: OrderRow, answer?: Broadcast): number {
+  const age = bench.actor.at - order.created_at;
+  const untaken = answer?.obstacle === "malformed" || answer?.obstacle === "other";
+  if (untaken) return Math.min(UNTAKEN_POLL_MS, Math.max(POLL_MS, age / 10));
+  return age > OLD_MS ? OLD_POLL_MS : POLL_MS;
+}

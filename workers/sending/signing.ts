@@ -1,0 +1,195 @@
+/** What the sender works with, and how what is planned gets its signature. @module */
+import { insertChange } from "../../db/sending/utxos.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import {
+  lockOrder,
+  markSigned,
+  selectCandidates,
+  selectLeaves,
+  updateOrder,
+} from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import { type CandidateRow, isOpen, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import { type Plan, readPlan, type Signed } from "../chains/order.ts";
+import type { ChainPlace } from "../chains/registry.ts";
+import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
+
+/** The places between two steps of an order, in their order. */
+export const STEPS = [
+  "drafted",
+  "planned",
+  "signed",
+  "stored",
+  "sending",
+  "broadcast",
+  "seen",
+  "ending",
+  "settled",
+] as const;
+/** A place between two steps. */
+export type Step = typeof STEPS[number];
+
+/** Told of each place that is passed; tests end the work there. */
+export type Crossing = (step: Step) => void | Promise<void>;
+
+/** What carrying an order on takes. */
+export interface OrderWork {
+  readonly bench: Bench;
+  readonly chain: Chain;
+  readonly place: ChainPlace;
+  readonly crossing: Crossing;
+  /** The look that is taken: once another number is due, it may write nothing. */
+  readonly turn: Turn;
+}
+
+/** An order and the number of a look at it. */
+export interface Turn {
+  readonly order: string;
+  readonly look: number;
+}
+
+/** Another look is due, or the order has ended: what this look found counts no more. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+}
+
+/**
+ * Runs one step of a look under the order's lock.
+ *
+ * @throws {Outdated} if the look has lost its turn; nothing is written then
+ */
+export async function stepInTurn<T>(
+  { bench, turn }: Pick<OrderWork, "bench" | "turn">,
+  work: (tx: Tx, order: OrderRow) => Promise<T>,
+  options: { gate?: boolean } = {},
+): Promise<T> {
+  return await bench.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
+}
+
+/**
+ * Locks the order of a look.
+ *
+ * @throws {Outdated} if the look has lost its turn
+ */
+export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
+  const current = await lockOrder(tx, turn.order);
+  if (current === null || current.looks !== turn.look || !isOpen(current)) {
+    throw new Outdated(`look ${turn.look} at order ${turn.order} has lost its turn`);
+  }
+  return current;
+}
+
+/**
+ * Refuses to go on with an order that may not be signed now.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertMaySign(db: Db, { actor }: Bench, order: OrderRow): Promise<void> {
+  const held = await signingHold(db, actor.realm, order);
+  if (held !== null) throw new ChainError("held", held);
+}
+
+/** Says why an order may not be signed now, or nothing at all; null if it may. */
+export async function holdOf(bench: Bench, order: OrderRow): Promise<string | null> {
+  const held = await reading(bench.pool, (db) => signingHold(db, bench.actor.realm, order));
+  return held ?? await bench.signer.fault();
+}
+
+/**
+ * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins. What
+ * holds the order is asked before, and again behind the ledger's gate when the bytes are stored, so
+ * that nothing is signed once a stop or a freeze was answered.
+ *
+ * @returns the order as it is then
+ * @throws {ChainError} `held`
+ */
+export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
+  const { bench, crossing } = work;
+  const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+  const pending = all.find((one) => one.raw === null && !one.dead);
+  if (pending === undefined) return order;
+  const held = await holdOf(bench, order);
+  if (held !== null) return await holdBack(work, order, held);
+  const plan = readPlan(pending.plan);
+  const signed = await sign(work, order, plan);
+  await crossing("signed");
+  const stored = await stepInTurn(work, async (tx, current) => {
+    const stopped = await signingHold(tx, bench.actor.realm, current);
+    if (stopped !== null) return stopped;
+    const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
+      hash: signed.hash,
+      raw: signed.raw,
+      expires: signed.expires,
+      fee: signed.fee === undefined ? null : `${signed.fee}`,
+    });
+    if (!first && current.state === "planned") {
+      throw new Outdated("the plan was given up meanwhile");
+    }
+    if (first && plan.change !== null) {
+      await insertChange(tx, {
+        chain: order.chain,
+        network: order.network,
+        hash: signed.hash,
+        index: plan.change.index,
+        address: plan.change.to,
+        ramp: order.ramp,
+        amount: `${plan.change.amount}`,
+        parent_fee: `${plan.fee}`,
+        parent_vsize: plan.vsize ?? null,
+        created_at: bench.actor.at,
+      });
+    }
+    if (current.state !== "planned") return current;
+    return await updateOrder(tx, order.id, { state: "signed", hash: signed.hash });
+  }, { gate: true });
+  if (typeof stored === "string") return await holdBack(work, order, stored);
+  await crossing("stored");
+  return stored;
+}
+
+/**
+ * Leaves an order unsigned. What its plan had reserved is given up, so that it holds up nobody else;
+ * a replacement waits beside what was sent, which goes on being followed.
+ */
+async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promise<OrderRow> {
+  if (order.state !== "planned") return await holdInTurn(work, reason);
+  await stepInTurn(work, (tx, current) => unplanOrder(tx, work.bench.actor, current));
+  throw new ChainError("held", reason);
+}
+
+/** Writes down why the order of a look waits. */
+export async function holdInTurn(
+  work: Pick<OrderWork, "bench" | "turn">,
+  reason: string,
+): Promise<OrderRow> {
+  return await stepInTurn(work, async (tx, { id }) => {
+    const { actor } = work.bench;
+    const order = (await noteHold(tx, actor, id, reason))!;
+    await noteWaiting(tx, actor, order, reason);
+    return order;
+  });
+}
+
+async function sign({ bench, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {
+  const rows = await reading(bench.pool, (db) => selectLeaves(db, order, plan.signers));
+  const network = order.network as Network;
+  const leaves = rows.map((row) => ({ chain: chain.id, network, ...row }));
+  const vault = { realm: bench.realm.id, pool: bench.pool };
+  return await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys));
+}
+
+/** Reads stored bytes as the chain takes them. */
+export function signedOf(candidate: CandidateRow): Signed {
+  return {
+    hash: candidate.hash!,
+    raw: candidate.raw!,
+    claims: candidate.claims,
+    expires: candidate.expires as Signed["expires"],
+    body: readPlan(candidate.plan).body,
+    ...(candidate.fee === null ? {} : { fee: BigInt(candidate.fee) }),
+  };
+}

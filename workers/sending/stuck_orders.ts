@@ -1,0 +1,225 @@
+/**
+ * What is seen to when an order lingers: gaps in front of its nonce, a price that was overtaken, a
+ * parent that nobody mines.
+ * @module
+ */
+import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
+import { insertCandidate, selectCandidates, updateOrder } from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import { type CandidateRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { ChainError } from "../chains/chain.ts";
+import { type Plan, readPlan, writePlan } from "../chains/order.ts";
+import { bearChild } from "./cpfp.ts";
+import {
+  BLOCKS_MS,
+  cappedReplacement,
+  keepPlan,
+  type Survey,
+  surveyAgain,
+  surveyNothing,
+} from "./planning.ts";
+import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
+
+/** What is not mined so long may wait behind a nonce that nobody will use. */
+const GAP_MS = 60_000;
+/** What nobody can hasten by hand is replaced when it has lingered so long. */
+const LINGERS_MS = 600_000;
+/** Transactions that fill nonces of a sender, at a time. */
+const FILLS_MAX = 5;
+/** With more gaps than that something is wrong, and filling them is no way out. */
+const GAPS_MAX = 100;
+/** Why something that was sent is canceled, and who bears what that costs. */
+interface Cancellation {
+  readonly error: string;
+  readonly borneBy: CandidateRow["borne_by"];
+}
+const UNTAKEN: Cancellation = { error: "no node takes it", borneBy: "house" };
+const OVERTAKEN: Cancellation = { error: "others wait behind it", borneBy: "house" };
+const REFUSED: Cancellation = {
+  error: "it would fail, and others wait behind it",
+  borneBy: "sender",
+};
+/** What somebody hastens, or leaves as it is. */
+const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
+  "withdrawal",
+  "payout",
+  "consolidation",
+]);
+
+/**
+ * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
+ * where nobody would do so by hand, or others wait behind it. What cannot be replaced then, or what no
+ * node takes, is canceled by a replacement that moves nothing.
+ *
+ * @param untaken all nodes say that the bytes can never be valid
+ */
+export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
+  const age = work.bench.actor.at - order.created_at;
+  await relieve(work, order, { age, untaken });
+  if (age > GAP_MS) await fillGaps(work, order);
+}
+
+async function relieve(
+  work: OrderWork,
+  order: OrderRow,
+  { age, untaken }: { age: number; untaken: boolean },
+): Promise<void> {
+  if (untaken && age > LINGERS_MS) return await cancelSent(work, order, UNTAKEN);
+  const forgotten = age > LINGERS_MS && !BY_HAND.has(order.purpose) && order.speed !== "fast";
+  const need = forgotten ? "haste" : await needOf(work, order, age);
+  if (need === null) return;
+  if (!work.chain.traits.replaceable) return await bearChild(work, order);
+  if (need === "refused") return await cancelSent(work, order, REFUSED);
+  if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
+  await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
+}
+
+/**
+ * What an order needs that all others of its sender wait for: more haste, if it pays less than is asked
+ * for now, or an end, if it cannot be made anew at that price. The house bears what a replacement costs
+ * beyond what was charged, as far as the order's budget goes and it bears more for the customer, and what it costs to cancel what is merely
+ * overtaken by the price; where the destination refuses by now, its sender bears that.
+ */
+async function needOf(
+  work: OrderWork,
+  order: OrderRow,
+  age: number,
+): Promise<"haste" | "refused" | "cancel" | null> {
+  const { bench, chain } = work;
+  if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
+  const since = bench.actor.at - BLOCKS_MS;
+  if (order.created_at > since) return null;
+  if (!await reading(bench.pool, (db) => selectBlocking(db, order, since))) return null;
+  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  if (last === undefined) return null;
+  try {
+    if (last.cancels) {
+      const dearer = isDearer(await surveyNothing(work, order, last), last);
+      return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
+    }
+    const hastened = { ...await cappedReplacement(bench, order), speed: "fast" as const };
+    const survey = await surveyAgain(work, hastened, last);
+    if (!isDearer(survey, last)) return null;
+    assertAffordable(work, survey, last);
+    return "haste";
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "insufficient") return null;
+    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
+    if (age <= LINGERS_MS) return null;
+    return error.fault === "refused" ? "refused" : "cancel";
+  }
+}
+
+/**
+ * Bids anew for what no node takes at its price, as one of them may have told too low a one: at the price of
+ * now, and for no more than was charged for it.
+ */
+export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
+  if (unfit || last === undefined || last.raw === null || last.cancels) return;
+  try {
+    const survey = await surveyAgain(work, { ...order, budget: order.charged }, last);
+    if (!isDearer(survey, last)) return;
+    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    await stepInTurn(work, async (tx, current) => {
+      const made = lastOf(await selectCandidates(tx, order.id));
+      if (current.state !== "sent" || made?.attempt !== last.attempt) return;
+      await keepPlan(work, tx, current, plan, survey.head);
+    });
+  } catch (error) {
+    // What it costs by now is its sender's to decide, by a speed-up.
+    if (!(error instanceof ChainError)) throw error;
+  }
+}
+
+/**
+ * Makes sure that a replacement can be planned: nodes want an eighth more than before, which may be more than
+ * the order's budget or the market allows, although the price itself is not.
+ *
+ * @throws {ChainError} `exceeded`
+ */
+function assertAffordable({ chain }: OrderWork, { draft }: Survey, last: CandidateRow): void {
+  try {
+    chain.plan(draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    throw new ChainError("exceeded", error.message);
+  }
+}
+
+function lastOf(made: readonly CandidateRow[]): CandidateRow | undefined {
+  return made.findLast((one) => !one.dead);
+}
+
+function isDearer({ draft }: Survey, last: CandidateRow): boolean {
+  return draft.fee.base > readPlan<Plan>(last.plan).fee;
+}
+
+/**
+ * Plans a transaction with an order's nonce that moves nothing. Either may be mined; the order ends as
+ * the one does that is.
+ */
+async function cancelSent(
+  work: OrderWork,
+  order: OrderRow,
+  { error, borneBy }: Cancellation,
+): Promise<void> {
+  const { bench, chain } = work;
+  if (!chain.traits.nonces) return;
+  const prior = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  if (prior === undefined) return;
+  const survey = await surveyNothing(work, order, prior);
+  await work.crossing("drafted");
+  await stepInTurn(work, async (tx, current) => {
+    const made = await selectCandidates(tx, order.id);
+    const last = lastOf(made);
+    if (current.state !== "sent" || last === undefined || last.raw === null) return;
+    if (last.cancels && !isDearer(survey, last)) return;
+    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    await insertCandidate(tx, {
+      order_id: order.id,
+      attempt: made.length + 1,
+      plan: writePlan(plan),
+      claims: [...plan.claims],
+      cancels: true,
+      borne_by: borneBy,
+      created_at: bench.actor.at,
+    });
+    // What the order is known to take stays: the payment, or the little that this costs instead.
+    await updateOrder(tx, order.id, { replace: false, error });
+  });
+  await work.crossing("planned");
+}
+
+/**
+ * Sees to the nonces in front of an order that no living order will use. What was mined with one of
+ * them, and the chain has lost since, is sent again, the same bytes; only where there is nothing of the
+ * kind a transaction that moves nothing takes its place, a few at a time.
+ */
+export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
+  const { bench, chain } = work;
+  if (order.purpose === "fill" || order.nonce === null) return;
+  const nonces = await chain.nonces(order.sender);
+  if (nonces === null) return;
+  const between = { mined: nonces.mined, below: order.nonce };
+  const lost = await stepInTurn(work, async (tx) => {
+    const gaps = await selectGaps(tx, order, between);
+    const done = await selectDone(tx, order, gaps);
+    const known = new Set(done.map(({ nonce }) => nonce));
+    // A node that counts too few makes no gaps of what was mined long ago.
+    const unused = gaps.length - known.size;
+    if (unused > GAPS_MAX) {
+      const many = `${unused} nonces before ${order.nonce} were never used`;
+      throw new ChainError("unavailable", `${many}: they are not filled, it waits for an operator`);
+    }
+    const room = Math.max(0, FILLS_MAX - await countFills(tx, order));
+    for (const nonce of gaps.filter((one) => !known.has(one)).slice(0, room)) {
+      await fillNonce(tx, bench.actor, order, nonce);
+    }
+    return done.slice(0, FILLS_MAX);
+  });
+  for (const one of lost) await chain.broadcast(signedOf(one));
+}

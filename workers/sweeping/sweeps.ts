@@ -1,0 +1,200 @@
+/** Looks at a deposit address and says what its sweep needs next; the sending is done by orders. @module */
+import {
+  type ForwardRow,
+  selectForward,
+  selectResting,
+  selectSweptOrder,
+  selectWorth,
+  sumCoinsAt,
+} from "../../db/deposits/sweeps.ts";
+import { reading } from "../../db/transaction.ts";
+import { type ChainId, findAsset, nativeAsset } from "../../domain/assets.ts";
+import { compare, fromUnits, toUnits } from "../../domain/money.ts";
+import {
+  settleAhead,
+  settleSwept,
+  stepSweep,
+  type SweepStep,
+} from "../../domain/deposits/sweeps.ts";
+import type { Bench } from "../worker_context.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import { type Draft, feeOf, type Order } from "../chains/order.ts";
+import { tokenFault } from "../tokens/token_verification.ts";
+
+/** What an address holds, in base units. */
+interface Held {
+  asset: bigint;
+  coin: bigint;
+  /** Coins that a transaction must spend to move all of it; 1 on account chains. */
+  inputs: number;
+}
+
+/**
+ * Gas is sent ahead with something on top, because prices move until it has arrived; of what is likely
+ * a fourth, for most of what is left over stays there.
+ */
+const MARGIN = { over: 5n, of: 4n };
+/** The sweep of a token of the realm's own may cost so many times what is likely. */
+const GAS_FACTOR = 2n;
+
+/** Takes the next step in forwarding what a deposit account received. */
+export async function forwardJob(bench: Bench, { account }: { account: string }): Promise<void> {
+  const read = () => reading(bench.pool, (db) => selectForward(db, account));
+  let forward = await read();
+  if (forward?.owing && compare(forward.free, "0") > 0) {
+    await bench.step((tx) => settleAhead(tx, bench.actor, account), { gate: true });
+    forward = await read();
+  }
+  if (forward === null || compare(forward.free, "0") <= 0) return;
+  if (await reading(bench.pool, (db) => selectResting(db, account))) return;
+  const chain = await bench.chains.open({
+    chain: forward.chain as ChainId,
+    testnet: forward.network !== "main",
+  });
+  const step = await decide(bench, chain, forward).catch((error): SweepStep => {
+    // The node has tried it: it would fail, and cost its fee.
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    return { do: "give up", why: error.message.slice(0, 500) };
+  });
+  // The ramp's account pays for a token of the realm's own: it is written behind the gate.
+  const gate = forward.token !== null;
+  await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }), { gate });
+}
+
+/** Measures what a token's sweep brought to its ramp, and has it booked. */
+export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Promise<void> {
+  const swept = await reading(bench.pool, (db) => selectSweptOrder(db, sweep));
+  if (swept === null) return;
+  const { hash, contract, from_address: from, to_address: to } = swept;
+  const chain = await bench.chains.open({
+    chain: swept.chain as ChainId,
+    testnet: swept.network !== "main",
+  });
+  const watch = {
+    addresses: new Set([to]),
+    claims: new Set<string>(),
+    contracts: new Set([contract]),
+  };
+  const transfers = (await chain.search({ hash }, watch)).filter((one) => one.from === from);
+  const checks = await Promise.all(transfers.map((one) => chain.recheck(one)));
+  if (checks.length === 0 || checks.includes(null)) {
+    throw new ChainError("unavailable", `the node does not show what ${hash} moved`);
+  }
+  const arrived = checks.reduce((sum, one) => sum + one!.received, 0n);
+  await bench.step((tx) => settleSwept(tx, bench.actor, { sweep, arrived }), { gate: true });
+}
+
+async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
+  const registered = findAsset(forward.asset);
+  const contract = forward.token ?? registered!.contract;
+  const fault = registered === null
+    ? null
+    : registered.state === "suspended"
+    ? registered.reason
+    : await tokenFault(bench, chain, registered);
+  if (fault !== null) {
+    bench.log("warn", "a sweep waits", { account: forward.account, fault });
+    return { do: "wait" };
+  }
+  const held = await holdingOf(bench, chain, forward, contract);
+  const booked = toUnits(forward.free, forward.decimals);
+  // What is there and not booked yet is left: it was seen, and does not count before its depth.
+  const amount = held.asset < booked ? held.asset : booked;
+  if (amount === 0n) return { do: "wait" };
+  const whole = amount === held.asset;
+  const draft = await price(chain, orderOf(chain, forward, contract, whole ? "all" : amount));
+  if (draft === null) return { do: "wait" };
+  const fee = feeOf(draft.fee, held.inputs, 1);
+  if (draft.fee.contract === contract) {
+    if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
+    return { do: "sweep", amount: whole ? "all" : amount - fee };
+  }
+  if (await isDust(bench, forward, amount, fee)) return { do: "wait" };
+  const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
+  if (chain.traits.feePayer) {
+    if (draft.lacking > 0n) return { do: "wait" };
+    return { ...moved, feePayer: forward.to_address };
+  }
+  const likely = draft.likely ?? fee;
+  // Coins of others may lie there: an own token's sweep is to take no more than it may likely cost.
+  const most = forward.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);
+  if (held.coin >= likely) return { ...moved, gas: most };
+  return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - held.coin };
+}
+
+function orderOf(
+  chain: Chain,
+  forward: ForwardRow,
+  contract: string | null,
+  amount: bigint | "all",
+): Order {
+  // The price of a part is that of a payment that surely works.
+  const part = amount === "all" || contract !== null ? amount : amount / 2n + 1n;
+  return {
+    kind: "pay",
+    from: forward.from_address,
+    contract,
+    payments: [{ to: forward.to_address, amount: part }],
+    ...(chain.traits.feePayer ? { feePayer: forward.to_address } : {}),
+  };
+}
+
+async function price(chain: Chain, order: Order): Promise<Draft | null> {
+  try {
+    return await chain.draft(order, "medium");
+  } catch (error) {
+    // Too little to pay for its own way.
+    if (error instanceof ChainError && error.fault === "insufficient") return null;
+    throw error;
+  }
+}
+
+async function holdingOf(
+  bench: Bench,
+  chain: Chain,
+  forward: ForwardRow,
+  contract: string | null,
+): Promise<Held> {
+  const address = forward.from_address;
+  if (chain.traits.coins) {
+    const at = await reading(bench.pool, (db) => sumCoinsAt(db, forward, address));
+    return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
+  }
+  const holdings = [{ address, contract }, { address, contract: null }];
+  const [asset, coin] = (await chain.balances(holdings, null)).amounts;
+  return { asset, coin, inputs: 1 };
+}
+
+/**
+ * Whether an amount is worth less than the coins that its way costs. While that is not known, what is
+ * below the least that the realm has set for the asset, or one whole unit of it, waits for more.
+ */
+async function isDust(
+  bench: Bench,
+  forward: ForwardRow,
+  amount: bigint,
+  fee: bigint,
+): Promise<boolean> {
+  const native = nativeAsset(forward.chain as ChainId);
+  const currency = bench.actor.realm.accountingCurrency;
+  const of = { asset: forward.asset, in: native.code, currency };
+  const worth = await reading(bench.pool, (db) => selectWorth(db, of));
+  if (worth === null) {
+    const least = bench.actor.realm.withdrawals?.[forward.asset]?.sweep_min ?? "1";
+    return compare(fromUnits(amount, forward.decimals), least) < 0;
+  }
+  const places = 18;
+  const rate = toUnits(cut(worth, places), places);
+  const scale = 10n ** BigInt(places + forward.decimals);
+  return amount * rate * 10n ** BigInt(native.decimals) < fee * scale;
+}
+
+function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+/** Leaves so many digits after the point. */
+function cut(text: string, places: number): string {
+  const point = text.indexOf(".");
+  return point < 0 ? text : text.slice(0, point + 1 + places);
+}
