@@ -28,11 +28,11 @@ import { loginsUnder, openSecrets } from "./domain/security/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { endServer, endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
 import { realmAsked } from "./process/realm_arguments.ts";
-import { createApp } from "./routes/app.ts";
-import { openEnding } from "./routes/ending.ts";
-import { openLimits } from "./routes/limits.ts";
-import { check } from "./routes/validation.ts";
-import type { Services } from "./routes/services.ts";
+import { createApp } from "./routes/http/app.ts";
+import { openEnding } from "./routes/http/shutdown.ts";
+import { openLimits } from "./routes/http/rate_limits.ts";
+import { check } from "./routes/http/validation.ts";
+import type { Services } from "./routes/http/services.ts";
 import type { Runner } from "./workers/jobs/runner.ts";
 import {
   askOnTerminal,

@@ -14,9 +14,9 @@ import {
 } from "../domain/accounts/account_collection.ts";
 import { AccountView, createAccount, NewAccount } from "../domain/accounts/accounts.ts";
 import { createNamedDepositAccount } from "../domain/deposits/deposit_accounts.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 

@@ -10,8 +10,8 @@ import {
   listAddresses,
   NewAddress,
 } from "../domain/deposits/deposit_accounts.ts";
-import { command, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 

@@ -9,9 +9,9 @@ import {
   NewAlias,
   viewAlias,
 } from "../domain/identity/aliases.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of aliases. */
 export const aliasRoutes: readonly AnyRoute[] = [

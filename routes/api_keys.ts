@@ -8,9 +8,9 @@ import {
   NewApiKey,
   NewApiKeyView,
 } from "../domain/identity/api_keys.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of keys for machines. */
 export const apiKeyRoutes: readonly AnyRoute[] = [

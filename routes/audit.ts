@@ -1,8 +1,8 @@
 /** HTTP face of the trail. @module */
 import { z } from "zod";
 import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
-import { type AnyRoute, route } from "./route.ts";
-import { searching } from "./seats.ts";
+import { type AnyRoute, route } from "./http/route.ts";
+import { searching } from "./http/concurrency_limit.ts";
 
 /** The route of the trail. */
 export const auditRoutes: readonly AnyRoute[] = [

@@ -16,9 +16,9 @@ import {
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger/posting.ts";
 import { pageOf } from "../domain/collections/list_parameters.ts";
-import { pageView } from "./collection.ts";
-import { command, query, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { pageView } from "./http/collection_routes.ts";
+import { command, query, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const OfAccount = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), block: z.string() });

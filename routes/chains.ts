@@ -1,8 +1,8 @@
 /** HTTP face of assets and chains. @module */
 import { z } from "zod";
 import { AssetView, ChainView, listAssets, listChains } from "../domain/chains/chain_status.ts";
-import { query } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { query } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of assets and chains. */
 export const chainRoutes: readonly AnyRoute[] = [

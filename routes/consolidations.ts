@@ -17,9 +17,9 @@ import {
 import { DryRun } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { pageOf } from "../domain/collections/list_parameters.ts";
-import { pageView } from "./collection.ts";
-import { command, query, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { pageView } from "./http/collection_routes.ts";
+import { command, query, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const OfRamp = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), consolidation: z.string() });

@@ -7,9 +7,9 @@ import {
 } from "../domain/currencies/currencies.ts";
 import { CURRENCY_COLLECTION, removeCurrency } from "../domain/currencies/currency_collection.ts";
 import { DryRun } from "../domain/entity.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of virtual currencies. */
 export const currencyRoutes: readonly AnyRoute[] = [

@@ -13,9 +13,9 @@ import {
 import type { Db } from "../domain/command.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposits/deposit_apps.ts";
 import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
-import { collectionRoutes, pageView } from "./collection.ts";
-import { command, query, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes, pageView } from "./http/collection_routes.ts";
+import { command, query, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const Paged = queriesOf(DEPOSIT_APPS).find.extend(PageFields);

@@ -8,9 +8,9 @@ import {
 } from "../domain/deposits/deposit_collection.ts";
 import { DepositView } from "../domain/deposits/deposit_views.ts";
 import { listStrays, StrayQuery, StrayView } from "../domain/deposits/unmatched_deposits.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command, query } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of deposits. */
 export const depositRoutes: readonly AnyRoute[] = [

@@ -14,11 +14,11 @@ import {
   StatementOf,
   StatementView,
 } from "../domain/ledger/entries.ts";
-import { pageView } from "./collection.ts";
-import { query } from "./door.ts";
-import { paging } from "./seats.ts";
-import { acceptsJson } from "./validation.ts";
-import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import { pageView } from "./http/collection_routes.ts";
+import { query } from "./http/execution.ts";
+import { paging } from "./http/concurrency_limit.ts";
+import { acceptsJson } from "./http/validation.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const TAG = "Accounts";

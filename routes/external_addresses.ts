@@ -8,8 +8,8 @@ import {
   listAssigned,
   unassignAddress,
 } from "../domain/accounts/external_addresses.ts";
-import { command, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const ByAddress = z.strictObject({ id: z.string(), external_address: z.string() });

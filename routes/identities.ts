@@ -9,9 +9,9 @@ import {
   NewIdentityWithAlias,
   removeIdentity,
 } from "../domain/identity/identity_collection.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of identities. */
 export const identityRoutes: readonly AnyRoute[] = [

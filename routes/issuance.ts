@@ -9,8 +9,8 @@ import {
   Issue,
   issueCurrency,
 } from "../domain/currencies/issuance.ts";
-import { command } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const TAG = "Currencies";

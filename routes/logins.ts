@@ -9,8 +9,8 @@ import {
   type LoginsOf,
   LoginView,
 } from "../domain/identity/logins.ts";
-import { command, query } from "./door.ts";
-import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const shared = { tag: "Authentication", access: "user", status: 200 } as const;
 const ById = z.strictObject({ id: z.string() });

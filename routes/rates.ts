@@ -9,8 +9,8 @@ import {
   spreadRates,
   viewRate,
 } from "../domain/currencies/rates.ts";
-import { command, query } from "./door.ts";
-import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 /** The routes of rates. */
 export const rateRoutes: readonly AnyRoute[] = [

@@ -26,9 +26,9 @@ import {
 import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
 import { isKept } from "../domain/command.ts";
 import { assertMayCreateUser, notFound } from "../domain/permissions.ts";
-import { command, query } from "./door.ts";
-import { ENDLESS } from "./limits.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { ENDLESS } from "./http/rate_limits.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const Page = z.strictObject({

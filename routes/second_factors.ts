@@ -12,8 +12,8 @@ import {
   RecoveryView,
   TotpView,
 } from "../domain/identity/second_factor_changes.ts";
-import { command, query } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const shared = {
   path: "/v1/users/{id}/totp",

@@ -15,9 +15,9 @@ import {
   UserLogin,
 } from "../domain/security/sessions.ts";
 import { findUser, UserView, viewUser } from "../domain/identity/users.ts";
-import { command, query } from "./door.ts";
-import { guardOf, type LoginGuard, networkOf, rest } from "./login_guard.ts";
-import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { guardOf, type LoginGuard, networkOf, rest } from "./http/login_guard.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
 /** Nothing is known of the caller before the body was read. */

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
 import { findSolvency, SolvencyView } from "../domain/audit/solvency.ts";
 import { Cover, coverLoss, CoverView } from "../domain/audit/solvency_cover.ts";
-import { command, query } from "./door.ts";
-import { namedRealm } from "./named_realm.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { command, query } from "./http/execution.ts";
+import { namedRealm } from "./http/named_realm.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of the proof of solvency. */
 export const solvencyRoutes: readonly AnyRoute[] = [

@@ -9,10 +9,10 @@ import {
   StopView,
   viewStop,
 } from "../domain/stops/stops.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { namedRealm } from "./named_realm.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { namedRealm } from "./http/named_realm.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const OfRealm = z.strictObject({

@@ -4,9 +4,9 @@ import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger/posting.ts";
 import { TRANSACTIONS } from "../domain/ledger/transaction_collection.ts";
 import { NewTransaction } from "../domain/ledger/transactions.ts";
-import { collectionRoutes } from "./collection.ts";
-import { move, moveMany } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { move, moveMany } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const REFUSALS = [
   "account.not_found",

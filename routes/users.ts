@@ -15,10 +15,10 @@ import {
   USERS,
 } from "../domain/identity/user_collection.ts";
 import { DomainError } from "../domain/errors.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command } from "./door.ts";
-import { guardOf, networkOf, rest } from "./login_guard.ts";
-import { type AnyRoute, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command } from "./http/execution.ts";
+import { guardOf, networkOf, rest } from "./http/login_guard.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const CHANGE_ERRORS = [

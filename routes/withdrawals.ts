@@ -14,10 +14,10 @@ import {
 import { Amount } from "../domain/money.ts";
 import { hastenWithdrawal } from "../domain/withdrawals/speed_ups.ts";
 import { WITHDRAWALS } from "../domain/withdrawals/withdrawal_collection.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command, query } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
-import { check } from "./validation.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
+import { check } from "./http/validation.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const Fee = z.string().meta({ description: "The fee in whole units.", example: "0.00021" });

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { createApp } from "../routes/app.ts";
+import { createApp } from "../routes/http/app.ts";
 import { sealRealm } from "../workers/audit/hash_chain.ts";
 import { verify } from "./support/proofs.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "./support/realm.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../db/ledger/posting_protocol.ts";
 import { BatchOutline, NewBatch } from "../../domain/ledger/batches.ts";
 import { NewTransaction } from "../../domain/ledger/transactions.ts";
-import { readBody, readLong } from "../../routes/validation.ts";
+import { readBody, readLong } from "../../routes/http/validation.ts";
 
 const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());
 

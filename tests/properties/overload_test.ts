@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openLane } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertLaws } from "./laws.ts";
 

@@ -2,7 +2,7 @@
  * Plays a plan: all clients at once, each step a request, and everything that was answered noted.
  * @module
  */
-import { allRoutes } from "../../routes/routes.ts";
+import { allRoutes } from "../../routes/http/route_list.ts";
 import { type Event, type Recorder, startRecorder } from "../support/history.ts";
 import type { Act, Call, Person, Seen, Transfer } from "../support/model_book.ts";
 import type { Deed, Plan, PlannedMove, Step } from "./plan.ts";

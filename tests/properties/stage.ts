@@ -10,7 +10,7 @@ import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
 import { sealNext } from "../../domain/audit/hash_chain.ts";
-import { type App, createApp } from "../../routes/app.ts";
+import { type App, createApp } from "../../routes/http/app.ts";
 import { databaseClock } from "../support/clock.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";

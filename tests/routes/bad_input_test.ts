@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 type Bad = [

@@ -1,6 +1,6 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
-import { callerAddress, readNetworks } from "../../routes/caller_address.ts";
-import { createApp } from "../../routes/app.ts";
+import { callerAddress, readNetworks } from "../../routes/http/caller_address.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { PLATFORM_KEY, rowsOf, testRealm } from "../support/realm.ts";
 
 const PROXIES = readNetworks(["10.0.0.0/8", "2001:db8:aaaa::/48"]);

@@ -1,10 +1,10 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ERROR_CODES } from "../../domain/errors.ts";
-import { PROBLEMS } from "../../routes/errors.ts";
-import { createApp } from "../../routes/app.ts";
-import { operationId } from "../../routes/openapi_names.ts";
-import { allRoutes } from "../../routes/routes.ts";
+import { PROBLEMS } from "../../routes/http/problems.ts";
+import { createApp } from "../../routes/http/app.ts";
+import { operationId } from "../../routes/http/openapi_names.ts";
+import { allRoutes } from "../../routes/http/route_list.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

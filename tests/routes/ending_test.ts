@@ -1,9 +1,9 @@
 /** How requests fare that only wait, when the service ends. */
 import { deepEqual, equal } from "node:assert/strict";
 import { endServer } from "../../process/ending.ts";
-import { createApp } from "../../routes/app.ts";
-import { searching } from "../../routes/seats.ts";
-import { waitersAt } from "../../routes/waiting.ts";
+import { createApp } from "../../routes/http/app.ts";
+import { searching } from "../../routes/http/concurrency_limit.ts";
+import { waitersAt } from "../../routes/http/waiting.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 

@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { ERROR_CODES, type ErrorCode } from "../../domain/errors.ts";
 import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
-import { PROBLEMS } from "../../routes/errors.ts";
+import { PROBLEMS } from "../../routes/http/problems.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** The statuses that the contract promises; an entity's `not_found` is 404. */

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { openRealmContexts } from "../../domain/realms/context.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
-import { allRoutes } from "../../routes/routes.ts";
+import { allRoutes } from "../../routes/http/route_list.ts";
 import { type Answer, PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];

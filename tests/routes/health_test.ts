@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { asSuperuser, testDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";

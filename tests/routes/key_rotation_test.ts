@@ -4,7 +4,7 @@ import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { totpCode } from "../../domain/security/totp.ts";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 

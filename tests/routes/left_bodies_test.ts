@@ -1,6 +1,6 @@
 import { equal } from "node:assert/strict";
 import type { Log } from "../../log.ts";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 for (

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { openLoginGuard } from "../../routes/login_guard.ts";
+import { openLoginGuard } from "../../routes/http/login_guard.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const BEHIND_PROXY = { env: { TRUSTED_PROXIES: "127.0.0.1" } };

@@ -6,7 +6,7 @@
  */
 import { deepEqual, equal } from "node:assert/strict";
 import type { Role, Scope } from "../../domain/actor.ts";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 
 const ACTS = [

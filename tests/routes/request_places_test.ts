@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 Deno.test("each fault of a request says where it is: in the body, the query, the path or a header", async () => {

@@ -3,7 +3,7 @@ import { serializable } from "../../db/transaction.ts";
 import { runSearch } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
-import { openEnding, watchLeaving } from "../../routes/ending.ts";
+import { openEnding, watchLeaving } from "../../routes/http/shutdown.ts";
 import {
   listing,
   paging,
@@ -12,7 +12,7 @@ import {
   searching,
   seated,
   turnOfLarge,
-} from "../../routes/seats.ts";
+} from "../../routes/http/concurrency_limit.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 

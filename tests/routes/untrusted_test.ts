@@ -1,8 +1,8 @@
 /** What strangers send: refused with a precise answer, before anything costly is done for them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkPassword } from "../../domain/security/passwords.ts";
-import { createApp } from "../../routes/app.ts";
-import { readBody } from "../../routes/validation.ts";
+import { createApp } from "../../routes/http/app.ts";
+import { readBody } from "../../routes/http/validation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import { allRoutes } from "../../routes/routes.ts";
-import { takesMatch } from "../../routes/versions.ts";
+import { allRoutes } from "../../routes/http/route_list.ts";
+import { takesMatch } from "../../routes/http/preconditions.ts";
 import { type Answer, type Send } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 

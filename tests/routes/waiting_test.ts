@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { becomesReady, waitersAt } from "../../routes/waiting.ts";
+import { becomesReady, waitersAt } from "../../routes/http/waiting.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/until.ts";
 

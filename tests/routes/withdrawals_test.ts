@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/desk.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
 

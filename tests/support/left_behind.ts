@@ -16,7 +16,7 @@ import { parseStoredJson } from "../../domain/json.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { NOTHING, verify } from "../../examples/verify.ts";
-import { createApp } from "../../routes/app.ts";
+import { createApp } from "../../routes/http/app.ts";
 import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { BROKEN, PLATFORM_KEY, wire } from "./realm.ts";
 

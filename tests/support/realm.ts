@@ -18,10 +18,10 @@ import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.
 import { createUser } from "../../domain/identity/users.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { createLog } from "../../log.ts";
-import { type App, createApp } from "../../routes/app.ts";
-import { openEnding } from "../../routes/ending.ts";
-import { openLimits } from "../../routes/limits.ts";
-import type { Services } from "../../routes/services.ts";
+import { type App, createApp } from "../../routes/http/app.ts";
+import { openEnding } from "../../routes/http/shutdown.ts";
+import { openLimits } from "../../routes/http/rate_limits.ts";
+import type { Services } from "../../routes/http/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";

@@ -23,9 +23,9 @@ import {
   VerifyRange,
   VerifyView,
 } from "../domain/audit/hash_chain.ts";
-import { command, query, search } from "./door.ts";
-import { type AnyRoute, route } from "./route.ts";
-import { recomputing } from "./seats.ts";
+import { command, query, search } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
+import { recomputing } from "./http/concurrency_limit.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const TAG = "Transactions";

@@ -3,7 +3,7 @@
  * has the time that is left.
  * @module
  */
-import { DomainError } from "../domain/errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 
 /** Told when the process begins to end. */
 export interface Ending {

@@ -1,12 +1,12 @@
 /** The key at the door: who is asking, by which key, for which realm. @module */
-import type { Actor } from "../domain/actor.ts";
-import { type ApiKeyGrant, assertGranted, realmOfApiKey } from "../domain/identity/api_keys.ts";
-import { ROLES, SCOPES } from "../domain/actor.ts";
-import { DomainError } from "../domain/errors.ts";
-import { equalBytes } from "../domain/security/passwords.ts";
-import { digestKey } from "../domain/realms/realms.ts";
-import type { Claims } from "../domain/security/user_keys.ts";
-import type { RealmContext } from "../domain/realms/context.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type ApiKeyGrant, assertGranted, realmOfApiKey } from "../../domain/identity/api_keys.ts";
+import { ROLES, SCOPES } from "../../domain/actor.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { equalBytes } from "../../domain/security/passwords.ts";
+import { digestKey } from "../../domain/realms/realms.ts";
+import type { Claims } from "../../domain/security/user_keys.ts";
+import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Access } from "./route.ts";
 import { guardOf, networkOf } from "./login_guard.ts";
 import type { Services } from "./services.ts";

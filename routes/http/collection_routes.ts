@@ -6,13 +6,13 @@ import {
   findEntities,
   getEntity,
   listEntities,
-} from "../domain/collections/collection.ts";
-import { queriesOf } from "../domain/collections/collection_parameters.ts";
-import type { Db, Tx } from "../domain/command.ts";
-import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
-import type { Actor } from "../domain/actor.ts";
-import type { ErrorCode } from "../domain/errors.ts";
-import { command, query, search } from "./door.ts";
+} from "../../domain/collections/collection.ts";
+import { queriesOf } from "../../domain/collections/collection_parameters.ts";
+import type { Db, Tx } from "../../domain/command.ts";
+import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { ErrorCode } from "../../domain/errors.ts";
+import { command, query, search } from "./execution.ts";
 import { type AnyRoute, type Call, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });

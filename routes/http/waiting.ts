@@ -3,7 +3,7 @@
  * wait, one look serves them all; there are only so many, and who has gone is not waited for.
  * @module
  */
-import { type Db, type Pool, runQuery } from "../domain/command.ts";
+import { type Db, type Pool, runQuery } from "../../domain/command.ts";
 
 /** Tells which of some entities are ready, by one statement. */
 export type Among = (db: Db, ids: string[]) => Promise<string[]>;

@@ -5,10 +5,10 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Db, Tx } from "../domain/command.ts";
-import { DomainError } from "../domain/errors.ts";
-import { isId } from "../domain/ids.ts";
-import { type Table, TABLES, versionOf } from "../domain/versions.ts";
+import type { Db, Tx } from "../../domain/command.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { isId } from "../../domain/ids.ts";
+import { type Table, TABLES, versionOf } from "../../domain/versions.ts";
 
 /** What a request says of tags. */
 export interface Conditions {

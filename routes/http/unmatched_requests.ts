@@ -3,7 +3,7 @@
  * then refused, and fills no log. What leads to a route is never counted here.
  * @module
  */
-import { DomainError } from "../domain/errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { networkOf } from "./login_guard.ts";
 
 /** Counts requests that lead nowhere. */

@@ -3,11 +3,11 @@
  * the same codes of a status refer to the same response.
  * @module
  */
-import type { ErrorCode } from "../domain/errors.ts";
-import { PROBLEMS } from "./errors.ts";
+import type { ErrorCode } from "../../domain/errors.ts";
+import { PROBLEMS } from "./problems.ts";
 import type { Json } from "./openapi_schemas.ts";
 import type { AnyRoute } from "./route.ts";
-import { takesMatch } from "./versions.ts";
+import { takesMatch } from "./preconditions.ts";
 
 /** Codes that any route can answer. */
 const COMMON: readonly ErrorCode[] = [

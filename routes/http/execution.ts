@@ -17,28 +17,28 @@ import {
   runSearch,
   runTrial,
   type Tx,
-} from "../domain/command.ts";
-import type { Actor } from "../domain/actor.ts";
-import { confirmed } from "../domain/realms/attestations.ts";
+} from "../../domain/command.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { confirmed } from "../../domain/realms/attestations.ts";
 import {
   type BatchRequest,
   batchUnder,
   type NewBatch,
   transferMany,
-} from "../domain/ledger/batches.ts";
-import { DomainError } from "../domain/errors.ts";
+} from "../../domain/ledger/batches.ts";
+import { DomainError } from "../../domain/errors.ts";
 import {
   type NewTransaction,
   postedUnder,
   type Road,
   transfer,
   type TransferResult,
-} from "../domain/ledger/transactions.ts";
-import { trialLane } from "../domain/ledger/dry_run.ts";
-import { problemOf, PROBLEMS } from "./errors.ts";
+} from "../../domain/ledger/transactions.ts";
+import { trialLane } from "../../domain/ledger/dry_run.ts";
+import { problemOf, PROBLEMS } from "./problems.ts";
 import type { Call, Reply } from "./route.ts";
-import { conditional, isKnown, readTagged } from "./versions.ts";
-import { listing, searching, seated } from "./seats.ts";
+import { conditional, isKnown, readTagged } from "./preconditions.ts";
+import { listing, searching, seated } from "./concurrency_limit.ts";
 import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */

@@ -3,11 +3,11 @@
  * answer says what is left. Realms without limits are not counted at all.
  * @module
  */
-import type { Allowance } from "../domain/allowance.ts";
-import { type Cost, openMeter, type Tier } from "../domain/realms/usage.ts";
-import type { Pool } from "../domain/command.ts";
-import type { RealmContext } from "../domain/realms/context.ts";
-import type { Log } from "../log.ts";
+import type { Allowance } from "../../domain/allowance.ts";
+import { type Cost, openMeter, type Tier } from "../../domain/realms/usage.ts";
+import type { Pool } from "../../domain/command.ts";
+import type { RealmContext } from "../../domain/realms/context.ts";
+import type { Log } from "../../log.ts";
 
 /** Headers that say what is left. */
 export type LimitHeaders = Readonly<Record<string, string>>;

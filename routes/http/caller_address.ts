@@ -4,8 +4,8 @@
  * by the caller itself.
  * @module
  */
-import { DomainError } from "../domain/errors.ts";
-import { formatIp, holds, type Network, parseIp, parseNetwork } from "../domain/ip_addresses.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { formatIp, holds, type Network, parseIp, parseNetwork } from "../../domain/ip_addresses.ts";
 
 const PLAIN_V4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 

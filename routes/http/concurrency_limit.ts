@@ -4,7 +4,7 @@
  * was lost at a moment when the driver does not notice.
  * @module
  */
-import { DomainError } from "../domain/errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 
 const SEATS_MAX = 1000;
 /** Longer than any statement may run, so that the database's own answer comes first. */

@@ -4,15 +4,15 @@
  * @module
  */
 import type { z } from "zod";
-import type { Actor } from "../domain/actor.ts";
-import type { IdempotencyClaim } from "../domain/command.ts";
-import type { Cost } from "../domain/realms/usage.ts";
-import type { ErrorCode } from "../domain/errors.ts";
-import type { Claims } from "../domain/security/user_keys.ts";
-import type { RealmContext } from "../domain/realms/context.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { IdempotencyClaim } from "../../domain/command.ts";
+import type { Cost } from "../../domain/realms/usage.ts";
+import type { ErrorCode } from "../../domain/errors.ts";
+import type { Claims } from "../../domain/security/user_keys.ts";
+import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Services } from "./services.ts";
 import type { LongBody } from "./validation.ts";
-import type { Conditions } from "./versions.ts";
+import type { Conditions } from "./preconditions.ts";
 
 /** Which key a route takes. */
 export type Access = "open" | "application" | "user" | "platform" | "platform or user";

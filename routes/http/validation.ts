@@ -1,10 +1,10 @@
 /** The wire turned into checked input: bodies, parameters, headers; each fault with its place. @module */
 import type { z } from "zod";
-import { DomainError, type ErrorCode, type Fault } from "../domain/errors.ts";
-import { MANY, parseJson } from "../domain/json.ts";
-import { parseLongJson } from "../domain/long_json.ts";
-import { decodeLong, inSlices, joined, STRETCH } from "../domain/slices.ts";
-import type { Ending } from "./ending.ts";
+import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts";
+import { MANY, parseJson } from "../../domain/json.ts";
+import { parseLongJson } from "../../domain/long_json.ts";
+import { decodeLong, inSlices, joined, STRETCH } from "../../domain/slices.ts";
+import type { Ending } from "./shutdown.ts";
 
 /** A body that holds very many items: how it is checked, without them and each of them. */
 export interface LongBody {

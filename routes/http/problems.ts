@@ -3,7 +3,7 @@
  * title and the line that its page shows; a code without a row does not compile.
  * @module
  */
-import { DomainError, type ErrorCode, type ErrorExtra } from "../domain/errors.ts";
+import { DomainError, type ErrorCode, type ErrorExtra } from "../../domain/errors.ts";
 
 /** How a code travels. */
 interface ProblemKind {

@@ -18,9 +18,9 @@ import {
   viewDeployed,
   viewRegistered,
 } from "../domain/currencies/token_views.ts";
-import { collectionRoutes } from "./collection.ts";
-import { command, type DoorOptions } from "./door.ts";
-import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command, type DoorOptions } from "./http/execution.ts";
+import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 import type { Tx } from "../domain/command.ts";
 
 /** How long an answer waits for the worker where the caller does not say. */

@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import type { Call, Reply } from "./route.ts";
-import { isKnown } from "./versions.ts";
+import { isKnown } from "./preconditions.ts";
 
 /** A text that is ready to be sent. */
 export interface Prepared {

@@ -8,10 +8,10 @@ import { operationId } from "./openapi_names.ts";
 import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
-import { breathe, prepare, type Prepared, replyPrepared } from "./prepared.ts";
+import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
-import { tableOf, takesMatch } from "./versions.ts";
+import { tableOf, takesMatch } from "./preconditions.ts";
 
 export type { Json };
 

@@ -4,26 +4,31 @@
  * @module
  */
 import { Hono } from "hono";
-import type { Actor } from "../domain/actor.ts";
-import { assertFreshLogin } from "../domain/identity/api_keys.ts";
-import { DomainError } from "../domain/errors.ts";
-import { failureOf } from "../domain/failures.ts";
-import { newId } from "../domain/ids.ts";
-import { encodeLong, isLong } from "../domain/slices.ts";
-import { type Arrival, type Authenticator, type Caller, openAuthenticator } from "./auth.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { failureOf } from "../../domain/failures.ts";
+import { newId } from "../../domain/ids.ts";
+import { encodeLong, isLong } from "../../domain/slices.ts";
+import {
+  type Arrival,
+  type Authenticator,
+  type Caller,
+  openAuthenticator,
+} from "./authentication.ts";
 import { callerAddress, readNetworks } from "./caller_address.ts";
-import { claimOf } from "./door.ts";
-import { problemOf, PROBLEMS } from "./errors.ts";
-import { uncoverBody } from "./get_body.ts";
-import { watchLeaving } from "./ending.ts";
-import { headersOf, type LimitHeaders } from "./limits.ts";
+import { claimOf } from "./execution.ts";
+import { problemOf, PROBLEMS } from "./problems.ts";
+import { uncoverBody } from "./get_request_body.ts";
+import { watchLeaving } from "./shutdown.ts";
+import { headersOf, type LimitHeaders } from "./rate_limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
-import { allRoutes } from "./routes.ts";
-import { type Place, placeOfLarge } from "./seats.ts";
+import { allRoutes } from "./route_list.ts";
+import { type Place, placeOfLarge } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
-import { openStrays } from "./strays.ts";
-import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./targets.ts";
-import { conditionsOf } from "./versions.ts";
+import { openStrays } from "./unmatched_requests.ts";
+import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
+import { conditionsOf } from "./preconditions.ts";
 import {
   accepts,
   acceptsJson,

@@ -6,7 +6,7 @@ import {
   checkSigning,
   type DatabaseHealth,
   type SigningHealth,
-} from "../domain/realms/health.ts";
+} from "../../domain/realms/health.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 

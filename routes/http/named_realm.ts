@@ -1,8 +1,8 @@
 /** Which realm a request is about that users send with their key, and the operator with the platform's. @module */
-import type { Actor } from "../domain/actor.ts";
-import { DomainError } from "../domain/errors.ts";
-import { notFound } from "../domain/permissions.ts";
-import type { RealmContext } from "../domain/realms/context.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { notFound } from "../../domain/permissions.ts";
+import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Call } from "./route.ts";
 
 /**

@@ -4,8 +4,8 @@
  * a flood of them neither slows the realm nor keeps other networks from their turn.
  * @module
  */
-import { DomainError } from "../domain/errors.ts";
-import { customerOf, parseIp } from "../domain/ip_addresses.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { customerOf, parseIp } from "../../domain/ip_addresses.ts";
 import type { Services } from "./services.ts";
 
 /** Guards the logins of a process. */

@@ -4,10 +4,10 @@
  * @module
  */
 import { z } from "zod";
-import { DomainError, type ErrorCode } from "../domain/errors.ts";
-import { PROBLEMS } from "./errors.ts";
+import { DomainError, type ErrorCode } from "../../domain/errors.ts";
+import { PROBLEMS } from "./problems.ts";
 import { basePathOf } from "./openapi.ts";
-import { prepare, type Prepared, replyPrepared } from "./prepared.ts";
+import { prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 /** An asset of the reference: its type, and how its text is loaded when first asked for. */

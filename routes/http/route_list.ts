@@ -1,0 +1,68 @@
+/** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
+import { accountRoutes } from "../accounts.ts";
+import { addressRoutes } from "../addresses.ts";
+import { aliasRoutes } from "../aliases.ts";
+import { apiKeyRoutes } from "../api_keys.ts";
+import { loginRoutes } from "../logins.ts";
+import { auditRoutes } from "../audit.ts";
+import { blockRoutes } from "../blocks.ts";
+import { chainRoutes } from "../chains.ts";
+import { consolidationRoutes } from "../consolidations.ts";
+import { currencyRoutes } from "../currencies.ts";
+import { depositAppRoutes } from "../deposit_apps.ts";
+import { depositRoutes } from "../deposits.ts";
+import { docsRoutes } from "./docs.ts";
+import { entryRoutes } from "../entries.ts";
+import { externalAddressRoutes } from "../external_addresses.ts";
+import { fungibleTokenRoutes } from "../tokens.ts";
+import { healthRoutes } from "./health.ts";
+import { identityRoutes } from "../identities.ts";
+import { issuanceRoutes } from "../issuance.ts";
+import { openapiRoutes } from "./openapi.ts";
+import { postingRoutes } from "../reversals.ts";
+import { rateRoutes } from "../rates.ts";
+import { realmRoutes } from "../realms.ts";
+import type { AnyRoute } from "./route.ts";
+import { secondFactorRoutes } from "../second_factors.ts";
+import { sessionRoutes } from "../sessions.ts";
+import { solvencyRoutes } from "../solvency.ts";
+import { stopRoutes } from "../stops.ts";
+import { transactionRoutes } from "../transactions.ts";
+import { userRoutes } from "../users.ts";
+import { withdrawalRoutes } from "../withdrawals.ts";
+
+/** All routes, in the order in which they are tried. */
+export function allRoutes(): AnyRoute[] {
+  return [
+    ...sessionRoutes,
+    ...realmRoutes,
+    ...auditRoutes,
+    ...userRoutes,
+    ...secondFactorRoutes,
+    ...loginRoutes,
+    ...apiKeyRoutes,
+    ...identityRoutes,
+    ...addressRoutes,
+    ...externalAddressRoutes,
+    ...depositRoutes,
+    ...depositAppRoutes,
+    ...accountRoutes,
+    ...consolidationRoutes,
+    ...chainRoutes,
+    ...entryRoutes,
+    ...blockRoutes,
+    ...aliasRoutes,
+    ...currencyRoutes,
+    ...issuanceRoutes,
+    ...rateRoutes,
+    ...postingRoutes,
+    ...transactionRoutes,
+    ...withdrawalRoutes,
+    ...fungibleTokenRoutes,
+    ...solvencyRoutes,
+    ...stopRoutes,
+    ...openapiRoutes(allRoutes),
+    ...docsRoutes,
+    ...healthRoutes,
+  ];
+}

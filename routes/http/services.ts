@@ -1,0 +1,30 @@
+/** What the routes are given: the wiring's product. @module */
+import type { Config } from "../../config.ts";
+import type { Pool } from "../../domain/command.ts";
+import type { RealmSite } from "../../domain/realms/provisioning.ts";
+import type { Keyring } from "../../domain/security/signing_keys.ts";
+import type { RealmContexts } from "../../domain/realms/context.ts";
+import type { Ladders } from "../../domain/realms/realms.ts";
+import type { Secrets } from "../../domain/security/serving_secrets.ts";
+import type { Log } from "../../log.ts";
+import type { Ending } from "./shutdown.ts";
+import type { Limits } from "./rate_limits.ts";
+
+/** The parts that routes work with. */
+export interface Services {
+  config: Config;
+  log: Log;
+  /** The pool of the platform's own schema. */
+  platform: Pool;
+  ladders: Ladders;
+  /** What building a realm takes. */
+  site: RealmSite;
+  realms: RealmContexts;
+  keyring: Keyring;
+  secrets: Secrets;
+  limits: Limits;
+  ending: Ending;
+  /** Tells the workers of this process that a realm has something to do. */
+  wake(realm: string): void;
+  now(): number;
+}
