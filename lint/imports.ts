@@ -1,6 +1,6 @@
 /**
- * What may import what: the rooms' direction, and the packages that only some rooms may know or
- * that must wait until they are needed.
+ * What may import what: the layers' direction, the order of capabilities within a layer, and the
+ * packages that only some layers may know or that must wait until they are needed.
  *
  * @module
  */
@@ -37,6 +37,35 @@ const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
   examples: ["examples"],
   ci: ["ci"],
 };
+
+/** The folder of a layer's own files, which all its capabilities share. */
+const LAYER_ROOT = ".";
+
+/**
+ * The capabilities of each layer, earliest first. A file imports its own folder and earlier ones.
+ * Later folders are free of each other where they can be: a place in the list is a permission, and
+ * no reason to use it.
+ */
+const CAPABILITIES: Readonly<Partial<Record<Room, readonly string[]>>> = {
+  routes: ["http", LAYER_ROOT],
+  domain: [
+    ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "stops"],
+    ...["ledger", "realms", "sending", "audit"],
+    ...["currencies", "deposits", "withdrawals", "consolidations", "recovery"],
+  ],
+  db: [
+    ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
+    ...["stops", "ledger", "realms", "sending", "audit"],
+    ...["currencies", "deposits", "withdrawals", "consolidations", "recovery"],
+  ],
+  workers: [
+    ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
+    ...["sweeping", "recovery", "audit", "jobs", "schedule"],
+  ],
+};
+
+/** The list of all routes is the one file of the HTTP machinery that knows them. */
+const KNOWS_ALL: readonly string[] = ["routes/http/route_list.ts"];
 
 // Config is passed down as a value, so these rooms need its type and nothing else of it.
 const MAY_IMPORT_CONFIG_TYPES: readonly Room[] = ["routes", "workers"];
@@ -133,11 +162,29 @@ function directionFault(from: Place, one: Import): string | null {
   if (path === null || !/\.[cm]?[jt]sx?$/.test(path) || from.room === null) return null;
   const to = placeOf(path);
   if (to.room === null) return `${path} stands in no room`;
+  if (to.room === from.room) return orderFault(from, to);
   if (MAY_IMPORT[from.room].includes(to.room)) return null;
   if (to.room === "config" && MAY_IMPORT_CONFIG_TYPES.includes(from.room)) {
     return one.typeOnly ? null : `${from.room} takes only types from config.ts; values are passed`;
   }
   return `${from.room} may not import ${to.room}`;
+}
+
+/** Refuses an import of a later capability, and a folder that no list names. */
+function orderFault(from: Place, to: Place): string | null {
+  const order = from.room === null ? undefined : CAPABILITIES[from.room];
+  if (order === undefined || KNOWS_ALL.includes(from.path)) return null;
+  const [here, there] = [capabilityOf(from.path), capabilityOf(to.path)];
+  const unknown = [here, there].find((folder) => !order.includes(folder));
+  if (unknown !== undefined) return `${unknown} is no capability of ${from.room}`;
+  if (order.indexOf(there) <= order.indexOf(here)) return null;
+  return `${here} may not import ${there}, which comes later in ${from.room}`;
+}
+
+/** The capability of a file: its folder below the layer's. */
+export function capabilityOf(path: string): string {
+  const parts = path.split("/");
+  return parts.length > 2 ? parts[1] : LAYER_ROOT;
 }
 
 function packageFault(from: Place, one: Import): string | null {

@@ -33,32 +33,32 @@ const STATUSES: Readonly<Record<number, string>> = {
 
 /** Codes that need a chain or a long story, with the file whose test produces them. */
 const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
-  "address.not_found": "routes/deposits_test.ts",
-  "withdrawal.not_found": "routes/withdrawals_test.ts",
-  "consolidation.not_found": "routes/consolidations_test.ts",
-  "deposit.not_found": "workers/scanner_test.ts",
-  "ramp.not_found": "routes/accounts_test.ts",
-  "rate.not_found": "routes/rates_test.ts",
-  "account.no_ramp": "routes/deposits_test.ts",
-  "ramp.assets_insufficient": "workers/fungible_tokens_test.ts",
-  "ramp.gas_insufficient": "workers/token_withdrawals_test.ts",
-  "address.assigned": "routes/deposits_test.ts",
-  "withdrawal.not_cancelable": "workers/withdrawals_test.ts",
-  "withdrawal.below_fee": "workers/withdrawals_test.ts",
-  "asset.suspended": "workers/solvency_test.ts",
-  "chain.quarantined": "routes/errors_test.ts",
-  "stop.not_found": "routes/stops_test.ts",
-  "login.not_found": "routes/logins_test.ts",
-  "stop.active": "routes/stops_test.ts",
-  "withdrawal.fee_exceeded": "workers/withdrawal_costs_test.ts",
-  "token.pending": "workers/fungible_tokens_test.ts",
-  "address.invalid": "workers/fungible_tokens_test.ts",
-  "token.unsupported_chain": "workers/fungible_tokens_test.ts",
-  "token.invalid": "workers/fungible_tokens_test.ts",
-  "upstream.failed": "workers/withdrawals_test.ts",
-  "chain.not_configured": "routes/deposits_test.ts",
-  "chain.stale": "routes/withdrawals_test.ts",
-  "version.conflict": "routes/consolidations_test.ts",
+  "address.not_found": "tests/routes/deposits_test.ts",
+  "withdrawal.not_found": "tests/routes/withdrawals_test.ts",
+  "consolidation.not_found": "tests/routes/consolidations_test.ts",
+  "deposit.not_found": "tests/workers/scanner_test.ts",
+  "ramp.not_found": "tests/routes/accounts_test.ts",
+  "rate.not_found": "tests/routes/rates_test.ts",
+  "account.no_ramp": "tests/routes/deposits_test.ts",
+  "ramp.assets_insufficient": "tests/workers/fungible_tokens_test.ts",
+  "ramp.gas_insufficient": "tests/workers/token_withdrawals_test.ts",
+  "address.assigned": "tests/routes/deposits_test.ts",
+  "withdrawal.not_cancelable": "tests/workers/withdrawals_test.ts",
+  "withdrawal.below_fee": "tests/workers/withdrawals_test.ts",
+  "asset.suspended": "tests/workers/solvency_test.ts",
+  "chain.quarantined": "tests/routes/errors_test.ts",
+  "stop.not_found": "tests/routes/stops_test.ts",
+  "login.not_found": "tests/routes/logins_test.ts",
+  "stop.active": "tests/routes/stops_test.ts",
+  "withdrawal.fee_exceeded": "tests/workers/withdrawal_costs_test.ts",
+  "token.pending": "tests/workers/fungible_tokens_test.ts",
+  "address.invalid": "tests/workers/fungible_tokens_test.ts",
+  "token.unsupported_chain": "tests/workers/fungible_tokens_test.ts",
+  "token.invalid": "tests/workers/fungible_tokens_test.ts",
+  "upstream.failed": "tests/workers/withdrawals_test.ts",
+  "chain.not_configured": "tests/routes/deposits_test.ts",
+  "chain.stale": "tests/routes/withdrawals_test.ts",
+  "version.conflict": "tests/routes/consolidations_test.ts",
 };
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
@@ -246,7 +246,7 @@ Deno.test("every code has the status of the contract, a page, and a test", async
   const listed = [...here, ...Object.keys(ELSEWHERE), ...UNBUILT].sort();
   deepEqual(listed, [...ERROR_CODES].sort(), "each code is provoked here, or listed once");
   for (const [code, file] of Object.entries(ELSEWHERE)) {
-    const text = await Deno.readTextFile(new URL(`../${file}`, import.meta.url));
+    const text = await Deno.readTextFile(new URL(`../../${file}`, import.meta.url));
     equal(text.includes(`"${code}"`), true, `${file} provokes ${code}`);
   }
 });
