@@ -6,9 +6,9 @@
  */
 
 const FILES = [
-  "tests/workers/chains/evm/lies_test.ts",
-  "tests/workers/chains/bitcoin/lies_test.ts",
-  "tests/workers/lies_test.ts",
+  "tests/chains/evm/lies_test.ts",
+  "tests/chains/bitcoin/lies_test.ts",
+  "tests/chains/lies_about_withdrawals_test.ts",
 ];
 
 /** Tells every lie to the adapters, and every so many-th to a service that lives on meanwhile. */

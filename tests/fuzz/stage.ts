@@ -3,8 +3,8 @@
  * ramp on a real node and a deposit that came in there.
  * @module
  */
-import { openDesk } from "../support/desk.ts";
-import { testFollower } from "../support/follower.ts";
+import { openDesk } from "../support/evm_fixture.ts";
+import { testFollower } from "../support/scan_steps.ts";
 import type { Send, TestRealm, TestUser } from "../support/realm.ts";
 import type { Json, Operation } from "./document.ts";
 import type { Fuzz } from "./fuzzer.ts";

@@ -8,12 +8,12 @@
 import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { outliveRejections } from "../../db/lost_connections.ts";
-import { linearize, report } from "../support/history.ts";
-import { assertChain, assertLaws, assertSame } from "./laws.ts";
-import { type Deed, type Plan, plans, type Step } from "./plan.ts";
-import { play } from "./play.ts";
-import { everyRule } from "./rules.ts";
-import { openScene, openStage, type Stage } from "./stage.ts";
+import { linearize, report } from "./linearizability.ts";
+import { assertChain, assertLaws, assertSame } from "./invariants.ts";
+import { type Deed, type Plan, plans, type Step } from "./random_plan.ts";
+import { play } from "./run_plan.ts";
+import { everyRule } from "./boundary_plan.ts";
+import { openScene, openStage, type Stage } from "./fixture.ts";
 
 /** When making a plan that fails smaller comes to an end. */
 const LIMIT_MS = 40_000;

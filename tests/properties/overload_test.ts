@@ -4,7 +4,7 @@ import { openLane } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { assertLaws } from "./laws.ts";
+import { assertLaws } from "./invariants.ts";
 
 const WAITING_MAX = 100;
 const ASKED = 400;

@@ -4,8 +4,8 @@
  * @module
  */
 import { Block, Transaction } from "bitcoinjs-lib";
-import type { CoinNode } from "./litecoind.ts";
-import { type Rogue, RogueError, startRogue, type Trick } from "./rogue_node.ts";
+import type { CoinNode } from "./nodes/litecoind.ts";
+import { type Rogue, RogueError, startRogue, type Trick } from "./nodes/misbehaving_node.ts";
 
 /** Starts a proxy that passes questions on, unless a lie answers them. */
 export function throughNode(node: CoinNode, lie: Trick = () => undefined): Rogue {

@@ -10,7 +10,7 @@ import {
   type Question,
   reconcileRealm,
 } from "../../workers/recovery/reconcile.ts";
-import { benchOf } from "./desk.ts";
+import { benchOf } from "./evm_fixture.ts";
 import type { TestRealm } from "./realm.ts";
 import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
 

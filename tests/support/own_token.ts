@@ -5,9 +5,9 @@ import { newId } from "../../domain/ids.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import type { Crossing } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { rich } from "./anvil.ts";
-import { benchOf } from "./desk.ts";
-import { mineUntil, type RampStage } from "./ramps.ts";
+import { rich } from "./nodes/anvil.ts";
+import { benchOf } from "./evm_fixture.ts";
+import { mineUntil, type RampStage } from "./ramp_fixture.ts";
 import { type Answer, rowsOf, type TestUser } from "./realm.ts";
 
 /** Base units of a coin. */

@@ -1,7 +1,7 @@
 /** A realm behind several nodes, of which one may lie. @module */
-import { type RampStage, rampStage } from "./ramps.ts";
+import { type RampStage, rampStage } from "./ramp_fixture.ts";
 import { rowsOf } from "./realm.ts";
-import { type Rogue, startRogue } from "./rogue_node.ts";
+import { type Rogue, startRogue } from "./nodes/misbehaving_node.ts";
 
 /** A stage and its nodes. */
 export interface Witnessed {

@@ -1,0 +1,97 @@
+/** Linked addresses on coin chains, whose addresses have several spellings and whose value lies in coins. */
+import { deepEqual, equal } from "node:assert/strict";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
+import { COIN, type CoinDesk, openCoinDesk, type Play, PLAYS } from "../support/utxo_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+
+for (const play of PLAYS) {
+  Deno.test(`${play.asset}: an address of ours is linked in no spelling, and what comes to a linked one cannot be withdrawn`, async () => {
+    await using desk = await openCoinDesk(play);
+    const { realm } = desk;
+    const { send } = realm.admin;
+    await desk.fund(20n * COIN);
+    const xpub = await xpubOf(desk);
+    const account = await virtualOf(desk, play);
+    const link = async (address: string) => {
+      const answer = await send("POST", `/v1/accounts/${account}/assign/${address}`);
+      return [answer.status, answer.body.code];
+    };
+    for (const index of [0, 1, 2, 7, RESERVED_AHEAD]) {
+      const address = await deriveAddress(play.id, "regtest", xpub, index);
+      for (const spelling of spellings(address)) {
+        deepEqual(await link(spelling), [409, "address.assigned"], `${index}: ${spelling}`);
+      }
+    }
+    const outside = await deriveAddress(play.id, "regtest", xpub, 5000); // as good as a stranger's
+    deepEqual(await link(spellings(outside)[1]), [200, undefined]);
+    await desk.follow();
+    await pay(desk, play, outside, 3n * COIN);
+    await desk.until(async () => (await desk.account(account)).balance.total === "3");
+    const { balance } = await desk.account(account);
+    deepEqual(balance, { total: "3", available: "0", linked: "3" });
+    await desk.quote();
+    const asked = await send("POST", "/v1/withdrawals", {
+      source: { account },
+      destination: { address: await deriveAddress(play.id, "regtest", xpub, 6000) },
+      value: "1",
+    });
+    deepEqual([asked.status, asked.body.code], [409, "balance.insufficient"], asked.text);
+  });
+
+  Deno.test(`${play.asset}: what came to a linked address before it was given out is its owner's, coins and all`, async () => {
+    await using desk = await openCoinDesk(play);
+    const { realm } = desk;
+    const { send } = realm.admin;
+    const beyond = RESERVED_AHEAD + 300;
+    const address = await deriveAddress(play.id, "regtest", await xpubOf(desk), beyond);
+    const thief = await virtualOf(desk, play);
+    equal((await send("POST", `/v1/accounts/${thief}/assign/${address}`)).status, 200);
+    await desk.follow();
+    await pay(desk, play, address, 5n * COIN);
+    await desk.node.mine();
+    await desk.follow();
+    const text = "select account::text, status from deposits";
+    deepEqual(await rowsOf(realm, text), [{ account: thief, status: "PENDING" }]);
+    await realm.command((tx) => tx`update ramps set next_index = ${beyond}`);
+    // What one node made up and the quorum denied is given up, with its block, and leaves no coin.
+    const denied = { id: crypto.randomUUID(), hash: "f".repeat(64), status: "ORPHANED" };
+    const copied = `insert into deposits
+      select (jsonb_populate_record(d, '${JSON.stringify(denied)}')).* from deposits d`;
+    await rowsOf(realm, copied);
+    const given = await send("POST", `/v1/account/${desk.virtual}/address`, {});
+    equal(given.body.address.address, address);
+    await realm.drain(); // a worker derives it
+    equal((await rowsOf(realm, "select 1 from coins where address = $1", [address])).length, 1);
+    await desk.quote();
+    await desk.until(async () => (await desk.account(desk.virtual)).balance.total > "4.9");
+    equal((await desk.account(thief)).balance.total, "0");
+    await desk.agree();
+  });
+}
+
+/** The ways in which an address may be written. */
+function spellings(address: string): string[] {
+  const [prefix, rest] = address.split(":");
+  if (rest !== undefined) return [address, rest, address.toUpperCase(), `${prefix}:${rest}`];
+  return /^(bcrt|rltc)1/.test(address) ? [address, address.toUpperCase()] : [address, address];
+}
+
+async function pay(desk: CoinDesk, play: Play, address: string, amount: bigint): Promise<void> {
+  const script = (await scriptOf(play.id, "regtest", address)).toHex();
+  await desk.node.pay([{ script, amount }]);
+}
+
+async function xpubOf({ realm, ramp }: CoinDesk): Promise<string> {
+  const path = `/v1/accounts/${ramp}?populate=address`;
+  return (await realm.admin.send("GET", path)).body.address.xpub;
+}
+
+async function virtualOf({ realm, ramp }: CoinDesk, { asset }: Play): Promise<string> {
+  const body = { type: "virtual", asset, testnet: true, ramp };
+  const made = await realm.admin.send("POST", "/v1/accounts", body);
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+}

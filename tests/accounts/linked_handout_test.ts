@@ -1,0 +1,198 @@
+/** Linked addresses that turn out to be ours: what was shown of them leaves, and is the owner's, once. */
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { actingAs } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { postMove } from "../../domain/ledger/posting.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { OUTSIDE } from "../support/evm_fixture.ts";
+import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const BEYOND = 5_000;
+
+Deno.test("a link far beyond what is reserved ends when the address is given out: its shown value leaves, and is the owner's, once", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const ramp = await stage.ramp();
+  const thief = await realm.user({ role: "user", scope: "own" });
+  const [account, later] = [
+    await virtualOf(stage, thief, ramp.id),
+    await virtualOf(stage, thief, ramp.id),
+  ];
+  const victim = await virtualOf(stage, realm.admin, ramp.id);
+  const address = await derived(stage, ramp.id, BEYOND + 1);
+  const link = async (of: string, method = "POST") =>
+    equal((await thief.send(method, `/v1/accounts/${of}/assign/${address}`)).status, 200);
+  await link(account);
+  await stage.mine();
+  await anvil.pool({ to: ramp.address, value: 9n * ETHER }); // others' money, for whoever could take it
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await anvil.pool({ from: 6, to: address, value: 2n * ETHER });
+  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "5");
+  await link(account, "DELETE");
+  await link(later);
+  await stage.mine();
+  await anvil.pool({ from: 8, to: address, value: ETHER });
+  await mineUntil(stage, async () => (await stage.account(later)).balance.total === "1");
+  const gift = { source: { account: ramp.id }, destination: { account }, value: "0.5" };
+  equal((await realm.admin.send("POST", "/v1/transactions", gift)).status, 201);
+  const spend = async (of: string, value: string) => {
+    const move = { source: { account: of }, destination: { account: victim }, value };
+    return (await thief.send("POST", "/v1/transactions", move)).body.code;
+  };
+  equal(await spend(account, "0.500000000000000001"), "balance.insufficient");
+  equal(await spend(later, "0.000000000000000001"), "balance.insufficient");
+  await realm.command((tx) => tx`update ramps set next_index = ${BEYOND + 1}`);
+  equal((await stage.address(victim)).address, address);
+  deepEqual((await stage.account(account)).balance, { total: "0.5", available: "0.5" });
+  deepEqual((await stage.account(later)).balance, { total: "0", available: "0" });
+  deepEqual((await thief.send("GET", `/v1/accounts/${later}/assign`)).body, []);
+  equal(await spend(account, "0.500000000000000001"), "balance.insufficient");
+  equal(await spend(later, "0.000000000000000001"), "balance.insufficient");
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  await mineUntil(stage, async () => (await stage.account(victim)).balance.total > "5.9");
+  await stage.mine(2);
+  const rows = await rowsOf<{ status: string; account: string }>(
+    realm,
+    "select status, account from deposits where address = $1",
+    [address],
+  );
+  deepEqual(rows.map(({ status }) => status), ["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
+  const rescan = { chain: "ETHEREUM", testnet: true, from: 0, to: 40 };
+  await realm.admin.send("POST", "/v1/deposits/rescan", rescan);
+  await realm.drain();
+  await stage.mine(3);
+  deepEqual((await stage.account(account)).balance, { total: "0.5", available: "0.5" });
+  equal((await stage.account(victim)).balance.total < "6", true);
+  equal((await thief.send("POST", `/v1/accounts/${later}/assign/${address}`)).status, 409);
+  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  const { rows: entries } = (await thief.send("GET", `/v1/accounts/${account}/entries`)).body;
+  deepEqual(
+    entries.map((one: Record<string, string>) => [one.amount, one.balance, one.available]),
+    [["3", "3", "0"], ["2", "5", "0"], ["0.5", "5.5", "0.5"], ["-3", "2.5", "0.5"], [
+      "-2",
+      "0.5",
+      "0.5",
+    ]],
+  );
+});
+
+Deno.test("the database lets linked value fall only with the balance, and with the deposit that it was of", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const ramp = await stage.ramp();
+  const thief = await realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(stage, thief, ramp.id);
+  const address = await derived(stage, ramp.id, BEYOND);
+  await thief.send("POST", `/v1/accounts/${account}/assign/${address}`);
+  await stage.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "3");
+  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  const set = (...texts: string[]) =>
+    serializable(owner, async (tx) => {
+      for (const text of texts) await tx.unsafe(text, [account]);
+    }, { gate: true });
+  const why = /does not become available/;
+  const detached = "status = 'ORPHANED', credited = null, transaction = null";
+  await rejects(set("update accounts set linked = 2 where id = $1"), why);
+  await rejects(set("update accounts set linked = 2, total = 2 where id = $1"), why);
+  await rejects(
+    set(`update deposits set ${detached} where account = $1`),
+    /was booked/,
+    "the address is not ours",
+  );
+  const [{ id }] = await rowsOf<{ id: string }>(
+    realm,
+    "select transaction as id from deposits where account = $1",
+    [account],
+  );
+  const [{ world }] = await rowsOf<{ world: string }>(
+    realm,
+    "select id as world from accounts where system = 'world' and asset = 'ETH'",
+  );
+  const move = { type: "revert" as const, source: account, destination: world, amount: "3" };
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await rejects(
+    serializable(realm.pool, (tx) => postMove(tx, actor, { ...move, reverts: id }), { gate: true }),
+    /nothing justifies/,
+    "a deposit stands behind it",
+  );
+  // Where the address is ours, the deposit leaves only with the value that was shown of it.
+  await rejects(
+    serializable(owner, async (tx) => {
+      await tx`update external_addresses set deleted_at = now()`;
+      await tx`with made as (
+          insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency,
+              currency_places, country, holder, owner, ramp, created_at)
+            select gen_random_uuid(), 'deposit', a.asset, a.testnet, a.decimals, true, true,
+              a.currency, a.currency_places, a.country, a.holder, a.owner, a.id, now()
+            from accounts a where a.id in (select account from ramps) returning *)
+        insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
+            owner, created_at)
+          select gen_random_uuid(), m.id, r.account, r.chain, r.network, ${address}, ${BEYOND},
+            m.asset, m.owner, now()
+          from made m join ramps r on r.account = m.ramp`;
+      await tx.unsafe(`update deposits set ${detached} where account = $1`, [account]);
+    }, { gate: true }),
+    /is not taken back/,
+  );
+  deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+});
+
+Deno.test("an injected row of an address takes no linked value from others, and no coin: no worker has derived it", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  await leaveBroken(realm); // the forged row stays
+  const ramp = await stage.ramp();
+  const victim = await realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(stage, victim, ramp.id);
+  const address = OUTSIDE;
+  await victim.send("POST", `/v1/accounts/${account}/assign/${address}`);
+  await stage.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "3");
+  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const forged = await serializable(serving, async (tx) => {
+    await tx`update external_addresses set deleted_at = now()`;
+    await tx`insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency,
+        currency_places, country, holder, owner, ramp, created_at)
+      select gen_random_uuid(), 'deposit', a.asset, a.testnet, a.decimals, true, true, a.currency,
+        a.currency_places, a.country, a.holder, a.owner, a.id, now()
+      from accounts a where a.id = ${ramp.id}`;
+    await tx`insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset,
+        owner, created_at)
+      select gen_random_uuid(), m.id, r.account, r.chain, r.network, ${address}, 7, m.asset, m.owner, now()
+      from accounts m join ramps r on r.account = m.ramp where m.type = 'deposit'`;
+    return await tx`select h.* from addresses a,
+      hand_over_deposits(a.id, '{}', now()) h where a.address = ${address}`;
+  }, { gate: true });
+  deepEqual([...forged], []);
+  deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+  const rows = await rowsOf<{ status: string; account: string; coins: number }>(
+    realm,
+    "select status, account, (select count(*)::integer from coins) as coins from deposits",
+  );
+  deepEqual([...rows], [{ status: "CONFIRMED", account, coins: 0 }]);
+});
+
+/** A virtual account on a ramp, made for a user. */
+async function virtualOf(stage: RampStage, user: TestUser, ramp: string): Promise<string> {
+  const made = await stage.realm.admin.send("POST", "/v1/accounts", {
+    ...{ type: "virtual", asset: "ETH", testnet: true, ramp },
+    ...{ owner: user.id, holder: user.identity },
+  });
+  equal(made.status, 201, made.text);
+  await stage.realm.drain();
+  return made.body.id;
+}
+
+async function derived(stage: RampStage, ramp: string, index: number): Promise<string> {
+  const path = `/v1/accounts/${ramp}?populate=address`;
+  const { xpub } = (await stage.realm.admin.send("GET", path)).body.address;
+  return await deriveAddress("ETHEREUM", "testnet", xpub, index);
+}

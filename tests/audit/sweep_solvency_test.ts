@@ -1,0 +1,81 @@
+/** Chain and ledger are compared at every step of what comes in and is swept. */
+import { deepEqual, equal } from "node:assert/strict";
+import { newId } from "../../domain/ids.ts";
+import type { Bench } from "../../workers/worker_context.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
+import { benchOf } from "../support/evm_fixture.ts";
+import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+import { installToken } from "../support/token_contracts.ts";
+
+const ETHER = 10n ** 18n;
+const USDC = 10n ** 6n;
+const ROUNDS = 20;
+
+for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
+  Deno.test(`from the deposit to the end of its sweep nothing drifts at any step: ${kind}`, async () => {
+    await using stage = await rampStage({ testnet: false });
+    const code = kind === "coins" ? "ETH" : "USDC";
+    const token = await installToken(stage.anvil, "USDC");
+    const ramp = await stage.ramp(code);
+    const virtual = await made(stage, { type: "virtual", asset: code, ramp: ramp.id });
+    const deposit = await stage.address(virtual);
+    if (kind.startsWith("a token")) await token.become("Taxed");
+    if (code !== "ETH") {
+      await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      await token.pay(deposit.address, 100n * USDC);
+    } else await stage.anvil.pool({ to: deposit.address, value: 2n * ETHER });
+    const bench = await benchOf(stage.realm);
+    const agree = (step: string) => assertLevel(stage, bench, step);
+    const swept = async () =>
+      (await rowsOf(stage.realm, "select 1 from sweeps where state = 'done'")).length > 0;
+    for (let round = 0; !await swept() && round < ROUNDS; round++) {
+      await stage.anvil.mine();
+      await agree(`block ${round}`);
+      await stage.follower.look();
+      await agree(`scanned ${round}`);
+      await refreshFees(bench);
+      await look(stage, bench, agree);
+      await agree(`looked ${round}`);
+      await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+      await stage.realm.drain();
+      await agree(`done ${round}`);
+    }
+    equal(await swept(), true);
+    bench.chains.close();
+  });
+}
+
+async function made(stage: RampStage, body: Record<string, unknown>): Promise<string> {
+  const answer = await stage.realm.admin.send("POST", "/v1/accounts", body);
+  equal(answer.status, 201, answer.text);
+  await stage.realm.drain();
+  return answer.body.id;
+}
+
+async function assertLevel(stage: RampStage, bench: Bench, step: string): Promise<void> {
+  await checkSolvency(now(bench));
+  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  const drifts = body.map(({ asset, drift }: Record<string, string>) => [asset, drift]);
+  deepEqual([step, drifts], [step, drifts.map(([asset]: [string]) => [asset, "0"])]);
+}
+
+async function look(
+  stage: RampStage,
+  bench: Bench,
+  crossing: (step: string) => Promise<void>,
+): Promise<void> {
+  const orders = await rowsOf<{ order: string; look: number }>(
+    stage.realm,
+    `select id as order, looks as look from orders
+      where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+  );
+  for (const seen of orders) await advanceOrder(now(bench), seen, crossing);
+}
+
+function now(bench: Bench): Bench {
+  const at = Date.now();
+  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+}

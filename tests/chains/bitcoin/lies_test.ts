@@ -1,0 +1,16 @@
+/** Lies about every field of every answer of a coin chain's node. */
+import { deepEqual, ok } from "node:assert/strict";
+import { oneInTurn, tryLies } from "../../support/lie_trials.ts";
+import { hasLitecoind } from "../../support/nodes/litecoind.ts";
+import { lyingCoins } from "./lying_chain.ts";
+
+Deno.test({
+  name: "no lie about a field of a coin chain's answer ends a look, invents or hides anything",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using bench = await lyingCoins();
+    const { answers, faults } = await tryLies(bench, oneInTurn());
+    deepEqual(faults, []);
+    ok(answers > 100);
+  },
+});

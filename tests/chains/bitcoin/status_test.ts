@@ -1,0 +1,251 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { Coin, Plan, Signed } from "../../../workers/chains/order.ts";
+import { failsAs, fateIs, type Party, pays, signed } from "../conformance.ts";
+import {
+  type CoinNode,
+  hasLitecoind,
+  LIKE_DOGECOIN,
+  startLitecoind,
+} from "../../support/nodes/litecoind.ts";
+import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
+import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { type CoinStage, coinStage } from "./fixture.ts";
+
+const ignore = !hasLitecoind();
+let plain: CoinNode, strict: CoinNode;
+
+Deno.test.beforeAll(async () => {
+  if (ignore) return;
+  plain = await startLitecoind();
+  strict = await startLitecoind(...LIKE_DOGECOIN);
+});
+Deno.test.afterAll(async () => {
+  if (ignore) return;
+  await plain.stop();
+  await strict.stop();
+});
+
+function onLitecoind(
+  name: string,
+  play: (stage: CoinStage) => Promise<void>,
+  id: CoinChainId = "LITECOIN",
+): void {
+  Deno.test({
+    name,
+    ignore,
+    fn: async () => {
+      const node = id === "DOGECOIN" ? strict : plain;
+      await using stage = await coinStage(id, node, { shared: true });
+      await play(stage);
+    },
+  });
+}
+
+/** Signs a payment out of certain coins. */
+async function spend(
+  { chain }: CoinStage,
+  from: Party,
+  coins: readonly Coin[],
+  to: string,
+  amount: bigint | "all",
+): Promise<{ plan: Plan; signed: Signed }> {
+  const draft = await chain.draft(pays(from, to, amount), "slow");
+  const plan = chain.plan(draft, { nonce: null, coins });
+  return { plan, signed: await chain.sign(plan, new Map([[from.address, from.key]])) };
+}
+
+onLitecoind(
+  "a payment is found though all it made is spent, by an adapter that remembers nothing",
+  async (stage) => {
+    const { payer, party, mine, amount, chain } = stage;
+    const [one, two] = [await party(), await party()];
+    const since = (await chain.head()).height;
+    const coins = await stage.coins(payer.address);
+    const first = await spend(stage, payer, coins.slice(0, 1), one.address, "all");
+    await chain.broadcast(first.signed);
+    await mine(3);
+    const { signed: swept } = await signed(stage, one, pays(one, two.address, "all"));
+    await chain.broadcast(swept);
+    await mine();
+    const fresh = await stage.open(stage.node.url);
+    const query = { candidates: [first.signed], since, depth: 2 };
+    const fate = fateIs(await fresh.status(query), "mined");
+    deepEqual([fate.hash, fate.block.height, fate.confirmations, fate.fee], [
+      ...[first.signed.hash, since + 1, 4],
+      first.plan.fee,
+    ]);
+    deepEqual(await fresh.status(query), fate);
+    deepEqual(
+      await chain.search({ hash: swept.hash }, {
+        addresses: new Set([two.address]),
+        claims: new Set(),
+        contracts: null,
+      }),
+      await fresh.search({ height: since + 4 }, {
+        addresses: new Set([two.address]),
+        claims: new Set(),
+        contracts: null,
+      }),
+    );
+    // This node does not tell fees, so what was stored is needed.
+    const { fee: _, ...bare } = first.signed;
+    await failsAs("unavailable", fresh.status({ ...query, candidates: [bare] }));
+    ok(amount > 0n);
+  },
+);
+
+onLitecoind(
+  "what spends a coin that waits is unseen, pending or mined, and never dead",
+  async (stage) => {
+    const { chain, payer, party, amount, mine } = stage;
+    const to = await party();
+    const since = (await chain.head()).height;
+    const first = await signed(stage, payer, pays(payer, to.address, amount));
+    await chain.broadcast(first.signed);
+    const { change, fee, vsize } = first.plan;
+    const own: Coin = {
+      hash: first.signed.hash,
+      index: change!.index,
+      address: payer.address,
+      amount: change!.amount,
+      height: null,
+      parent: { fee, vsize: vsize! },
+    };
+    const child = await spend(stage, payer, [own], to.address, amount / 2n);
+    const ask = () => chain.status({ candidates: [child.signed], since, depth: 1 });
+    fateIs(await ask(), "unseen");
+    await mine();
+    fateIs(await ask(), "unseen");
+    await chain.broadcast(child.signed);
+    fateIs(await ask(), "pending");
+    await mine();
+    equal(fateIs(await ask(), "mined").confirmations, 1);
+  },
+);
+
+onLitecoind(
+  "where nothing is replaced, a payment dies when its coin is spent by another, deep enough",
+  async (stage) => {
+    const { chain, payer, party, amount, mine, reorganise } = stage;
+    const [one, two] = [await party(), await party()];
+    const since = (await chain.head()).height;
+    const coins = (await stage.coins(payer.address)).slice(0, 1);
+    const never = await spend(stage, payer, coins, one.address, amount);
+    const rival = await spend(stage, payer, coins, two.address, amount);
+    const depth = 3;
+    const ask = () => chain.status({ candidates: [never.signed], since, depth });
+    fateIs(await ask(), "unseen");
+    await chain.broadcast(rival.signed);
+    fateIs(await ask(), "unseen");
+    await mine(depth - 1);
+    fateIs(await ask(), "unseen");
+    await mine();
+    const dead = fateIs(await ask(), "dead");
+    deepEqual([dead.proof, dead.by, dead.height], ["consumed", rival.signed.hash, since + 1]);
+    const both = [never.signed, rival.signed];
+    const fate = await chain.status({ candidates: both, since, depth });
+    equal(fateIs(fate, "mined").hash, rival.signed.hash);
+    equal((await chain.broadcast(never.signed)).outcome, "unknown");
+    await reorganise(depth);
+    fateIs(await ask(), "unseen");
+  },
+  "DOGECOIN",
+);
+
+onLitecoind(
+  "a candidate that lives keeps the order alive though another is dead",
+  async (stage) => {
+    const { chain, payer, party, amount, mine } = stage;
+    const [one, two] = [await party(), await party()];
+    const since = (await chain.head()).height;
+    const coins = await stage.coins(payer.address);
+    const gone = await spend(stage, payer, coins.slice(0, 1), one.address, amount);
+    const alive = await spend(stage, payer, coins.slice(1, 2), one.address, amount);
+    const rival = await spend(stage, payer, coins.slice(0, 1), two.address, amount);
+    await chain.broadcast(rival.signed);
+    await mine(3);
+    const ask = (candidates: Signed[]) => chain.status({ candidates, since, depth: 1 });
+    fateIs(await ask([gone.signed]), "dead");
+    fateIs(await ask([gone.signed, alive.signed]), "unseen");
+    await chain.broadcast(alive.signed);
+    fateIs(await ask([gone.signed, alive.signed]), "pending");
+  },
+);
+
+onLitecoind("a death that another node contradicts is not believed", async (stage) => {
+  const { chain, payer, party, amount, mine, node } = stage;
+  const [one, two] = [await party(), await party()];
+  const since = (await chain.head()).height;
+  const coins = (await stage.coins(payer.address)).slice(0, 1);
+  const never = await spend(stage, payer, coins, one.address, amount);
+  const rival = await spend(stage, payer, coins, two.address, amount);
+  await chain.broadcast(rival.signed);
+  await mine(3);
+  let lag = 0;
+  await using other = startRogue(null, async ({ method, params }) => {
+    if (method === "gettxout" && lag === 0) {
+      const best = await node.rpc("getbestblockhash");
+      const script = { hex: await stage.script(payer.address) };
+      return { bestblock: best, confirmations: 9, value: 1, scriptPubKey: script };
+    }
+    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+    if (method === "getbestblockhash" && lag > 0) {
+      return await node.rpc("getblockhash", since + 3 - lag);
+    }
+    return await node.rpc(method, ...params);
+  });
+  const both = await stage.open(other.url, node.url);
+  const ask = () => both.status({ candidates: [never.signed], since, depth: 2 });
+  fateIs(await chain.status({ candidates: [never.signed], since, depth: 2 }), "dead");
+  fateIs(await ask(), "unseen");
+  // A node that has not come as far does not contradict, and one alone is not enough.
+  lag = 3;
+  fateIs(await ask(), "unseen");
+  await using third = startRogue(null, ({ method, params }) => {
+    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+    return node.rpc(method, ...params);
+  });
+  const three = await stage.open(other.url, node.url, third.url);
+  fateIs(await three.status({ candidates: [never.signed], since, depth: 2 }), "dead");
+});
+
+onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (stage) => {
+  const { chain, payer, party, amount, node, mine } = stage;
+  const [ours, ramp] = [await party(), await party()];
+  const stuck = await spend(stage, payer, await stage.coins(payer.address), ours.address, amount);
+  await chain.broadcast(stuck.signed);
+  const watch = { addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null };
+  const [seen] = await chain.mempool(watch);
+  const draft = await chain.draft(pays(ours, ramp.address, "all"), "fast");
+  const parent = { fee: stuck.plan.fee, vsize: stuck.plan.vsize! };
+  const coin = { ...seen, address: ours.address, height: null, parent };
+  const plan = chain.plan(draft, { nonce: null, coins: [coin] });
+  const child = await chain.sign(plan, new Map([[ours.address, ours.key]]));
+  equal((await chain.broadcast(child)).outcome, "accepted");
+  type Entry = { ancestorsize: number; fees: { ancestor: number } };
+  const entry = await node.rpc<Entry>("getmempoolentry", child.hash);
+  const rate = Number(JSON.parse(draft.body).rate);
+  ok(entry.fees.ancestor * 1e8 * 1000 >= rate * entry.ancestorsize);
+  ok(entry.fees.ancestor * 1e8 * 1000 < rate * entry.ancestorsize * 1.05);
+  await mine();
+  const balances = await chain.balances([{ address: ramp.address, contract: null }], null);
+  deepEqual(balances.amounts, plan.amounts);
+});
+
+for (const [id, most] of [["LITECOIN", 1_395], ["DOGECOIN", 641]] as const) {
+  onLitecoind(`${id}: as many coins as fit are gathered by a payment to oneself`, async (stage) => {
+    const { chain, party, node, mine, script } = stage;
+    const ramp = await party();
+    const part = { script: await script(ramp.address), amount: 4_000_000n };
+    await node.pay(Array(750).fill(part));
+    await node.pay(Array(750).fill(part));
+    await mine();
+    const { plan, signed: bytes } = await signed(stage, ramp, pays(ramp, ramp.address, "all"));
+    equal(plan.claims.length, most);
+    equal((await chain.broadcast(bytes)).outcome, "accepted");
+    await mine();
+    const coins = await stage.coins(ramp.address);
+    equal(coins.length, 1_500 - most + 1);
+    ok(coins.some(({ amount }) => amount === 4_000_000n * BigInt(most) - plan.fee));
+  }, id);
+}

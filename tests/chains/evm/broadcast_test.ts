@@ -1,0 +1,190 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { readRefusal } from "../../../workers/chains/evm/broadcast.ts";
+import type { Order } from "../../../workers/chains/order.ts";
+import { failsAs, fateIs, pays, signed } from "../conformance.ts";
+import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { evmStage, newParty } from "./fixture.ts";
+
+const NO: Readonly<Record<string, readonly [outcome: string, obstacle: string | null]>> = {
+  "already known": ["known", null],
+  "transaction already imported": ["known", null],
+  "known transaction: 1234": ["known", null],
+  "Transaction with the same hash was already imported.": ["known", null],
+  "unknown transaction": ["unknown", "other"],
+  "nonce too low: next nonce 5, tx nonce 4": ["unknown", "consumed"],
+  "replacement transaction underpriced": ["unknown", "underpriced"],
+  "transaction underpriced": ["unknown", "underpriced"],
+  "max fee per gas less than block base fee": ["unknown", "underpriced"],
+  "FeeTooLow, EffectivePriorityFeePerGas too low": ["unknown", "underpriced"],
+  "nonce too high": ["unknown", "early"],
+  "insufficient funds for gas * price + value": ["unknown", "funds"],
+  "Insufficient funds for gas * price + value": ["unknown", "funds"],
+  "intrinsic gas too low": ["unknown", "malformed"],
+  "invalid sender": ["unknown", "malformed"],
+  "rlp: expected input list for types.LegacyTx": ["unknown", "malformed"],
+  "Failed to decode transaction": ["unknown", "malformed"],
+  "transaction type not supported": ["unknown", "malformed"],
+  "txpool is full": ["unknown", "other"],
+  "the moon is in the wrong house": ["unknown", "other"],
+};
+
+for (const [message, [outcome, obstacle]] of Object.entries(NO)) {
+  Deno.test(`"${message}" is ${outcome}${obstacle ? `, ${obstacle}` : ""}`, () => {
+    deepEqual(readRefusal(message), { outcome, obstacle, detail: message });
+  });
+}
+
+Deno.test("no answer to a broadcast is unknown, and the payment is found all the same", async () => {
+  await using stage = await evmStage();
+  const { anvil, mine, payer, amount } = stage;
+  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  // It takes the transaction, and its answer is lost.
+  await using lossy = startRogue(anvil.url, async ({ method, params }) => {
+    if (method !== "eth_sendRawTransaction") return undefined;
+    await anvil.rpc(method, ...params);
+    return new Response("", { status: 504 });
+  });
+  const chain = await stage.open(lossy.url);
+  const sent = await chain.broadcast(bytes);
+  deepEqual([sent.outcome, sent.obstacle], ["unknown", "silent"]);
+  const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
+  fateIs(await ask(), "pending");
+  lossy.trick = () => undefined;
+  equal((await chain.broadcast(bytes)).outcome, "known");
+  await mine();
+  ok(fateIs(await ask(), "mined").success);
+});
+
+Deno.test("bytes count as malformed only if every node says so, and even then nothing is concluded", async () => {
+  await using stage = await evmStage();
+  const { anvil, payer, amount } = stage;
+  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  const refuse = () => {
+    throw new RogueError(-32000, "invalid sender");
+  };
+  const trick = ({ method }: { method: string }) =>
+    method === "eth_sendRawTransaction" ? refuse() : undefined;
+  await using one = startRogue(anvil.url, trick);
+  await using two = startRogue(anvil.url, trick);
+  const both = await stage.open(one.url, two.url);
+  const said = async () => {
+    const { outcome, obstacle } = await both.broadcast(bytes);
+    return [outcome, obstacle];
+  };
+  deepEqual(await said(), ["unknown", "malformed"]);
+  two.trick = ({ method }) =>
+    method === "eth_sendRawTransaction" ? new Response("", { status: 502 }) : undefined;
+  deepEqual(await said(), ["unknown", "silent"]);
+  const honest = await stage.open(one.url, anvil.url);
+  equal((await honest.broadcast(bytes)).outcome, "accepted");
+});
+
+Deno.test("a transaction that the pool dropped is unseen, and the same bytes bring it back", async () => {
+  await using stage = await evmStage();
+  const { anvil, chain, mine, payer, amount } = stage;
+  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  await chain.broadcast(bytes);
+  await anvil.rpc("anvil_dropTransaction", bytes.hash);
+  const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
+  fateIs(await ask(), "unseen");
+  await mine(5);
+  fateIs(await ask(), "unseen");
+  equal((await chain.broadcast(bytes)).outcome, "accepted");
+  await mine();
+  fateIs(await ask(), "mined");
+});
+
+Deno.test("a gap in the nonces stops what follows until a noop fills it", async () => {
+  await using stage = await evmStage();
+  const { chain, mine, payer, amount } = stage;
+  const to = newParty().address;
+  const plan = async (order: Order, nonce: number) => {
+    const made = chain.plan(await chain.draft(order, "fast"), { nonce, coins: [] });
+    return await chain.sign(made, new Map([[payer.address, payer.key]]));
+  };
+  const later = await plan(pays(payer, to, amount), 1);
+  equal((await chain.broadcast(later)).outcome, "accepted");
+  await mine(2);
+  deepEqual((await chain.nonces(payer.address))?.mined, 0);
+  fateIs(await chain.status({ candidates: [later], since: 0, depth: 1 }), "pending");
+  const filler = await plan({ kind: "noop", from: payer.address }, 0);
+  deepEqual((await chain.inspect(filler.raw)).payments, []);
+  await chain.broadcast(filler);
+  await mine();
+  fateIs(await chain.status({ candidates: [later], since: 0, depth: 1 }), "mined");
+  deepEqual(await chain.nonces(payer.address), { mined: 2, pooled: 2 });
+});
+
+Deno.test("a reverted payment is mined without success, and its fee is told", async () => {
+  await using stage = await evmStage();
+  const { anvil, chain, mine, payer } = stage;
+  const batcher = await anvil.deploy("Batcher");
+  const { signed: bytes } = await signed(stage, payer, pays(payer, batcher, 10n));
+  const refuser = await anvil.deploy("Silent"); // has no way to take coins
+  await anvil.rpc("anvil_setCode", batcher, await anvil.rpc("eth_getCode", refuser, "latest"));
+  await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.claims[0]));
+  await chain.broadcast(bytes);
+  await mine();
+  const fate = fateIs(await chain.status({ candidates: [bytes], since: 0, depth: 1 }), "mined");
+  deepEqual([fate.success, fate.fee > 0n], [false, true]);
+});
+
+Deno.test("what the nodes do not agree on stays open", async () => {
+  await using stage = await evmStage();
+  const { anvil, mine, payer, amount } = stage;
+  const to = newParty().address;
+  const { chain } = stage;
+  const since = (await chain.head()).height;
+  const first = await signed(stage, payer, pays(payer, to, amount));
+  const second = await signed(stage, payer, pays(payer, to, amount), first.plan);
+  await chain.broadcast(second.signed);
+  await mine(6);
+  const query = { candidates: [first.signed], since, depth: 3 };
+  fateIs(await chain.status(query), "dead");
+  // Another node still holds it in its pool, or has mined it: that one is not overruled.
+  await using other = startRogue(anvil.url, ({ method, params: [hash] }) => {
+    if (hash !== first.signed.hash) return undefined;
+    if (method === "eth_getTransactionByHash") {
+      return { hash, from: payer.address, to, value: "0x1", nonce: "0x0" };
+    }
+  });
+  other.trick = ((before) => (question) => {
+    if (question.method === "eth_getTransactionCount") return "0x0";
+    return before(question);
+  })(other.trick);
+  const both = await stage.open(anvil.url, other.url);
+  fateIs(await both.status(query), "pending");
+  await using gone = startRogue(null, () => new Response("", { status: 500 }));
+  const alone = await stage.open(gone.url);
+  await failsAs("unavailable", alone.status(query));
+});
+
+Deno.test("the taker of a nonce is found also where old states are gone", async () => {
+  await using stage = await evmStage();
+  const { anvil, chain, mine, payer, amount } = stage;
+  const to = newParty().address;
+  await mine(4);
+  const since = (await chain.head()).height;
+  const first = await signed(stage, payer, pays(payer, to, amount));
+  await mine(20);
+  const second = await signed(stage, payer, pays(payer, to, amount), first.plan);
+  await chain.broadcast(second.signed);
+  await mine(30);
+  await using pruned = startRogue(anvil.url, ({ method, params: [, at] }) => {
+    if (method !== "eth_getTransactionCount" || at === "latest") return undefined;
+    const { height } = { height: parseInt(String(at), 16) };
+    if (height < 50) throw new RogueError(-32000, "historical state is not available");
+  });
+  const poor = await stage.open(pruned.url);
+  for (const node of [chain, poor]) {
+    const fate = await node.status({ candidates: [first.signed], since, depth: 3 });
+    const { proof, by } = fateIs(fate, "dead");
+    deepEqual([proof, by], ["consumed", second.signed.hash]);
+  }
+  const early = await chain.status({ candidates: [first.signed], since, depth: 40 });
+  fateIs(early, "unseen");
+});
+
+function nonceOf(claim: string): string {
+  return `0x${parseInt(claim.split(":")[1]).toString(16)}`;
+}

@@ -1,0 +1,11 @@
+/** Lies about every field of every answer of an account chain's node. */
+import { deepEqual, ok } from "node:assert/strict";
+import { oneInTurn, tryLies } from "../../support/lie_trials.ts";
+import { lyingEvm } from "./lying_chain.ts";
+
+Deno.test("no lie about a field of an account chain's answer ends a look, invents or hides anything", async () => {
+  await using bench = await lyingEvm();
+  const { answers, faults } = await tryLies(bench, oneInTurn());
+  deepEqual(faults, []);
+  ok(answers > 100);
+});

@@ -1,0 +1,238 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { ChainError } from "../../workers/chains/chain.ts";
+import { allOf, openNodes, type Peer } from "../../workers/chains/node.ts";
+import { endpointOf, RpcError } from "../../workers/chains/rpc.ts";
+import { failsAs } from "./conformance.ts";
+import {
+  type Rogue,
+  RogueError,
+  startRogue,
+  type Trick,
+} from "../support/nodes/misbehaving_node.ts";
+
+const ASK = (peer: Peer) => peer.call("ping", []);
+
+function open(rogues: readonly Rogue[], limits = {}, patienceMs?: number) {
+  return openNodes({
+    ...(patienceMs === undefined ? {} : { patienceMs }),
+    urls: rogues.map(({ url }) => url),
+    limits: { timeoutMs: 1_000, ...limits },
+    identify: () => Promise.resolve(),
+    blamesNode: (error) => error.code === -32005,
+  });
+}
+
+const BAD_ANSWERS: Readonly<Record<string, Trick>> = {
+  "no JSON": () => new Response("<html>gateway</html>"),
+  "half a JSON": () => new Response('{"jsonrpc":"2.0","id":0,"resu'),
+  "an empty body": () => new Response(""),
+  "another id": () => Response.json({ jsonrpc: "2.0", id: 7, result: "wrong" }),
+  "no result": () => Response.json({ jsonrpc: "2.0", id: 0 }),
+  "HTTP 503": () => new Response("busy", { status: 503 }),
+  "HTTP 429": () => new Response("{}", { status: 429, headers: { "retry-after": "9" } }),
+  "a redirect": () => Response.redirect("http://127.0.0.1:1/", 307),
+  "too much": () => new Response(`{"jsonrpc":"2.0","id":0,"result":"${"x".repeat(5000)}"}`),
+  "nothing in time": () => new Promise(() => {}),
+};
+
+for (const [name, trick] of Object.entries(BAD_ANSWERS)) {
+  Deno.test(`a node that answers ${name} is unavailable, and the next one is asked`, async () => {
+    const bad = startRogue(null, trick);
+    await using good = startRogue(null, () => "pong");
+    const alone = open([bad], { bytesMax: 4000 });
+    await failsAs("unavailable", alone.ask(ASK));
+    const both = open([bad, good], { bytesMax: 4000 });
+    equal(await both.ask(ASK), "pong");
+    // While it rests, the failed node is asked last.
+    const before = bad.asked.length;
+    equal(await both.ask(ASK), "pong");
+    equal(bad.asked.length, before);
+    await bad.abort();
+  });
+}
+
+Deno.test("a node that is not there is unavailable, without saying its path or password", async () => {
+  const nodes = openNodes({
+    urls: ["http://user:hunter2@127.0.0.1:9/v3/apikey"],
+    identify: () => Promise.resolve(),
+  });
+  await rejects(nodes.ask(ASK), (error: Error) => {
+    ok(error instanceof ChainError && error.fault === "unavailable");
+    ok(!/hunter2|apikey|user/.test(error.message), error.message);
+    return error.message.includes("127.0.0.1:9");
+  });
+});
+
+Deno.test("of those who ask a silent node one waits for it, the others hear at once why it rests", async () => {
+  const node = startRogue(null);
+  const stall = node.stall();
+  const nodes = open([node], { timeoutMs: 300 });
+  await failsAs("unavailable", nodes.ask(ASK));
+  const kept = stall.kept.length;
+  const probe = failsAs("unavailable", nodes.ask(ASK));
+  for (let i = 0; i < 20; i++) {
+    await rejects(nodes.ask(ASK), /gave no answer in 300 ms/);
+  }
+  await probe;
+  equal(stall.kept.length, kept + 1);
+  await node.abort();
+});
+
+Deno.test("a slow node is waited for once: not beyond those that suffice, and then it is asked after them", async () => {
+  await using second = startRogue(null, () => "pong");
+  await using third = startRogue(null, () => "pong");
+  const slow = startRogue(second.url);
+  const same = (heard: readonly unknown[]) => heard.length === 2;
+  for (const ask of ["few", "hear", "ask"] as const) {
+    const stall = slow.stall();
+    const refused = Promise.withResolvers<unknown>();
+    const nodes = open(
+      [slow, second, third],
+      { timeoutMs: 60_000 },
+      ask === "ask" ? 2_000 : 60_000,
+    );
+    const [of] = nodes.peers;
+    /** Two questions, one after the other. */
+    const work = async (peer: Peer) => {
+      await peer.call("first", []);
+      return await peer.call("second", []).catch((error) => {
+        if (peer.name === of.name) refused.resolve(error);
+        throw error;
+      });
+    };
+    const asking = {
+      few: () => nodes.few(work, () => true),
+      hear: () => nodes.hear(work),
+      ask: () => nodes.ask(work),
+    };
+    await asking[ask]();
+    equal(stall.kept.length, 1, ask);
+    const { heard } = await nodes.few(work, same);
+    equal(heard.length, 2);
+    equal(stall.kept.length, 1, `${ask}: the slow one is asked again`);
+    // Nobody waits for it, so it is asked nothing more.
+    stall.end();
+    ok(/is not waited for/.test(String(await refused.promise)), ask);
+    nodes.close();
+  }
+  await slow.abort();
+});
+
+Deno.test("a node that contradicts the others is asked after them, and again where they do not suffice", async () => {
+  await using liar = startRogue(null, () => "ping");
+  await using second = startRogue(null, () => "pong");
+  await using third = startRogue(null, () => "pong");
+  const nodes = open([liar, second, third]);
+  equal(await nodes.agree(ASK, String, "it"), "pong");
+  const before = liar.asked.length;
+  equal(await nodes.agree(ASK, String, "it"), "pong");
+  equal((await nodes.few(ASK, () => true)).heard.length, 2);
+  equal(liar.asked.length, before);
+  third.trick = () => "pang";
+  await failsAs("unavailable", nodes.agree(ASK, String, "it"));
+  equal(liar.asked.length, before + 1);
+});
+
+Deno.test("nodes of one host and port are told apart", async () => {
+  await using node = startRogue(null, () => "pong");
+  const nodes = openNodes({
+    urls: [`${node.url}/one`, `${node.url}/other`],
+    identify: () => Promise.resolve(),
+  });
+  const { host } = new URL(node.url);
+  deepEqual(nodes.peers.map(({ name }) => name), [host, `${host} (2)`]);
+  nodes.close();
+});
+
+Deno.test("user and password travel as basic authentication, not in the address", () => {
+  const endpoint = endpointOf("http://me:p%40ss@node.test:8332/wallet");
+  deepEqual(endpoint, {
+    url: "http://node.test:8332/wallet",
+    authorization: `Basic ${btoa("me:p@ss")}`,
+    name: "node.test:8332",
+  });
+});
+
+Deno.test("a node's own error is an answer; only one about the node makes another be asked", async () => {
+  await using first = startRogue(null, () => {
+    throw new RogueError(-32000, "you are wrong\u0007\n");
+  });
+  await using second = startRogue(null, () => "pong");
+  const nodes = open([first, second]);
+  await rejects(nodes.ask(ASK), (error: Error) => {
+    ok(error instanceof RpcError);
+    equal(error.message, "you are wrong ");
+    return error.code === -32000;
+  });
+  first.trick = () => {
+    throw new RogueError(-32005, "rate limited");
+  };
+  equal(await nodes.ask(ASK), "pong");
+  await failsAs("unavailable", open([first]).ask(ASK));
+});
+
+Deno.test("a batch keeps its order, and an error stands in its place", async () => {
+  await using node = startRogue(null, ({ params: [number] }) => {
+    if (number === 3) throw new RogueError(-32000, "not three");
+    return number;
+  });
+  const calls = Array.from({ length: 120 }, (_, number) => ({ method: "echo", params: [number] }));
+  for (const takesBatches of [true, false]) {
+    node.takesBatches = takesBatches;
+    const answers = await open([node]).ask((peer) => peer.batch(calls));
+    ok(answers[3] instanceof RpcError);
+    deepEqual(answers.toSpliced(3, 1), calls.map((_, number) => number).toSpliced(3, 1));
+    await rejects(async () => await Promise.resolve(allOf(answers)), RpcError);
+  }
+  deepEqual(await open([node]).ask((peer) => peer.batch([])), []);
+});
+
+Deno.test("a node is believed only after it has shown who it is, and again after a failure", async () => {
+  await using impostor = startRogue(null, () => "impostor");
+  await using honest = startRogue(null, () => "honest");
+  const nodes = openNodes({
+    urls: [impostor.url, honest.url],
+    restMs: 0,
+    identify: async (peer) => {
+      if (await peer.call("who", []) === "honest") return;
+      throw new ChainError("wrong_chain", `${peer.name} is of another chain`);
+    },
+  });
+  equal(await nodes.ask(ASK), "honest");
+  equal(await nodes.ask(ASK), "honest");
+  deepEqual(honest.asked, ["who", "ping", "ping"]);
+  ok(impostor.asked.every((method) => method === "who"));
+  honest.trick = () => new Response("", { status: 502 });
+  await failsAs("wrong_chain", nodes.ask(ASK));
+  honest.trick = () => "honest";
+  equal(await nodes.ask(ASK), "honest");
+  deepEqual(honest.asked.slice(3), ["ping", "who", "ping"]);
+});
+
+Deno.test("numbers that a double would change are handed over as their digits", async () => {
+  const text = '{"jsonrpc":"2.0","id":0,"result":[0.10000000,21,9007199254740993,1e3,"0.5",-1.5]}';
+  await using node = startRogue(null, () => new Response(text));
+  deepEqual(await open([node], { exactNumbers: true }).ask(ASK), [
+    "0.10000000",
+    21,
+    "9007199254740993",
+    "1e3",
+    "0.5",
+    "-1.5",
+  ]);
+});
+
+Deno.test("closing ends a call in flight and refuses the next", async () => {
+  const started = Promise.withResolvers<void>();
+  const node = startRogue(null, () => {
+    started.resolve();
+    return new Promise(() => {});
+  });
+  const nodes = open([node], { timeoutMs: 60_000 });
+  const asked = failsAs("unavailable", nodes.ask(ASK));
+  await started.promise;
+  nodes.close();
+  await asked;
+  await failsAs("unavailable", nodes.ask(ASK));
+  await node.abort();
+});

@@ -1,0 +1,73 @@
+/** Contracts that move what lies at a ramp already, as if it were a token of their own. */
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { parseAddress } from "../../domain/chains/addresses.ts";
+import { CHAINS } from "../../domain/assets.ts";
+import { EVM_TABLES, isEvm } from "../../workers/chains/evm/networks.ts";
+import { rich, startAnvil } from "../support/nodes/anvil.ts";
+import { SOON } from "../support/own_token.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
+
+const COIN = "0x471EcE3750Da237f93B8E339c536989b8978a438";
+/** A token whose balances are those of the coin, and everything else 18. */
+const MIRROR = "0x60003560e01c6370a0823114601957601260005260206000f35b6004353160005260206000f3";
+
+Deno.test("the coin of a chain, or what mirrors a balance that is owed, is registered as nobody's token", async () => {
+  const anvil = await startAnvil(42220, "--celo");
+  try {
+    const env = { CELO_RPC_URL: anvil.url, CELO_CONFIRMATIONS: "1" };
+    await using realm = await testRealm({ env });
+    const user = await realm.user();
+    const made = await user.send("POST", "/v1/accounts", { type: "ramp", asset: "CELO" });
+    await realm.drain();
+    const account = made.body.id;
+    const { address } = (await user.send("GET", `/v1/accounts/${account}`)).body.ramp;
+    await anvil.send({ to: address, value: 10n ** 18n });
+    await anvil.mine();
+    const body = {
+      account,
+      symbol: "MINE",
+      supply: "0.000000000000000018",
+      decimal_places: 18,
+    };
+    const path = "/v1/fungible/token/register";
+    const coin = await user.send("POST", path, { ...body, contract_address: COIN });
+    deepEqual([coin.status, coin.body.code], [422, "token.invalid"], coin.text);
+    match(coin.body.detail, /the coin CELO itself/);
+    const { address: mirror } = rich(9);
+    await anvil.rpc("anvil_setCode", mirror, MIRROR);
+    await user.send("POST", path, { ...body, contract_address: mirror }, SOON);
+    await realm.drain();
+    const [token] = await rowsOf<{ status: string; detail: string }>(
+      realm,
+      "select status, error ->> 'detail' as detail from fungible_tokens",
+    );
+    equal(token.status, "failed");
+    match(token.detail, /is owed/);
+    await rejects(
+      realm.command((tx) =>
+        tx`insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, contract,
+            external, owner, created_at)
+          values (${crypto.randomUUID()}, ${account}, 'CELO', 'main', 'MY_CELO', 1, 18, ${COIN}, true,
+            ${user.actor.user}, now())`
+      ),
+      /is the coin of its chain/,
+    );
+    for (const { id, coinContracts = [] } of CHAINS) {
+      const { nativeToken, echoes } = isEvm(id)
+        ? EVM_TABLES[id]
+        : { nativeToken: null, echoes: [] };
+      deepEqual(coinContracts, nativeToken === null ? echoes : [nativeToken, ...echoes], id);
+      for (const contract of coinContracts) {
+        equal((await parseAddress(id, "main", contract)).ok, false);
+        const [{ known }] = await rowsOf<{ known: boolean }>(
+          realm,
+          "select is_coin($1, $2) as known",
+          [id, contract],
+        );
+        equal(known, true);
+      }
+    }
+  } finally {
+    await anvil.stop();
+  }
+});

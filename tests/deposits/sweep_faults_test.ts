@@ -1,0 +1,229 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { Bench } from "../../workers/worker_context.ts";
+import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
+import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { benchOf } from "../support/evm_fixture.ts";
+import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+import { installToken } from "../support/token_contracts.ts";
+
+const ETHER = 10n ** 18n;
+const PLACE = { chain: "ETHEREUM", network: "main" } as const;
+
+/** The worker ended here. */
+class End extends Error {}
+
+/** One worker's turn: looks at the chain, forwards, and advances orders; ends where it is told. */
+interface Turn {
+  account: string;
+  /** Ends before or after the step with this number, counted from 1; 0 never. */
+  at: number;
+  when: "before" | "after";
+  /** Ends when an order passes this place. */
+  step?: Step;
+}
+
+Deno.test("a worker that ends before or after any step of a deposit's way sweeps it once", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const ramp = await stage.ramp();
+  let expected = 0n;
+  // There are some 130 such places: a run takes every third one, from the first, second or third on.
+  const first = 1 + Math.floor(Math.random() * 3);
+  for (const when of ["before", "after"] as const) {
+    for (let at = first;; at += 3) {
+      const deposit = await stage.address(ramp.id);
+      await stage.anvil.pool({ to: deposit.address, value: ETHER });
+      const ended = await live(stage, { account: deposit.id, at, when });
+      const [row] = await rowsOf<{ n: number; total: string; fee: string }>(
+        stage.realm,
+        `select count(*)::integer as n, sum(amount + fee)::text as total, sum(fee)::text as fee
+          from sweeps where account = $1 and state = 'done'`,
+        [deposit.id],
+      );
+      equal(row.n, 1, `${when} ${at}`);
+      equal(Number(row.total), 1, `${when} ${at}`);
+      equal((await stage.account(deposit.id)).balance.total, "0", `${when} ${at}`);
+      expected += ETHER;
+      if (!ended) break;
+    }
+  }
+  await stage.realm.drain();
+  await sameAsBefore(stage, ramp, expected);
+});
+
+Deno.test("a token's gas and sweep that end at any place are each sent once", async (t) => {
+  await using stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  for (const [n, step] of STEPS.entries()) {
+    await t.step(step, async () => {
+      const deposit = await stage.address(ramp.id);
+      await token.pay(deposit.address, 7_000_000n);
+      await live(stage, { account: deposit.id, at: 0, when: "after", step });
+      await stage.realm.drain();
+      await stage.mine(2);
+      const orders = await rowsOf<{ purpose: string; state: string }>(
+        stage.realm,
+        "select purpose, state from orders order by id desc limit 2",
+      );
+      deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["sweep done", "gas done"]);
+      const [{ made }] = await rowsOf<{ made: number }>(
+        stage.realm,
+        "select count(*)::integer as made from orders",
+      );
+      equal(made, 2 * (n + 1));
+      const { balance } = await stage.account(ramp.id);
+      const swept = `${7 * (n + 1)}`;
+      deepEqual([balance.total, balance.assets], [swept, swept]);
+    });
+  }
+});
+
+Deno.test("a token's sweep is booked once, by two at once, by one that ends, and by one that repeats", async () => {
+  await using stage = await rampStage({ testnet: false });
+  const token = await installToken(stage.anvil, "USDC");
+  const ramp = await stage.ramp("USDC");
+  const deposit = await stage.address(ramp.id);
+  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await token.pay(deposit.address, 7_000_000n);
+  await token.become("Taxed");
+  const bench = await benchOf(stage.realm);
+  const sweep = await sweptUnbooked(stage, bench, deposit.id);
+  equal((await stage.account(ramp.id)).balance.total, "0", "measured first, then booked");
+  const ending = {
+    ...bench,
+    step: async (...of: Parameters<Bench["step"]>) => {
+      await bench.step(...of);
+      throw new End();
+    },
+  } as Bench;
+  await Promise.allSettled([sweptJob(bench, { sweep }), sweptJob(ending, { sweep })]);
+  await sweptJob(bench, { sweep });
+  await stage.realm.drain();
+  bench.chains.close();
+  const moves = await rowsOf<{ type: string; amount: string }>(
+    stage.realm,
+    "select type, trim_scale(amount)::text as amount from transactions order by id",
+  );
+  deepEqual(moves.map((one) => `${one.type} ${one.amount}`), [
+    "deposit 7",
+    "forward 7",
+    "fee 0.7",
+  ]);
+  equal((await stage.account(ramp.id)).balance.total, "7");
+});
+
+/** Carries a token's deposit on until its sweep is through on the chain and nobody has booked it. */
+async function sweptUnbooked(stage: RampStage, bench: Bench, account: string): Promise<string> {
+  for (let round = 0; round < 20; round++) {
+    await stage.anvil.mine();
+    const now = { ...bench, actor: { ...bench.actor, at: Date.now() } };
+    await scanPlace(now, PLACE);
+    await forwardJob(now, { account });
+    for (const seen of await openOrders(stage)) await advanceOrder(now, seen);
+    const [done] = await rowsOf<{ id: string }>(
+      stage.realm,
+      "select s.id from sweeps s join orders o on o.id = s.order_id where o.state = 'done'",
+    );
+    if (done !== undefined) return done.id;
+  }
+  throw new Error("not swept");
+}
+
+Deno.test("two processes follow the same realm: each deposit is credited and swept once", async () => {
+  await using stage = await rampStage();
+  const ramp = await stage.ramp();
+  const deposits = [];
+  for (let i = 0; i < 4; i++) deposits.push(await stage.address(ramp.id));
+  for (const { address } of deposits) await stage.anvil.pool({ to: address, value: ETHER });
+  for (let round = 0; round < 12; round++) {
+    await stage.anvil.mine();
+    await Promise.all([stage.follower.follow(), stage.follower.follow()]);
+    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+  }
+  const sweeps = await rowsOf<{ state: string }>(stage.realm, "select state from sweeps");
+  deepEqual(sweeps.map((one) => one.state), ["done", "done", "done", "done"]);
+  const { total, assets } = (await stage.account(ramp.id)).balance;
+  ok(total.startsWith("3.999"), total);
+  equal(assets, total);
+});
+
+/** Lives through a deposit until it is swept, with one end on the way; tells whether it ended. */
+async function live(stage: RampStage, turn: Turn): Promise<boolean> {
+  let ended = false;
+  let taken = 0;
+  const bench = await benchOf(stage.realm);
+  async function step<T>(
+    work: Parameters<Bench["step"]>[0],
+    how?: Parameters<Bench["step"]>[1],
+  ): Promise<T> {
+    const now = !ended && turn.at !== 0 && ++taken === turn.at;
+    if (now) ended = true;
+    if (now && turn.when === "before") throw new End();
+    const result = await bench.step(work, how);
+    if (now) throw new End();
+    return result as T;
+  }
+  const worker = () => ({ ...bench, step, actor: { ...bench.actor, at: Date.now() } }) as Bench;
+  const crossing = (passed: Step) => {
+    if (ended || passed !== turn.step) return;
+    ended = true;
+    throw new End();
+  };
+  const tries = async (work: () => Promise<unknown>) => {
+    await work().catch((error) => {
+      if (!(error instanceof End)) throw error;
+    });
+  };
+  try {
+    for (let round = 0; round < 20; round++) {
+      await stage.anvil.mine();
+      await tries(() => scanPlace(worker(), PLACE));
+      await tries(() => forwardJob(worker(), { account: turn.account }));
+      for (const seen of await openOrders(stage)) {
+        await tries(() => advanceOrder(worker(), seen, crossing));
+      }
+      const [sweep] = await rowsOf<{ id: string; state: string }>(
+        stage.realm,
+        "select id, state from sweeps where account = $1",
+        [turn.account],
+      );
+      if (sweep?.state === "sweeping") {
+        await tries(() => sweptJob(worker(), { sweep: sweep.id }));
+      }
+      if (sweep?.state === "done") return ended;
+    }
+    throw new Error(`not swept: ${JSON.stringify(turn)}`);
+  } finally {
+    bench.chains.close();
+  }
+}
+
+async function openOrders(stage: RampStage): Promise<{ order: string; look: number }[]> {
+  return await rowsOf(
+    stage.realm,
+    `select id as order, looks as look from orders
+      where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+  );
+}
+
+/** All that was paid in is on the ramp or was taken by the chain, there and in the ledger. */
+async function sameAsBefore(
+  stage: RampStage,
+  ramp: { id: string; address: string },
+  paidIn: bigint,
+): Promise<void> {
+  const held = BigInt(await stage.anvil.rpc<string>("eth_getBalance", ramp.address, "latest"));
+  const [books] = await rowsOf<{ ramp: string; world: string; fee: string }>(
+    stage.realm,
+    `select (select (total * 1e18)::numeric(78,0)::text from accounts where id = $1) as ramp,
+      (select (-total * 1e18)::numeric(78,0)::text from accounts where system = 'world') as world,
+      (select (sum(fee) * 1e18)::numeric(78,0)::text from sweeps) as fee`,
+    [ramp.id],
+  );
+  deepEqual([BigInt(books.ramp), BigInt(books.world)], [held, held]);
+  equal(BigInt(books.ramp) + BigInt(books.fee), paidIn);
+}

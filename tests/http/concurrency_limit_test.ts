@@ -1,0 +1,333 @@
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { serializable } from "../../db/transaction.ts";
+import { runSearch } from "../../domain/command.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
+import { openEnding, watchLeaving } from "../../routes/http/shutdown.ts";
+import {
+  listing,
+  paging,
+  placeOfLarge,
+  recomputing,
+  searching,
+  seated,
+  turnOfLarge,
+} from "../../routes/http/concurrency_limit.ts";
+import { testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+Deno.test("seated() lets a thousand wait at one pool, and tells the next to come back", async () => {
+  const pool = {};
+  const gate = Promise.withResolvers<void>();
+  const waiting = Array.from({ length: 1000 }, () => seated(pool, () => gate.promise));
+  await rejects(seated(pool, () => Promise.resolve()), {
+    code: "service.overloaded",
+    extra: { retryAfterS: 1 },
+  });
+  equal(await seated({}, () => Promise.resolve(1)), 1);
+  gate.resolve();
+  await Promise.all(waiting);
+  equal(await seated(pool, () => Promise.resolve(2)), 2);
+});
+
+Deno.test("seated() frees the seat of work that fails", async () => {
+  const pool = {};
+  for (let i = 0; i < 1500; i++) {
+    await rejects(seated(pool, () => Promise.reject(new TypeError("no"))), TypeError);
+  }
+  equal(await seated(pool, () => Promise.resolve(3)), 3);
+});
+
+Deno.test("of many searches of a realm two run at once, and what has no filter waits for none", async () => {
+  const pool = {};
+  const gate = Promise.withResolvers<void>();
+  let running = 0, most = 0;
+  const search = () =>
+    searching(pool, async () => {
+      most = Math.max(most, ++running);
+      await gate.promise;
+      running--;
+    });
+  const all = Array.from({ length: 52 }, search);
+  await rejects(search(), { code: "service.overloaded" });
+  equal(await seated(pool, () => Promise.resolve(1)), 1);
+  gate.resolve();
+  await Promise.all(all);
+  deepEqual([running, most], [0, 2]);
+  await rejects(searching(pool, () => Promise.reject(new TypeError("no"))), TypeError);
+  equal(await searching(pool, () => Promise.resolve(2)), 2);
+});
+
+Deno.test("a search ends when its statement has run for too long; revoked keys are seen all the while", async () => {
+  await using realm = await testRealm();
+  const { pool } = realm;
+  await rejects(runSearch(pool, 100, (db) => db`select pg_sleep(60)`), { code: "57014" });
+  const over = Promise.withResolvers<void>();
+  const all = Promise.all(Array.from({ length: 4 }, () =>
+    serializable(pool, async (tx) => {
+      await tx`set local idle_in_transaction_session_timeout = 0`;
+      await over.promise;
+    })));
+  // Every connection of the realm is taken; the look at revocations has another.
+  const context = (await realm.services.realms.find(realm.id))!;
+  context.refresh();
+  const claims = claimsOf(realm.made.admin, realm.id, Date.now(), 3600);
+  equal(await context.isRevoked(claims), false);
+  over.resolve();
+  await all;
+});
+
+Deno.test("a search whose caller leaves is ended in the database, and one that waits for its turn gives it up", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const [gone, away, last] = Array.from({ length: 3 }, () => new AbortController());
+  const mark = crypto.randomUUID();
+  const running = async () => {
+    const [row] = await pool.sql`select count(*)::int as count from pg_stat_activity
+      where state = 'active' and pid <> pg_backend_pid() and query like ${`%${mark}%`}`;
+    return row.count;
+  };
+  const find = ({ signal }: AbortController) =>
+    searching(
+      pool,
+      () =>
+        runSearch(
+          pool,
+          600_000,
+          (db) => db.unsafe(`select '${mark}', pg_sleep(600)`),
+          signal,
+        ),
+      signal,
+    );
+  const left = new DomainError("request.malformed", "left");
+  const all = [gone, away].map((one) => rejects(find(one)));
+  const queued = rejects(find(last), left);
+  last.abort(left);
+  await queued;
+  await until(async () => await running() === 2);
+  gone.abort(left);
+  away.abort(left);
+  await Promise.all(all);
+  await until(async () => await running() === 0); // nor do their statements go on
+  equal(await searching(pool, () => Promise.resolve(1)), 1, "their turns are free again");
+  const request = new Request("http://a/");
+  const ending = openEnding();
+  const leaving = watchLeaving(request, ending);
+  ending.begin();
+  equal(leaving.signal().aborted, true, "an end that has begun is told at once");
+  equal(leaving.signal().reason.code, "service.overloaded");
+});
+
+Deno.test("lists that may look at every row take their turn among searches, and others do not", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<void>();
+  const all = Array.from({ length: 52 }, () => searching(pool, () => over.promise));
+  for (
+    const path of [
+      `accounts/all?query=${encodeURIComponent('{"data.a":1}')}`,
+      "accounts/all?search=a",
+      "accounts/all?sort=reference",
+      "accounts/all?sort=created_at,balance.total",
+      "accounts?scope=all&sort=-data.a",
+      "accounts/count?scope=deleted",
+      "transactions/all?scope=incoming",
+      "withdrawals/count",
+      "deposits",
+      "audit?action=nothing",
+    ]
+  ) {
+    const { status, body } = await realm.admin.send("GET", `/v1/${path}`);
+    deepEqual([status, body.code], [503, "service.overloaded"], path);
+  }
+  for (
+    const path of [
+      "accounts/all",
+      "accounts?scope=all",
+      "accounts/count",
+      "accounts/all?sort=-created_at&limit=1",
+      "transactions/count?scope=all",
+      "withdrawals/all",
+    ]
+  ) equal((await realm.admin.send("GET", `/v1/${path}`)).status, 200, path);
+  over.resolve();
+  await Promise.all(all);
+});
+
+Deno.test("of long answers two pages are read at once, and other reads pass beside them", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const { account } = await realm.currency("1");
+  const over = Promise.withResolvers<void>();
+  const all = [1, 2].map(() => paging(pool, () => over.promise));
+  let ended = 0;
+  const statements = Array.from({ length: 10 }, async () => {
+    const answer = await realm.admin.send("GET", `/v1/accounts/${account}/statement`);
+    ended++;
+    return answer.status;
+  });
+  for (let i = 0; i < 3; i++) {
+    equal((await realm.admin.send("GET", `/v1/accounts/${account}/entries`)).status, 200);
+  }
+  equal(ended, 0);
+  over.resolve();
+  await Promise.all(all);
+  deepEqual(await Promise.all(statements), Array(10).fill(200));
+});
+
+Deno.test("of long lists two are read at once, short ones pass beside them, and who leaves is not read for", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<void>();
+  const never = new AbortController();
+  const all = [1, 2].map(() => listing(pool, () => over.promise, never.signal));
+  let ended = 0;
+  const lists = Array.from({ length: 10 }, async (_, i) => {
+    const path = i % 2 === 0 ? "accounts/all" : "transactions?scope=all&pageSize=500";
+    const answer = await realm.admin.send("GET", `/v1/${path}`);
+    ended++;
+    return answer.status;
+  });
+  const away = new AbortController();
+  const left = listing(pool, () => Promise.reject(new TypeError("read")), away.signal);
+  away.abort(new DomainError("request.malformed", "the caller has left"));
+  await rejects(left, { code: "request.malformed" });
+  for (const path of ["accounts/all?limit=100", "transactions", "accounts/count"]) {
+    equal((await realm.admin.send("GET", `/v1/${path}`)).status, 200, path);
+  }
+  equal(ended, 0);
+  over.resolve();
+  await Promise.all(all);
+  deepEqual(await Promise.all(lists), Array(10).fill(200));
+});
+
+Deno.test("of large requests of a realm two are handled at once, few wait, and small ones pass beside them", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("9");
+  const to = await realm.account({ asset: name });
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const pad = " ".repeat(1024 * 1024);
+  const send = (reference: string, large: boolean) => {
+    const item = { source: { account }, destination: { account: to }, value: "1", reference };
+    const batch = { atomic: false, transactions: [item] };
+    const text = JSON.stringify(batch) + (large ? pad : "");
+    return realm.admin.send("POST", "/v1/transactions/batch", text);
+  };
+  const { signal } = new AbortController();
+  const running = await Promise.all([1, 2].map(() => turnOfLarge(pool, signal)));
+  const away = new AbortController();
+  const waiting = Array.from({ length: 9 }, () => turnOfLarge(pool, signal));
+  const left = turnOfLarge(pool, away.signal);
+  const full = await send("full", true);
+  deepEqual([full.status, full.body.code], [503, "service.overloaded"], full.text);
+  equal((await send("small", false)).status, 200);
+  away.abort(new DomainError("request.malformed", "left"));
+  await rejects(left, { message: "left" });
+  for (const leave of running) leave();
+  for (const turn of waiting) (await turn)();
+  const large = await send("large", true);
+  equal(large.status, 200, large.text);
+  const again = await Promise.all([turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
+  for (const leave of again) leave();
+});
+
+Deno.test("large bodies that are still coming in have their places: of one user eight, and the next is not read", async () => {
+  await using realm = await testRealm();
+  const other = await realm.user({ role: "admin", scope: "realm" });
+  await using process = realm.another();
+  const gone: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const opened: Promise<void>[] = [];
+  /** Sends more than a megabyte, and then nothing. */
+  const send = (key: string, length: number | null) => {
+    const begun = Promise.withResolvers<void>();
+    opened.push(begun.promise);
+    let asked = 0;
+    const body = new ReadableStream<Uint8Array>({
+      start: (to) => void gone.push(to),
+      pull(to) {
+        if (length === null && asked++ === 0) {
+          to.enqueue(new Uint8Array(1024 * 1024 + 1).fill(0x20));
+          return;
+        }
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    }, { highWaterMark: 0 });
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const url = "http://purser.test/v1/transactions/batch";
+    const request = new Request(url, { method: "POST", body, headers });
+    if (length !== null) { // which a Request leaves to whoever sends it
+      const told = new Headers({ ...headers, "content-length": `${length}` });
+      Object.defineProperty(request, "headers", { value: told });
+    }
+    return process.app(request, "127.0.0.1");
+  };
+  const slow = Array.from({ length: 8 }, (_, i) => send(realm.admin.key, i < 4 ? null : 2_000_000));
+  await Promise.all(opened);
+  const next = await send(realm.admin.key, 2_000_000);
+  deepEqual([next.status, (await next.json()).code], [503, "service.overloaded"]);
+  const others = Array.from({ length: 4 }, () => send(other.key, 2_000_000));
+  await Promise.all([...opened.slice(0, 8), ...opened.slice(9)]);
+  const full = await send(other.key, null);
+  deepEqual([full.status, (await full.json()).code], [503, "service.overloaded"]);
+  for (const to of gone) {
+    try {
+      to.error(new Error("left"));
+    } catch { /* it was refused */ }
+  }
+  for (const answer of [...slow, ...others]) equal((await answer).status, 400);
+  const small = { atomic: false, transactions: [] };
+  const text = JSON.stringify(small) + " ".repeat(1024 * 1024);
+  const sent = process.send(realm.admin.key)("POST", "/v1/transactions/batch", text);
+  equal((await sent).status, 400, "the places are free again");
+});
+
+Deno.test("large requests of all realms together have a bound, and what was left is free again", async () => {
+  const realms = Array.from({ length: 4 }, () => ({}));
+  const { signal } = new AbortController();
+  const places = realms.slice(0, 3).flatMap((pool) =>
+    Array.from({ length: 10 }, (_, i) => placeOfLarge(pool, `user ${i % 2}`))
+  );
+  places.push(placeOfLarge(realms[3], "a"), placeOfLarge(realms[3], "b"));
+  throws(() => placeOfLarge(realms[3], "c"), { code: "service.overloaded" });
+  const turns = realms.slice(0, 3).map((
+    pool,
+  ) => [turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
+  const first = await Promise.all([...turns[0], ...turns[1]]);
+  let isTheirs = false;
+  const third = Promise.all(turns[2]).then((leaves) => {
+    isTheirs = true;
+    return leaves;
+  });
+  await turnOfLarge(realms[3], AbortSignal.abort(new DomainError("request.malformed", "left")))
+    .then(() => ok(false), (error) => equal(error.message, "left"));
+  equal(isTheirs, false, "four at once, whichever realms they are of");
+  for (const leave of first) leave();
+  for (const leave of await third) leave();
+  for (const place of places) place.leave();
+  placeOfLarge(realms[3], "c").leave();
+});
+
+Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const gate = Promise.withResolvers<void>();
+  const { signal } = new AbortController();
+  const running: number[] = [];
+  const recompute = (name: number, of: object) =>
+    recomputing(of, async () => {
+      running.push(name);
+      await gate.promise;
+    }, signal);
+  const others = [{}, {}];
+  const begun = [recompute(1, pool), recompute(2, pool), recompute(3, others[0])];
+  begun.push(recompute(4, others[1]));
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).status, 200);
+  deepEqual(running, [1, 3], "one of the realm, two of all");
+  const more = Array.from({ length: 19 }, (_, i) => recompute(5 + i, pool));
+  const full = await realm.admin.send("GET", "/v1/transactions/verify");
+  deepEqual([full.status, full.body.code], [503, "service.overloaded"]);
+  gate.resolve();
+  await Promise.all([...begun, ...more]);
+  equal((await realm.admin.send("GET", "/v1/transactions/verify")).status, 200);
+});

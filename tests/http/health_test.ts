@@ -1,0 +1,63 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { createApp } from "../../routes/http/app.ts";
+import { asSuperuser, testDatabase } from "../support/database.ts";
+import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+/** Asks a process of its own, so that nothing is remembered from before. */
+async function ready(realm: TestRealm, aheadMs = 0) {
+  await using other = realm.another({ DATABASE_URL: realm.services.config.databaseUrl! });
+  const now = () => Date.now() + aheadMs;
+  const app = createApp({ ...other.services, now }, PLATFORM_KEY);
+  const response = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
+  return { status: response.status, body: await response.json() };
+}
+
+Deno.test("GET /health/ready is 503 while the server takes no writes, though it answers reads", async () => {
+  await using own = await testDatabase();
+  const name = new URL(own.url).pathname.slice(1);
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  equal((await ready(realm)).status, 200);
+  await asSuperuser(`alter database ${name} set default_transaction_read_only = on`);
+  const standby = await ready(realm);
+  deepEqual([standby.status, standby.body.checks.database.writable], [503, false]);
+  await asSuperuser(`alter database ${name} reset default_transaction_read_only`);
+  await until(async () => (await ready(realm)).status === 200);
+});
+
+Deno.test("writes to a server that takes none are 503, and served again when it does", async () => {
+  await using own = await testDatabase();
+  const name = new URL(own.url).pathname.slice(1);
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { account, name: asset } = await realm.currency("10");
+  const other = await realm.account({ asset });
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const disconnect = `select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = '${name}' and pid <> pg_backend_pid()`;
+  await asSuperuser(`alter database ${name} set default_transaction_read_only = on`);
+  await asSuperuser(disconnect);
+  const refused: number[] = [];
+  for (const [path, body] of [["/v1/transactions", move], ["/v1/identities", {}]] as const) {
+    const answer = await realm.admin.send("POST", path, body);
+    refused.push(answer.status);
+    equal(answer.body.code, "service.overloaded");
+  }
+  deepEqual(refused, [503, 503]);
+  await asSuperuser(`alter database ${name} reset default_transaction_read_only`);
+  for (const [path, body] of [["/v1/transactions", move], ["/v1/identities", {}]] as const) {
+    await until(async () => (await realm.admin.send("POST", path, body)).status === 201);
+  }
+});
+
+Deno.test("GET /health/ready is 503 for a process whose clock is more than a second off, and says by how much", async () => {
+  await using realm = await testRealm();
+  for (const off of [-90_000, 90_000]) {
+    const { status, body } = await ready(realm, off);
+    equal(status, 503);
+    const { clock_ahead_ms } = body.checks.database;
+    equal(Math.sign(clock_ahead_ms), Math.sign(off));
+    equal(Math.abs(clock_ahead_ms) > 60_000, true);
+  }
+  const { status, body } = await ready(realm);
+  deepEqual([status, body.checks.database.clock_ahead_ms], [200, 0]);
+});

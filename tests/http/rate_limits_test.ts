@@ -1,0 +1,120 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { type Answer, type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+const left = ({ headers }: Answer) => Number(headers.get("x-credits-remaining"));
+const me = (send: Send) => send("GET", "/v1/auth/me");
+
+async function usedOf(realm: TestRealm): Promise<number> {
+  const [row] = await realm.services.platform.sql<{ credits: string }[]>`
+    select credits from usage where realm = ${realm.id}`;
+  return Number(row?.credits ?? 0);
+}
+
+Deno.test("every answer to a key of a realm says what is left", async () => {
+  await using realm = await testRealm({ tier: "pro" });
+  const read = await me(realm.admin.send);
+  deepEqual(
+    ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-credits-remaining"]
+      .map((name) => read.headers.get(name)),
+    ["100", "99", "1", "1999999"],
+  );
+  const written = await realm.admin.send("POST", "/v1/identities", {});
+  equal(left(written), 1_999_997);
+  const refused = await realm.admin.send("GET", "/v1/auth/me?x=1");
+  deepEqual([refused.status, left(refused)], [400, 1_999_996]);
+  const path = `/v1/realms/${realm.id}/credits/available`;
+  const available = await realm.admin.send("GET", path);
+  deepEqual(available.body, { credits: 1_999_996 });
+  deepEqual((await realm.operator("GET", path)).body, { credits: 1_999_996 });
+  const login = await realm.nobody("POST", "/v1/auth/login", {
+    realm_key: realm.made.realm.realm_key,
+    username: "admin@test.example",
+    password: "correct horse battery",
+  }, { "x-api-key": realm.made.applicationKey });
+  equal(left(login), 1_999_994);
+  await using other = await testRealm();
+  const foreign = await other.admin.send("GET", path);
+  deepEqual([foreign.status, foreign.body.code], [404, "realm.not_found"]);
+});
+
+Deno.test("a realm without limits says so, and nothing is counted or written", async () => {
+  await using realm = await testRealm();
+  const answer = await me(realm.admin.send);
+  equal(left(answer), 999_999_999_999_999);
+  equal(answer.headers.get("ratelimit-reset"), "0");
+  await realm.services.limits.flush();
+  equal(await usedOf(realm), 0);
+  const { body } = await realm.admin.send("GET", `/v1/realms/${realm.id}/credits/available`);
+  deepEqual(body, { credits: 999_999_999_999_999 });
+});
+
+Deno.test("more requests in a second than the tier has are 429, with the time to wait", async () => {
+  await using realm = await testRealm({ tier: "free" });
+  const answers = await Promise.all(Array.from({ length: 12 }, () => me(realm.admin.send)));
+  const limited = answers.filter((answer) => answer.status === 429);
+  // Five have what the second gives; what comes back while they are answered lets others pass.
+  ok(limited.length >= 1 && limited.length <= 7, `${limited.length}`);
+  for (const { body, headers } of limited) {
+    equal(body.code, "rate.limited");
+    equal(headers.get("retry-after"), "1");
+    equal(headers.get("ratelimit-remaining"), "0");
+    equal(headers.get("ratelimit-limit"), "5");
+  }
+  await until(async () => (await me(realm.admin.send)).status === 200);
+});
+
+Deno.test("when the month's credits are used every request is 402, but for looking them up", async () => {
+  await using realm = await testRealm({ tier: "basic" });
+  const month = new Date().toISOString().slice(0, 7);
+  await realm.services.platform.sql`
+    insert into usage (realm, month, credits)
+    values (${realm.id}, ${`${month}-01`}::text::date, 249997)`;
+  const one = await realm.admin.send("POST", "/v1/identities", {});
+  deepEqual([one.status, left(one)], [201, 1]);
+  const two = await realm.admin.send("POST", "/v1/identities", {});
+  deepEqual([two.status, two.body.code, left(two)], [402, "credits.exhausted", 1]);
+  equal((await me(realm.admin.send)).status, 200);
+  const last = await me(realm.admin.send);
+  deepEqual([last.status, last.body.code, left(last)], [402, "credits.exhausted", 0]);
+  const path = `/v1/realms/${realm.id}/credits/available`;
+  deepEqual((await realm.admin.send("GET", path)).body, { credits: 0 });
+  // The operator gives the realm another tier, and everyone learns of it.
+  await realm.operator("PATCH", `/v1/realms/${realm.id}`, { tier: "pro" });
+  equal((await me(realm.admin.send)).status, 200);
+});
+
+Deno.test("usage is added up within a second without a write per request, and survives", async () => {
+  await using realm = await testRealm({ tier: "pro" });
+  for (let i = 0; i < 20; i++) equal((await me(realm.admin.send)).status, 200);
+  await until(async () => await usedOf(realm) >= 20);
+  await using other = realm.another();
+  const { body } = await other.send(realm.admin.key)(
+    "GET",
+    `/v1/realms/${realm.id}/credits/available`,
+  );
+  deepEqual(body, { credits: 1_999_980 });
+});
+
+Deno.test("several processes share one rate and one account of credits", async () => {
+  await using realm = await testRealm({ tier: "basic" });
+  await using one = realm.another();
+  await using two = realm.another();
+  const senders = [one, two].map((process) => process.send(realm.admin.key));
+  const start = Date.now();
+  let [asked, passed] = [0, 0];
+  while (Date.now() - start < 5000) {
+    const answers = await Promise.all(senders.flatMap((send) => [1, 2, 3, 4].map(() => me(send))));
+    asked += answers.length;
+    passed += answers.filter((answer) => answer.status === 200).length;
+    await Promise.all([one, two].map((process) => process.services.limits.flush()));
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+  const seconds = (Date.now() - start) / 1000;
+  // One bucket each before they know of each other, then one rate; unshared it would be 50 a second.
+  // Each round tells what it used, so that no late timer lets more through.
+  ok(passed <= 25 * seconds + 60, `${passed} in ${seconds} s`);
+  ok(passed >= Math.min(asked, 25 * seconds) * 0.6, `${passed} of ${asked} in ${seconds} s`);
+  await Promise.all([one, two].map((process) => process.services.limits.flush()));
+  equal(await usedOf(realm), passed);
+});

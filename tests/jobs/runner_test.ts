@@ -1,0 +1,198 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { Log } from "../../log.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { testDatabase } from "../support/database.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { startRogue } from "../support/nodes/misbehaving_node.ts";
+import { until } from "../support/eventually.ts";
+
+function optionsOf(realm: TestRealm, log: Log = () => {}) {
+  const { config } = realm.services;
+  const chains = openChains(config.chains);
+  const signer = openSigner(config.masterKey!, Date.now);
+  return { database: realm.database, log, chains, signer, now: Date.now, pollMs: 200 };
+}
+
+async function virtual(realm: TestRealm, asset: string): Promise<string> {
+  const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset });
+  equal(made.status, 201, made.text);
+  return made.body.id;
+}
+
+async function isEnabled(realm: TestRealm, id: string): Promise<boolean> {
+  return (await realm.admin.send("GET", `/v1/accounts/${id}`)).body.enabled;
+}
+
+async function jobsOf(realm: TestRealm): Promise<string[]> {
+  const rows = await rowsOf<{ name: string; state: string; n: number }>(
+    realm,
+    `select name, state, count(*)::integer as n from jobs group by name, state
+      order by name, state`,
+  );
+  return rows.map((row) => `${row.n} ${row.name} ${row.state}`);
+}
+
+Deno.test("jobs that wait for a stalled node delay no other job, of their realm or of another", async () => {
+  await using own = await testDatabase();
+  const rogue = startRogue(null);
+  const stall = rogue.stall();
+  const env = {
+    DATABASE_URL: own.url,
+    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_TIMEOUT_MS: "60000",
+  };
+  await using realm = await testRealm({ env });
+  await using neighbour = await realm.neighbour();
+  for (let i = 0; i < 30; i++) {
+    await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  }
+  const options = optionsOf(realm);
+  const runner = startRunner(options);
+  try {
+    await stall.reached;
+    const { name } = await realm.currency("10");
+    const mine = await virtual(realm, name);
+    const theirs = await virtual(neighbour, (await neighbour.currency("10")).name);
+    await until(async () => await isEnabled(realm, mine) && await isEnabled(neighbour, theirs));
+    // As many of one kind as there may be: the rest still waits for its turn.
+    await until(async () =>
+      (await jobsOf(realm)).join() ===
+        "1 account.enable done,15 ramp.open ready,15 ramp.open running"
+    );
+  } finally {
+    options.chains.close();
+    await runner.stop();
+    await rogue.abort();
+  }
+  const states = await rowsOf<{ state: string }>(realm, "select distinct state from jobs");
+  ok(states.every(({ state }) => state !== "running"), "stop() leaves nothing claimed");
+});
+
+Deno.test("the runner claims again as soon as a job has ended, without being woken", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { name } = await realm.currency("10");
+  for (let i = 0; i < 60; i++) await virtual(realm, name);
+  const statements: string[] = [];
+  await using process = realm.another({ DATABASE_URL: own.url }, (text) => statements.push(text));
+  const runner = startRunner({
+    ...optionsOf(realm),
+    database: process.database,
+    pollMs: 3_600_000,
+  });
+  try {
+    await until(async () => (await jobsOf(realm)).join() === "60 account.enable done");
+    const claims = () => statements.filter((text) => text.includes("update jobs set state = 'run"));
+    await until(() => Promise.resolve(statements.length > 0));
+    const count = claims().length;
+    ok(count >= 4 && count <= 62, `${count} claims for 60 jobs, at most 15 at a time`);
+  } finally {
+    await runner.stop();
+  }
+});
+
+Deno.test("a runner at rest says nothing to the realms but its looks", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const statements: string[] = [];
+  await using process = realm.another({ DATABASE_URL: own.url }, (text) => statements.push(text));
+  const runner = startRunner({ ...optionsOf(realm), database: process.database, pollMs: 20 });
+  const looks = () => statements.filter((text) => text.includes("as due")).length;
+  await until(() => Promise.resolve(looks() >= 5));
+  await runner.stop();
+  deepEqual(statements.filter((text) => text.includes("for update skip locked")), []);
+});
+
+Deno.test("a job whose lease ran out is done by another, and what the first does counts no more", async () => {
+  await using own = await testDatabase();
+  const rogue = startRogue(null);
+  const stall = rogue.stall();
+  const env = {
+    DATABASE_URL: own.url,
+    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_TIMEOUT_MS: "60000",
+  };
+  await using realm = await testRealm({ env });
+  await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  const options = { ...optionsOf(realm), leaseS: 9 };
+  const runner = startRunner(options);
+  const attempt = async () => {
+    const [job] = await rowsOf<{ attempts: number; state: string }>(
+      realm,
+      "select attempts, state from jobs",
+    );
+    return `${job.state} ${job.attempts}`;
+  };
+  try {
+    await stall.reached;
+    const leases = new Set<string>();
+    // It is prolonged as long as its worker lives.
+    await until(async () => {
+      const [{ at }] = await rowsOf<{ at: string }>(
+        realm,
+        "select locked_until::text as at from jobs",
+      );
+      return leases.add(at).size >= 2;
+    });
+    equal(await attempt(), "running 1");
+    // As if the worker had been away: another took the job and ran it to its end.
+    await rowsOf(realm, "update jobs set attempts = 2, state = 'done', finished_at = now()");
+  } finally {
+    options.chains.close();
+    await runner.stop();
+    await rogue.abort();
+  }
+  equal(await attempt(), "done 2");
+});
+
+Deno.test("drain() does all that is due, and comes back in its time from what is stalled", async () => {
+  await using own = await testDatabase();
+  const rogue = startRogue(null);
+  const stall = rogue.stall();
+  const env = {
+    DATABASE_URL: own.url,
+    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_TIMEOUT_MS: "400",
+  };
+  await using realm = await testRealm({ env });
+  await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  const { name } = await realm.currency("10");
+  for (let i = 0; i < 30; i++) await virtual(realm, name);
+  const options = optionsOf(realm);
+  const runner = startRunner(options, { loop: false });
+  const draining = runner.drain(30_000);
+  await stall.reached;
+  await until(async () => (await jobsOf(realm)).includes("30 account.enable done"));
+  await draining;
+  deepEqual(await jobsOf(realm), ["30 account.enable done", "1 ramp.open ready"]);
+  options.chains.close();
+  await runner.stop();
+  await rogue.abort();
+});
+
+Deno.test("a realm whose database is away keeps no other waiting", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using neighbour = await realm.neighbour();
+  const sealed = realm.services.secrets.seal(
+    "database_url",
+    neighbour.id,
+    "postgres://nobody:x@127.0.0.1:9/nowhere",
+  );
+  await realm.database.platform.sql`
+    update realms set placement = ${sealed} where id = ${neighbour.id}`;
+  const { name } = await realm.currency("10");
+  const account = await virtual(realm, name);
+  const failures: string[] = [];
+  const log: Log = (_level, message) => failures.push(message);
+  await using process = realm.another({ DATABASE_URL: own.url });
+  const runner = startRunner({ ...optionsOf(realm, log), database: process.database });
+  try {
+    await until(() => isEnabled(realm, account));
+    await until(() => Promise.resolve(failures.includes("the runner stumbled")));
+  } finally {
+    await runner.stop();
+  }
+});

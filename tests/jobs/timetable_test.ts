@@ -1,0 +1,135 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { createLog, type Log } from "../../log.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { openRatesGateway } from "../../workers/gateways/rates.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+const log = createLog({ level: "error", format: "pretty" });
+
+function optionsOf(realm: TestRealm, now: () => number = Date.now) {
+  const chains = openChains(realm.services.config.chains);
+  const signer = openSigner(realm.services.config.masterKey!, now);
+  return { database: realm.database, log, now, chains, signer, rates: null };
+}
+
+Deno.test("the timetable seals and expires by itself", async () => {
+  await using realm = await testRealm();
+  const timetable = startTimetable(optionsOf(realm), { only: realm.id });
+  try {
+    const { account } = await realm.currency("10");
+    const blocks = `/v1/accounts/${account}/blocks`;
+    const { id } = (await realm.admin.send("POST", blocks, {
+      amount: "4",
+      expires_at: Date.now() + 3000,
+    })).body;
+    const head = async () => (await realm.admin.send("GET", "/v1/transactions/head")).body;
+    await until(async () => (await head()).unsealed === 0);
+    await until(async () =>
+      (await realm.admin.send("GET", `${blocks}/${id}`)).body.status === "EXPIRED"
+    );
+    deepEqual(await realm.balance(account), { total: "10", available: "10" });
+  } finally {
+    await timetable.stop();
+  }
+});
+
+Deno.test("drain() does what is due and comes back", async () => {
+  await using realm = await testRealm();
+  await realm.currency("10");
+  const timetable = startTimetable(optionsOf(realm), { loop: false, only: realm.id });
+  await timetable.drain(10_000);
+  equal((await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed, 0);
+  await timetable.stop();
+});
+
+Deno.test("leased work is done by one of several processes, and again after its interval", async () => {
+  await using realm = await testRealm();
+  await rowsOf(
+    realm,
+    "insert into login_attempts (subject, updated_at) values ($1, now() - interval '2 days')",
+    [crypto.randomUUID()],
+  );
+  const left = async () => (await rowsOf(realm, "select subject from login_attempts")).length;
+  const rivals = [1, 2, 3].map(() =>
+    startTimetable(optionsOf(realm), { loop: false, only: realm.id })
+  );
+  await Promise.all(rivals.map((rival) => rival.drain(5000)));
+  equal(await left(), 0);
+  const leases = await rowsOf<{ name: string; later: boolean; free: boolean }>(
+    realm,
+    "select name, next_at > now() as later, until <= now() as free from leases " +
+      "where name in ('copy rates', 'tidy') order by name",
+  );
+  deepEqual(leases.map((row) => ({ ...row })), [
+    { name: "copy rates", later: true, free: true },
+    { name: "tidy", later: true, free: true },
+  ]);
+  await Promise.all(rivals.map((rival) => rival.stop()));
+});
+
+Deno.test("nothing that repeats fails, in the realm or in the installation", async () => {
+  await using realm = await testRealm();
+  await realm.database.platform.sql`delete from leases`;
+  const failures: unknown[] = [];
+  const log: Log = (level, message, details) => {
+    if (level === "warn" || level === "error") failures.push({ message, ...details });
+  };
+  const timetable = startTimetable({ ...optionsOf(realm), log }, { loop: false, only: realm.id });
+  await timetable.drain(20_000);
+  await timetable.stop();
+  deepEqual(failures, []);
+});
+
+Deno.test("rates are fetched once, kept for the installation and copied into the realms", async () => {
+  await using realm = await testRealm();
+  const asked: string[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
+    asked.push(new URL(request.url).pathname);
+    return new Response(
+      '{"bitcoin":{"usd":60123.456789012345678901,"eur":1e-7,"btc":1,"gbp":-1,"jpy":"9"},"x":3}',
+    );
+  });
+  const rates = openRatesGateway(`http://127.0.0.1:${server.addr.port}/api/v3`);
+  await realm.database.platform.sql`delete from leases where name = 'fetch rates'`;
+  const timetable = startTimetable({ ...optionsOf(realm), rates }, { loop: false, only: realm.id });
+  await timetable.drain(10_000);
+  await timetable.stop();
+  await server.shutdown();
+  deepEqual(asked, ["/api/v3/simple/price"]);
+  const read = async (query: string) =>
+    (await realm.admin.send("GET", `/v1/rates?${query}`)).body.map(
+      (row: { base: string; currency: string; rate: string; source: string }) =>
+        `${row.base}/${row.currency} ${row.rate} ${row.source}`,
+    );
+  deepEqual(await read("base=BTC"), [
+    "BTC/EUR 0.0000001 market",
+    "BTC/USD 60123.456789012345678901 market",
+  ]);
+  deepEqual(await read("base=BBTC&currency=BTC"), ["BBTC/BTC 1 market"]);
+});
+
+Deno.test("a price source that fails, lies or floods is refused", async () => {
+  const answers: Response[] = [
+    new Response("no", { status: 500 }),
+    new Response("{}"),
+    new Response("[1]"),
+    new Response("not json"),
+    new Response(`{"bitcoin":{"usd":1},"x":"${"y".repeat(2_000_000)}"}`),
+    new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/" } }),
+  ];
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    () => answers.shift()!,
+  );
+  const gateway = openRatesGateway(`http://127.0.0.1:${server.addr.port}`);
+  while (answers.length > 0) {
+    const left = answers.length;
+    const outcome = await gateway.fetchPrices(new AbortController().signal)
+      .then(() => "an answer", () => "refused");
+    equal(outcome, "refused", `answer ${left} from the end`);
+  }
+  await server.shutdown();
+});

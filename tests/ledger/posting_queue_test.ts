@@ -1,0 +1,348 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { Contention } from "../../db/errors.ts";
+import type { Outcome } from "../../db/ledger/posting_protocol.ts";
+import { book, type OwnLane, ownLane } from "../support/posting_queues.ts";
+import { testDatabaseUrl } from "../support/database.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+/** Holds the gate, so that whatever a lane sends waits in mid-flight. */
+async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }> {
+  const opened = Promise.withResolvers<void>();
+  const done = Promise.withResolvers<void>();
+  const held = realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
+    await tx`lock table ledger_gate in exclusive mode`;
+    opened.resolve();
+    await done.promise;
+  });
+  await opened.promise;
+  return {
+    async release() {
+      done.resolve();
+      await held;
+    },
+  };
+}
+
+const waiters = `select l.pid from pg_locks l
+  where l.relation = 'ledger_gate'::regclass and not l.granted`;
+
+async function waitForWaiter(realm: TestRealm, count = 1): Promise<number[]> {
+  for (;;) {
+    const rows = await rowsOf<{ pid: number }>(realm, waiters);
+    if (rows.length >= count) return rows.map(({ pid }) => pid);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function kinds(outcomes: readonly Outcome[]): string[] {
+  return outcomes.map((outcome) => Object.keys(outcome)[0]);
+}
+
+for (const prepare of [true, false]) {
+  const mode = prepare ? "" : " behind a pooler";
+
+  Deno.test(`a batch whose connection is cut in mid-flight is posted once${mode}`, async () => {
+    await using realm = await testRealm();
+    const { move, total, destination } = await book(realm);
+    await using own = await ownLane(realm, { prepare });
+    await own.lane.post(move());
+    const gate = await holdGate(realm);
+    const posted = Promise.all([
+      ...Array.from({ length: 20 }, () => own.lane.post(move())),
+      ...Array.from({ length: 5 }, () => own.lane.post(move({ key: null, fingerprint: null }))),
+    ]);
+    const [pid] = await waitForWaiter(realm);
+    await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
+    await gate.release();
+    equal(kinds(await posted).filter((kind) => kind === "posted").length, 25);
+    equal(await total(destination), "26");
+    const [{ n }] = await rowsOf<{ n: number }>(
+      realm,
+      "select count(*)::int as n from transactions where type = 'transfer'",
+    );
+    equal(n, 26);
+  });
+
+  Deno.test(`lanes of two processes never lose a race on a hot account${mode}`, async () => {
+    await using realm = await testRealm();
+    const { move, total, destination } = await book(realm);
+    await using one = await ownLane(realm, { prepare });
+    await using two = await ownLane(realm, { prepare });
+    const rounds = async ({ lane }: OwnLane) => {
+      for (let i = 0; i < 10; i++) {
+        await Promise.all(Array.from({ length: 20 }, () => lane.post(move())));
+      }
+    };
+    await Promise.all([rounds(one), rounds(two)]);
+    equal(await total(destination), "400");
+    equal(one.lane.stats().retries + two.lane.stats().retries, 0);
+  });
+}
+
+const test = sharing("lane in one realm");
+
+test("a commit whose answer is lost is found again and not repeated", async (realm) => {
+  const { move, total, destination, source } = await book(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  await using own = await ownLane(realm, { url: proxy.url });
+  const bulk = () =>
+    own.lane.postBulk({
+      moves: [move({ amount: "2" }), move({ amount: "100000" })],
+      atomic: false,
+      key: crypto.randomUUID(),
+      fingerprint: crypto.randomUUID(),
+      requestId: "r",
+      unresolved: null,
+      actor: realm.admin.id,
+      any: false,
+      origin: null,
+      apiKey: null,
+    });
+  const lose = async <T>(start: () => Promise<T>, committed: string): Promise<T> => {
+    proxy.mute();
+    const answer = start();
+    while (await total(destination) !== committed) await new Promise((r) => setTimeout(r, 5));
+    proxy.cut();
+    return await answer;
+  };
+  try {
+    await own.lane.post(move());
+    await Promise.all([own.lane.post(move()), own.lane.post(move())]); // all statements are prepared
+    await bulk();
+    const outcomes = await lose(() =>
+      Promise.all([
+        own.lane.post(move()),
+        own.lane.post(move({ key: null, fingerprint: null })),
+        own.lane.post(move({ amount: "100000" })),
+      ]), "7");
+    deepEqual(
+      outcomes.map((outcome) => "replay" in outcome && outcome.replay.own),
+      [true, true, true],
+    );
+    await own.lane.post(move());
+    await bulk();
+    const result = await lose(bulk, "12");
+    ok("replay" in result && result.replay.same && result.replay.own);
+    deepEqual(result.replay.refusals, [null, "insufficient"]);
+    equal(await total(destination), "12");
+    equal(await total(source), "988");
+  } finally {
+    await proxy.close();
+  }
+});
+
+test("a repeat whose own connection is lost is known for a repeat", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  const kept = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
+  const refused = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID(), amount: "100000" };
+  const bulk = {
+    moves: [move(), move({ amount: "100000" })],
+    atomic: false,
+    key: crypto.randomUUID(),
+    fingerprint: crypto.randomUUID(),
+    requestId: "r",
+    unresolved: null,
+    actor: realm.admin.id,
+    any: false,
+    origin: null,
+    apiKey: null,
+  };
+  const atomic = { ...bulk, atomic: true, key: crypto.randomUUID() };
+  const ways = [
+    () => Promise.all([own.lane.post(move(kept)), own.lane.post(move(refused))]),
+    async () => [await own.lane.post(move(kept))],
+    async () => [await own.lane.postBulk(bulk)],
+    async () => [await own.lane.postBulk(atomic)],
+  ];
+  for (const way of ways) await way();
+  for (const way of ways) {
+    const gate = await holdGate(realm);
+    const repeated = way();
+    const [pid] = await waitForWaiter(realm);
+    await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
+    await gate.release();
+    for (const outcome of await repeated) {
+      ok("replay" in outcome && outcome.replay.same && !outcome.replay.own);
+    }
+  }
+  ok(own.lane.stats().resends >= ways.length);
+  equal(await total(destination), "2");
+});
+
+test("a move that a stalled backend runs after it was sent again is posted once", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  await using own = await ownLane(realm, { url: proxy.url });
+  const keyless = () => own.lane.post(move({ key: null, fingerprint: null }));
+  try {
+    await keyless();
+    const gate = await holdGate(realm);
+    const posted = Promise.all([keyless(), keyless(), own.lane.post(move())]);
+    await waitForWaiter(realm);
+    proxy.cut(); // the backend waits on, and has not heard
+    await waitForWaiter(realm, 2);
+    await gate.release();
+    for (const outcome of await posted) {
+      ok("posted" in outcome || ("replay" in outcome && outcome.replay.own));
+    }
+    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
+    equal(await total(destination), "4");
+  } finally {
+    await proxy.close();
+  }
+});
+
+test("a row that PostgreSQL refuses fails alone", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.lane.post(move());
+  const gate = await holdGate(realm);
+  const first = own.lane.post(move());
+  await waitForWaiter(realm);
+  const batch = Array.from(
+    { length: 30 },
+    (_, i) => own.lane.post(move(i === 17 ? { seal: '{"a":"\\u0000"}' } : {})),
+  );
+  await gate.release();
+  const settled = await Promise.allSettled([first, ...batch]);
+  deepEqual(
+    settled.flatMap(({ status }, i) => status === "rejected" ? [i] : []),
+    [18],
+  );
+  equal(await total(destination), "31");
+  ok(own.lane.stats().splits > 0);
+});
+
+test("one key in two requests at once is posted once", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  const key = crypto.randomUUID();
+  const fingerprint = crypto.randomUUID();
+  const outcomes = await Promise.all(
+    Array.from({ length: 6 }, () => own.lane.post(move({ key, fingerprint }))),
+  );
+  deepEqual(kinds(outcomes), ["posted", ...Array(5).fill("replay")]);
+  const other = await own.lane.post(move({ key }));
+  equal("replay" in other && other.replay.same, false);
+  equal(await total(destination), "1");
+});
+
+test("a key in two lanes at once is posted once", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using one = await ownLane(realm);
+  await using two = await ownLane(realm);
+  const key = crypto.randomUUID();
+  const fingerprint = crypto.randomUUID();
+  const gate = await holdGate(realm);
+  const both = Promise.all([one, two].map(({ lane }) => lane.post(move({ key, fingerprint }))));
+  await waitForWaiter(realm, 2);
+  await gate.release();
+  deepEqual(kinds(await both).sort(), ["posted", "replay"]);
+  equal(await total(destination), "1");
+});
+
+test("a lane refuses what would wait too long, before memory grows", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm, { waitingMax: 10 });
+  const gate = await holdGate(realm);
+  const accepted = Array.from({ length: 10 }, () => own.lane.post(move()));
+  equal(own.lane.depth(), 10);
+  await rejects(own.lane.post(move()), Contention);
+  await gate.release();
+  await Promise.all(accepted);
+  equal(own.lane.depth(), 0);
+  await own.lane.post(move());
+  equal(await total(destination), "11");
+});
+
+test("a batch that waits longer than a statement may is refused as busy, whole", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.pool.sql.unsafe("set statement_timeout = 150");
+  const gate = await holdGate(realm);
+  const posts = Array.from({ length: 8 }, () => own.lane.post(move()));
+  const settled = await Promise.allSettled(posts);
+  ok(settled.every((one) => one.status === "rejected" && one.reason instanceof Contention));
+  equal(own.lane.stats().splits, 0);
+  await gate.release();
+  await own.lane.post(move());
+  equal(await total(destination), "1");
+});
+
+test("a race lost against a writer without the gate is run again", async (realm) => {
+  const { move, total, destination, source } = await book(realm);
+  await using own = await ownLane(realm);
+  await own.lane.post(move());
+  const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`update accounts set updated_at = now() where id = ${source}`;
+    const posting = own.lane.post(move());
+    while (true) {
+      const [{ n }] = await realm.pool.sql`
+        select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
+      if (n > 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { posting };
+  });
+  const outcome = await (await rival).posting;
+  equal("posted" in outcome, true);
+  ok(own.lane.stats().retries > 0);
+  equal(await total(destination), "2");
+});
+
+interface Proxy {
+  url: string;
+  /** From now on, what the server says does not arrive. */
+  mute(): void;
+  /** Cuts all connections; later ones hear everything. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+function openProxy(target: URL): Proxy {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const pairs = new Set<Deno.Conn>();
+  const running: Promise<unknown>[] = [];
+  let muted = false;
+
+  async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
+    const buffer = new Uint8Array(65_536);
+    try {
+      for (;;) {
+        const n = await from.read(buffer);
+        if (n === null) break;
+        if (mutable && muted) continue;
+        for (let sent = 0; sent < n;) sent += await to.write(buffer.subarray(sent, n));
+      }
+    } catch { /* one of the two was cut */ }
+    for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
+  }
+
+  running.push((async () => {
+    for await (const client of listener) {
+      const server = await Deno.connect({ hostname: target.hostname, port: Number(target.port) });
+      pairs.add(client).add(server);
+      running.push(copy(client, server, false), copy(server, client, true));
+    }
+  })());
+  const url = new URL(target);
+  url.port = String(listener.addr.port);
+  const cut = () => {
+    muted = false;
+    for (const conn of pairs) conn.close();
+    pairs.clear();
+  };
+  return {
+    url: url.href,
+    mute: () => muted = true,
+    cut,
+    async close() {
+      listener.close();
+      cut();
+      await Promise.all(running);
+    },
+  };
+}

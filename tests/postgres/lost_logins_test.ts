@@ -1,0 +1,61 @@
+import { equal, ok, rejects } from "node:assert/strict";
+import type { Pool } from "../../db/database.ts";
+import { reading, readingBriefly, using } from "../../db/transaction.ts";
+import { Contention, isDisconnect } from "../../db/errors.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { asSuperuser } from "../support/database.ts";
+import { testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+/** Has a statement run, and its connection cut. */
+async function loseOne(pool: Pool, role: string): Promise<void> {
+  const sleeping = `usename = '${role}' and query like '%pg_sleep(60)%'`;
+  let lost: unknown = null;
+  reading(pool, (db) => db`select pg_sleep(60)`).catch((error) => lost = error);
+  await until(async () => {
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity where ${sleeping}`;
+    if (lost === null) await asSuperuser(cut);
+    return lost !== null;
+  });
+  ok(isDisconnect(lost), `${lost}`);
+}
+
+Deno.test("a statement after one whose connection was cut is refused at once where the login has ended, and served where it has not", async () => {
+  await using realm = await testRealm();
+  const { role } = placeOf(realm.made.realm);
+  await using process = realm.another({ DATABASE_CONNECTIONS: "12" });
+  const pool = process.database.realm(placeOf(realm.made.realm));
+  await loseOne(pool, role!);
+  const [{ one }] = await reading(pool, (db) => db<{ one: number }[]>`select 1 as one`);
+  equal(one, 1);
+  await loseOne(pool, role!);
+  try {
+    await asSuperuser(`alter role "${role}" nologin`);
+    // Lost, it would be refused by the deadline of all statements.
+    await rejects(reading(pool, (db) => db`select 1`), { code: "28000" });
+    await rejects(readingBriefly(pool, 5_000, (db) => db`select 1`), { code: "28000" });
+  } finally {
+    await asSuperuser(`alter role "${role}" login`);
+  }
+  const [{ two }] = await reading(pool, (db) => db<{ two: number }[]>`select 2 as two`);
+  equal(two, 2);
+});
+
+Deno.test("whoever waits for a list hears of it when its time is over, and its connections stay until what runs has ended", async () => {
+  const ended = Promise.withResolvers<void>();
+  let [inUse, renewed] = [0, 0];
+  const pool = {
+    sql: {},
+    settings: "",
+    enter() {
+      inUse++;
+      return Promise.resolve(() => void inUse--);
+    },
+    renew: () => void renewed++,
+  } as unknown as Pool;
+  await rejects(using(pool, () => ended.promise, 3_600_000, 1), Contention);
+  equal(inUse, 1);
+  ended.resolve();
+  await until(() => inUse === 0);
+  equal(renewed, 0);
+});

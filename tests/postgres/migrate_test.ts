@@ -1,0 +1,184 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { openDatabase, type Sql } from "../../db/database.ts";
+import {
+  type Ladders,
+  migratePlatform,
+  migrateRealm,
+  type Migration,
+  readLadders,
+} from "../../db/migrate.ts";
+import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { testDatabase } from "../support/database.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+/** Runs the work in an empty database. */
+async function withDatabase(work: (sql: Sql) => Promise<void>): Promise<void> {
+  await using empty = await testDatabase();
+  const database = openDatabase({ url: empty.url, prepare: true, parseJson: JSON.parse });
+  await work(database.platform.sql).finally(() => database.close());
+}
+
+function step(number: number, text: string): Migration {
+  return { number, name: `step_${number}`, text, checksum: String(text.length) };
+}
+
+Deno.test("migratePlatform() applies each file once, also when several processes begin at once", async () => {
+  await withDatabase(async (sql) => {
+    const ladder = [step(1, "create table a (x int)"), step(2, "insert into a values (1)")];
+    const applied = await Promise.all([1, 2, 3].map(() => migratePlatform(sql, ladder)));
+    deepEqual(applied.sort(), [0, 0, 2]);
+    const rows = await sql`select x from platform.a`;
+    equal(rows.length, 1);
+  });
+});
+
+Deno.test("migratePlatform() refuses a changed file and a database that is ahead, changing nothing", async () => {
+  await withDatabase(async (sql) => {
+    const first = step(1, "create table a (x int)");
+    await migratePlatform(sql, [first, step(2, "create table b (x int)")]);
+    await rejects(migratePlatform(sql, [first]), /ahead of this version/);
+    const changed = { ...first, checksum: "other" };
+    await rejects(
+      migratePlatform(sql, [changed, step(2, "create table b (x int)")]),
+      /was changed/,
+    );
+    const broken = [
+      first,
+      step(2, "create table b (x int)"),
+      step(3, "create table c (x int); oops"),
+    ];
+    await rejects(migratePlatform(sql, broken));
+    const [{ c }] = await sql`select to_regclass('platform.c') as c`;
+    equal(c, null);
+  });
+});
+
+Deno.test("migrateRealm() is done at once when nothing is due", async () => {
+  await using realm = await testRealm();
+  const ladders = await readLadders();
+  const { sql } = realm.database.platform;
+  const place = { schema: realm.made.realm.schema_name, role: realm.made.realm.role_name };
+  const applied = await sql.begin((tx) => migrateRealm(tx, ladders, place));
+  equal(applied, 0);
+});
+
+/** The ladders with one more migration of realms. */
+async function longer(text: string): Promise<Ladders> {
+  const ladders = await readLadders();
+  return { ...ladders, realm: [...ladders.realm, step(ladders.realm.length + 1, text)] };
+}
+
+async function rungOf(realm: TestRealm): Promise<number> {
+  const { sql } = realm.database.platform;
+  const [row] = await sql`select rung from realms where id = ${realm.id}`;
+  return row.rung;
+}
+
+Deno.test("a realm that cannot be migrated keeps no other from it, answers 503, and is migrated later", async () => {
+  await using own = await testDatabase();
+  await using first = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using second = await first.neighbour();
+  const { sql } = first.database.platform;
+  const { schema } = placeOf(first.made.realm);
+  await sql.unsafe(`create table "${schema}".added ()`); // in the way
+  const ladders = await longer("create table added (id integer)");
+  const rung = ladders.realm.length;
+  const told: string[] = [];
+  const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
+  deepEqual(await migrateAll(first.database, ladders, tell), [first.id]);
+  deepEqual([await rungOf(first), await rungOf(second)], [rung - 1, rung]);
+  deepEqual(told.sort(), ["error: a realm could not be migrated", "info: migrated a realm"]);
+  const url = own.url;
+  const newer = openDatabase({ url, prepare: true, parseJson: JSON.parse, rung });
+  try {
+    const [behind, there] = await rowsOfBoth(sql, [first.id, second.id]);
+    for (const kind of ["realm", "watch", "lane"] as const) {
+      await rejects(newer[kind]({ ...placeOf(first.made.realm), rung: behind }).enter(), {
+        name: "Contention",
+      });
+      (await newer[kind]({ ...placeOf(second.made.realm), rung: there }).enter())();
+    }
+    await sql.unsafe(`drop table "${schema}".added`);
+    deepEqual(await migrateRealms(first.database, ladders, tell), []);
+    equal(await rungOf(first), rung);
+  } finally {
+    await newer.close();
+  }
+});
+
+async function rowsOfBoth(sql: Sql, ids: string[]): Promise<number[]> {
+  const rows = await sql`select id, rung from realms`;
+  return ids.map((id) => rows.find((row) => row.id === id)!.rung);
+}
+
+Deno.test("a migration that waits for a long reader lets transfers pass, and is tried again", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { account, name } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const ladders = await longer("alter table accounts add column added integer");
+  const reading = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const reader = realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`select id from accounts limit 1`;
+    reading.resolve();
+    await over.promise;
+  });
+  await reading.promise;
+  let migrated = false;
+  const migrating = migrateRealms(realm.database, ladders, () => {}).then((left) => {
+    migrated = true;
+    return left;
+  });
+  const waiting = `select 1 from pg_locks l
+    where l.relation = 'accounts'::regclass and not l.granted and l.mode = 'AccessExclusiveLock'`;
+  await until(async () => (await rowsOf(realm, waiting)).length > 0);
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
+  equal(migrated, false);
+  over.resolve();
+  await reader;
+  deepEqual(await migrating, []);
+});
+
+Deno.test("a migration of realms that was changed after it was applied stops the start", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const ladders = await readLadders();
+  deepEqual(await migrateAll(realm.database, ladders, () => {}), []);
+  const changed = ladders.realm.map((file, at) => at === 2 ? { ...file, checksum: "other" } : file);
+  await rejects(
+    migrateAll(realm.database, { ...ladders, realm: changed }, () => {}),
+    /migration 3 .* was changed/,
+  );
+});
+
+Deno.test("a realm that was restored without its role, or without its rights, has both again after a start", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using second = await realm.neighbour();
+  const { account } = await realm.currency("10");
+  const ladders = await readLadders();
+  const { sql } = realm.database.platform;
+  const [lost, bare] = [realm, second].map((one) => placeOf(one.made.realm));
+  await sql.unsafe(`drop owned by "${lost.role}"; drop role "${lost.role}";
+    revoke all on all tables in schema "${bare.schema}" from "${bare.role}"`);
+  ok((await realm.admin.send("GET", `/v1/accounts/${account}`)).status >= 500);
+  const told: string[] = [];
+  const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
+  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  deepEqual(told, Array(2).fill("info: a realm has its rights again"));
+  await using started = realm.another({ DATABASE_URL: own.url });
+  const send = started.send(realm.admin.key);
+  equal((await send("GET", `/v1/accounts/${account}`)).status, 200);
+  equal((await send("POST", `/v1/accounts/${account}/freeze`)).status, 200);
+  ok((await second.currency("5")).account.length > 0);
+  const [{ may }] = await sql`
+    select has_table_privilege(${bare.role}, ${`${bare.schema}.entries`}, 'update') as may`;
+  equal(may, false);
+  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  equal(told.length, 2);
+});

@@ -1,0 +1,107 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
+import { Contention } from "../../db/errors.ts";
+import { serializable, snapshot, writing } from "../../db/transaction.ts";
+import { asSuperuser, testDatabase } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("transaction in one realm");
+
+test("serializable() runs whoever lost a race again, so that none is lost", async (realm) => {
+  const { pool } = realm;
+  await serializable(pool, (tx) =>
+    tx`insert into rates (base, currency, rate, source, updated_at)
+      values ('X', 'USD', 1, 'test', now())`);
+  let retries = 0;
+  await Promise.all(Array.from({ length: 8 }, () =>
+    serializable(pool, async (tx) => {
+      const [{ rate }] = await tx`select rate from rates where base = 'X'`;
+      await tx`update rates set rate = ${rate}::numeric + 1 where base = 'X'`;
+    }, { onRetry: () => retries++ })));
+  const [{ rate }] = await pool.sql`select rate from rates where base = 'X'`;
+  equal(rate, "9");
+  equal(retries > 0, true);
+});
+
+test("serializable() behind the gate never fails against another behind it", async (realm) => {
+  const { account } = await realm.currency("1");
+  let retries = 0;
+  await Promise.all(Array.from({ length: 12 }, (_, i) =>
+    serializable(realm.pool, async (tx) => {
+      const [row] = await tx`select data from accounts where id = ${account}`;
+      await tx`update accounts set data = ${tx.json({ ...row.data, [`k${i}`]: i })}
+        where id = ${account}`;
+    }, { gate: true, onRetry: () => retries++ })));
+  const [{ data }] = await realm.pool.sql`select data from accounts where id = ${account}`;
+  deepEqual(Object.keys(data).length, 12);
+  equal(retries, 0);
+});
+
+test("serializable() gives up after a dozen lost races and says so", async (realm) => {
+  let runs = 0;
+  await rejects(
+    serializable(realm.pool, () => {
+      runs++;
+      return Promise.reject(Object.assign(new Error("lost"), { code: "40001" }));
+    }),
+    Contention,
+  );
+  equal(runs, 12);
+});
+
+test("serializable() leaves nothing behind when the work throws", async (realm) => {
+  const failing = serializable(realm.pool, async (tx) => {
+    await tx`insert into rates (base, currency, rate, source, updated_at)
+      values ('Y', 'USD', 1, 'test', now())`;
+    throw new TypeError("no");
+  });
+  await rejects(failing, TypeError);
+  const rows = await realm.pool.sql`select base from rates where base = 'Y'`;
+  equal(rows.length, 0);
+});
+
+test("snapshot() sees one moment and cannot write", async (realm) => {
+  await rejects(
+    snapshot(realm.pool, (tx) => tx`delete from rates`),
+    { code: "25006" },
+  );
+});
+
+test("a transaction that holds the ledger lock and falls silent is ended; the next one goes on", async (realm) => {
+  const { account, name } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const held = Promise.withResolvers<void>();
+  const awake = Promise.withResolvers<void>();
+  const stopped = serializable(realm.pool, async (tx) => {
+    await tx`update accounts set data = '{"lost": true}' where id = ${account}`;
+    held.resolve();
+    await awake.promise; // as a process that is stopped, or cut off
+  }, { gate: true });
+  const ended = rejects(stopped);
+  await held.promise;
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const answer = await realm.admin.send("POST", "/v1/transactions", move);
+  equal(answer.status, 201); // after the 30 s that a statement may take it would be 503
+  awake.resolve();
+  await ended;
+  const shown = await realm.admin.send("GET", `/v1/accounts/${account}`);
+  deepEqual([shown.body.data, shown.body.balance.total], [{}, "9"]);
+});
+
+Deno.test("a pool whose server takes no writes any more is connected anew, and finds the next primary", async () => {
+  await using own = await testDatabase();
+  const name = new URL(own.url).pathname.slice(1);
+  const options = { url: own.url, prepare: true, parseJson: JSON.parse, platformMax: 1 };
+  await asSuperuser(`alter database ${name} set default_transaction_read_only = on`);
+  const database = openDatabase(options);
+  try {
+    const make = () => writing(database.platform, (db) => db`create table public.there ()`);
+    await rejects(make(), { code: "25006" });
+    await asSuperuser(`alter database ${name} reset default_transaction_read_only`);
+    // A connection of before would keep its setting for ever.
+    await until(() => make().then(() => true, () => false));
+  } finally {
+    await database.close();
+  }
+});

@@ -1,0 +1,88 @@
+/** What the bench leaves behind, looked at as its readers are told to. @module */
+import { equal, match } from "node:assert/strict";
+import { freePort } from "../support/ports.ts";
+import { taskArgs } from "../support/tasks.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** Runs a task to its end. */
+async function task(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; text: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [...await taskArgs(name), ...args],
+    cwd: ROOT,
+    env: { NO_COLOR: "1", LOG_LEVEL: "error", ...env },
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, text: `${decoder.decode(stdout)}${decoder.decode(stderr)}`.trim() };
+}
+
+/** Runs the service until `work` has ended. */
+async function serving<T>(
+  env: Record<string, string>,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const PORT = String(freePort());
+  const child = new Deno.Command(Deno.execPath(), {
+    args: await taskArgs("start"),
+    cwd: ROOT,
+    env: { LOG_LEVEL: "error", PORT, ...env },
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn();
+  try {
+    const url = `http://127.0.0.1:${PORT}`;
+    await until(async () => {
+      const answer = await fetch(`${url}/health/live`).catch(() => null);
+      await answer?.body?.cancel();
+      return answer?.ok === true;
+    });
+    return await work(url);
+  } finally {
+    child.kill("SIGTERM");
+    await child.status;
+  }
+}
+
+/** Waits for what must come. */
+async function until(come: () => Promise<boolean>): Promise<void> {
+  const late = performance.now() + 300_000;
+  while (!await come()) {
+    if (performance.now() > late) throw new Error("it does not come");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+Deno.test("audit and verify find sound what the bench left behind", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
+  try {
+    const quick = ["--quick", "--own", "--rounds=1", "--seconds=0.3", "--only=uniform, 32"];
+    const bench = await task("bench", [...quick, "--workers", `--keep=${folder}`]);
+    equal(bench.code, 0, bench.text);
+    match(bench.text, /\| single, uniform, 32 \| \d+ \|/);
+    const kept = Number(/(\d+) transactions are kept in/.exec(bench.text)?.[1]);
+    const audit = await task("audit", [], { DATA_DIR: folder });
+    equal(audit.code, 0, audit.text);
+    match(audit.text, /^realm bench \([0-9a-f-]{36}\): \d+ sealed, sound, head \d+:[0-9a-f]{64}$/);
+    // Keys are bound to the address that the bench served at.
+    const env = { DATA_DIR: folder, BASE_URL: "http://127.0.0.1:8080" };
+    await serving(env, async (url) => {
+      const key = await Deno.readTextFile(`${folder}/user_key`);
+      await until(async () => {
+        const head = await fetch(`${url}/v1/transactions/head`, { headers: { "x-api-key": key } });
+        return (await head.json()).unsealed === 0;
+      });
+      const verify = await task("verify", ["--url", url, "--key", key]);
+      equal(verify.code, 0, verify.text);
+      match(
+        verify.text,
+        new RegExp(`^ok: ${kept} transactions and \\d+ events recomputed\nhead \\d+:`),
+      );
+    });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,251 @@
+import { deepEqual, equal, throws } from "node:assert/strict";
+import { ConfigError, readConfig, takeEnvironment } from "../../config.ts";
+
+const KEYS = {
+  DATABASE_URL: "postgres://purser:secret@db.example/purser?sslmode=verify-full",
+  PLATFORM_KEY: "0123456789abcdef",
+  MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+};
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env, false);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+Deno.test("readConfig() needs nothing", () => {
+  const config = readConfig({}, true);
+  equal(config.port, 8080);
+  equal(config.baseUrl, "http://127.0.0.1:8080");
+  equal(config.adminUrl, config.baseUrl);
+  equal(config.databaseUrl, null);
+  equal(config.logFormat, "pretty");
+  deepEqual(config.chains.ETHEREUM.main.rpcUrls, []);
+});
+
+Deno.test("readConfig() gives an object that nobody can change", () => {
+  const config = readConfig(KEYS, false);
+  throws(() => (config as { port: number }).port = 1, TypeError);
+  throws(() => (config.chains.TRON.main.rpcUrls as string[]).push("x"), TypeError);
+});
+
+Deno.test("readConfig() names every fault at once and shows no secret", () => {
+  const faults = faultsOf({
+    ...KEYS,
+    DATABASE_URL: "mysql://root:hunter2@db",
+    PLATFORM_KEY: "hunter2",
+    MASTER_KEY: "hunter2",
+    PORT: "99999",
+    WORKERS: "perhaps",
+    DATABASE_CONNECTIONS: "9",
+    ETHEREUM_TIMEOUT_MS: "0",
+    LOG_LEVEL: "loud",
+    TOKEN_TTL_SECONDS: "0",
+    ETHEREUM_RPC_URL: "ftp://user:hunter2@node",
+    BITCOIN_TESTNET_NETWORK: "moon",
+  });
+  const named = faults.map((fault) => fault.split(" ")[0]).sort();
+  deepEqual(named, [
+    "BITCOIN_TESTNET_NETWORK",
+    "DATABASE_CONNECTIONS",
+    "DATABASE_URL",
+    "ETHEREUM_RPC_URL",
+    "ETHEREUM_TIMEOUT_MS",
+    "LOG_LEVEL",
+    "MASTER_KEY",
+    "PLATFORM_KEY",
+    "PORT",
+    "TOKEN_TTL_SECONDS",
+    "WORKERS",
+  ]);
+  equal(faults.join().includes("hunter2"), false);
+});
+
+Deno.test("readConfig() refuses names that look like a chain's and are none", () => {
+  for (
+    const name of [
+      "CHAIN_RPC_URL",
+      "ETHERUM_RPC_URL",
+      "ETHEREUM_RCP_URL",
+      "BITCOINCASH_CONFIRMATIONS",
+    ]
+  ) {
+    deepEqual(faultsOf({ [name]: "1" }), [`${name} is not a known setting of a chain`]);
+  }
+});
+
+Deno.test("readConfig() reads chains with fallbacks, depths and networks", () => {
+  const { BITCOIN, BITCOIN_CASH } = readConfig({
+    BITCOIN_RPC_URL: "http://one.example, https://two.example",
+    BITCOIN_CONFIRMATIONS: "3",
+    BITCOIN_TESTNET_NETWORK: "regtest",
+    BITCOIN_CASH_TESTNET_RPC_URL: "http://three.example",
+    BITCOIN_CASH_TESTNET_CONFIRMATIONS: "0",
+  }, false).chains;
+  deepEqual(BITCOIN.main, {
+    rpcUrls: ["http://one.example", "https://two.example"],
+    confirmations: 3,
+    quorum: 2,
+  });
+  equal(BITCOIN.testnetNetwork, "regtest");
+  deepEqual(BITCOIN_CASH.testnet, {
+    rpcUrls: ["http://three.example"],
+    confirmations: 0,
+    quorum: 1,
+  });
+});
+
+Deno.test("readConfig() refuses more witnesses than there are nodes, and a node named twice", () => {
+  const three = "http://one.example,http://two.example,http://three.example";
+  const { ETHEREUM } = readConfig({ ETHEREUM_RPC_URL: three, ETHEREUM_QUORUM: "3" }, false).chains;
+  equal(ETHEREUM.main.quorum, 3);
+  deepEqual(
+    faultsOf({
+      ETHEREUM_RPC_URL: "http://one.example,http://two.example",
+      ETHEREUM_QUORUM: "3",
+      ETHEREUM_TESTNET_QUORUM: "1",
+      BITCOIN_RPC_URL: "http://one.example,http://one.example/",
+      CELO_RPC_URL: "http://one.example",
+      CELO_QUORUM: "0",
+    }),
+    [
+      "BITCOIN_RPC_URL names a node twice",
+      "ETHEREUM_QUORUM is 3, and ETHEREUM_RPC_URL names 2 node(s)",
+      "ETHEREUM_TESTNET_QUORUM is 1, and ETHEREUM_TESTNET_RPC_URL names 0 node(s)",
+      'CELO_QUORUM is "0"; a whole number from 1 to 100 is expected',
+    ],
+  );
+});
+
+Deno.test("readConfig() requires keys with a database of one's own, but no master key to serve", () => {
+  const { DATABASE_URL, PLATFORM_KEY } = KEYS;
+  equal(faultsOf({ DATABASE_URL }).length, 2);
+  equal(faultsOf({ DATABASE_URL, WORKERS: "off" }).length, 1);
+  equal(faultsOf({ DATABASE_URL, PLATFORM_KEY, WORKERS: "off" }).length, 0);
+});
+
+Deno.test("readConfig() reads what is set of assets", () => {
+  const set = { USDC: { state: "suspended", reason: "under review" }, GMC: { contract: "0x1" } };
+  deepEqual(readConfig({ ASSETS: JSON.stringify(set) }, false).assets, set);
+  deepEqual(readConfig({}, false).assets, {});
+});
+
+Deno.test("readConfig() names every fault of what is set of assets", () => {
+  for (const text of ["{", "[]", "null", '"USDC"', "1"]) {
+    deepEqual(faultsOf({ ASSETS: text }), [
+      'ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}',
+    ]);
+  }
+  const twice =
+    '{"USDC": {"reason": "a: {\\"USDC\\": 1}", "state": "active", "state": "suspended"}, ' +
+    '"USDT": {"state": "active"}, "\\u0055SDC": {"state": "suspended"}}';
+  deepEqual(faultsOf({ ASSETS: twice }), [
+    "ASSETS: state is named twice",
+    "ASSETS: USDC is named twice",
+  ]);
+  const set = {
+    USDC: { state: "off", decimals: 6, reason: "" },
+    USDT: "suspended",
+    BAT: { contract: 7, symbol: "two\nlines" },
+  };
+  deepEqual(faultsOf({ ASSETS: JSON.stringify(set) }), [
+    'ASSETS: USDC.state is "off"; one of active, deposit-only, withdraw-only, suspended is expected',
+    "ASSETS: USDC.decimals is not a known setting",
+    'ASSETS: USDC.reason is ""; 1 to 500 characters in one line is expected',
+    "ASSETS: USDT is not an object of contract, symbol, state, reason",
+    "ASSETS: BAT.contract is 7; an address is expected",
+    'ASSETS: BAT.symbol is "two\\nlines"; 1 to 64 characters is expected',
+  ]);
+});
+
+Deno.test("keys that nobody has drawn at random are refused", () => {
+  for (
+    const [name, key] of [
+      ["MASTER_KEY", btoa("\0".repeat(32))],
+      ["MASTER_KEY", btoa("ab".repeat(16))],
+      ["PLATFORM_KEY", "a".repeat(16)],
+      ["PLATFORM_KEY", "abababababababababab"],
+    ]
+  ) {
+    const [fault, ...more] = faultsOf({ ...KEYS, [name]: key });
+    equal(fault?.split(" ")[0], name);
+    deepEqual(more, []);
+    equal(fault.includes(key), false);
+  }
+});
+
+Deno.test("a setting whose name is misspelt is told, and what is none of ours is not", () => {
+  for (
+    const [given, meant] of [
+      ["PLATFROM_KEY", "PLATFORM_KEY"],
+      ["MASTER_KEYS", "MASTER_KEY"],
+      ["TRUSTED_PROXY_S", null],
+      ["TRUSTED_PROXIE", "TRUSTED_PROXIES"],
+      ["DATABASEURL", "DATABASE_URL"],
+      ["TOKEN_TTL_SECOND", "TOKEN_TTL_SECONDS"],
+      ["LOG_LEVEk", "LOG_LEVEL"],
+      ["WORKER", "WORKERS"],
+      ["ASSET", "ASSETS"],
+      ["HOSTS", null],
+      ["PATH", null],
+      ["HOSTNAME", null],
+      ["KUBERNETES_PORT", null],
+    ] as const
+  ) {
+    const faults = faultsOf({ ...KEYS, [given]: "x" });
+    const expected = meant === null
+      ? []
+      : [`${given} is not a setting: ${meant} is meant, it seems`];
+    deepEqual(faults, expected);
+  }
+});
+
+Deno.test("a database on another machine is not spoken to in plain text unless that is said", () => {
+  const at = (DATABASE_URL: string) => faultsOf({ ...KEYS, DATABASE_URL });
+  for (const url of ["postgres://u:p@db.example/purser", "postgresql://10.0.0.5:6432/purser"]) {
+    const [fault, ...more] = at(url);
+    equal(/^DATABASE_URL names another machine and no sslmode/.test(fault), true, fault);
+    deepEqual(more, []);
+    equal(fault.includes("p@"), false);
+  }
+  for (
+    const url of [
+      "postgres://u:p@db.example/purser?sslmode=verify-full",
+      "postgres://u:p@database/purser?sslmode=disable",
+      "postgres://u:p@localhost/purser",
+      "postgres://u:p@127.0.0.1:5433/purser",
+      "postgres://u:p@[::1]/purser",
+    ]
+  ) deepEqual(at(url), [], url);
+});
+
+Deno.test("further database servers are named with their port", () => {
+  deepEqual(readConfig({ DATABASE_HOSTS: "a.example:5432, [::1]:1" }, false).databaseHosts, [
+    ...["a.example:5432", "[::1]:1"],
+  ]);
+  for (const host of ["a.example", "*:1", "a.example:5432/x", "a b:1"]) {
+    deepEqual(faultsOf({ DATABASE_HOSTS: host }), [
+      `DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`,
+    ]);
+  }
+});
+
+Deno.test("secrets are taken out of the environment where they were read, and settings stay", async () => {
+  const secrets = [
+    ...["DATABASE_URL", "PLATFORM_KEY", "PLATFORM_KEY_PREVIOUS", "MASTER_KEY", "NEW_MASTER_KEY"],
+    ...["ETHEREUM_RPC_URL", "LITECOIN_TESTNET_RPC_URL", "RATES_URL"],
+  ];
+  const names = [...secrets, "BASE_URL", "PORT", "DENO_DIR"];
+  const held = new Map(names.map((name) => [name, `value of ${name}`]));
+  const process = {
+    toObject: () => Object.fromEntries(held),
+    delete: (name: string) => void held.delete(name),
+  };
+  const env = await takeEnvironment(process);
+  for (const name of names) equal(env[name], `value of ${name}`);
+  deepEqual([...held.keys()], ["BASE_URL", "PORT", "DENO_DIR"]);
+});

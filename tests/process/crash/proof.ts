@@ -1,0 +1,76 @@
+/**
+ * What must hold after a crash: nothing that was acknowledged is lost, nothing happened twice or
+ * unseen, every answer is kept, and the ledger's laws hold.
+ *
+ * @module
+ */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import postgres from "postgres";
+import type { EmbeddedPostgres } from "../../../db/embedded/embedded.ts";
+import { LAWS } from "../../properties/invariants.ts";
+import { type Acknowledged, insist, type Load } from "./clients.ts";
+import type { CrashRealm, Serving } from "./service.ts";
+
+const REPLAYED = 300;
+
+/** Kills the postmaster; its supervisor starts another one, which recovers. */
+export async function killServer(server: EmbeddedPostgres): Promise<void> {
+  const { pid } = server;
+  Deno.kill(pid, "SIGKILL");
+  while (server.pid === pid) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Looks whether the ledger holds exactly what clients were told, and keeps its laws. */
+export async function assertWhole(
+  server: EmbeddedPostgres,
+  realm: CrashRealm,
+  load: Load,
+): Promise<void> {
+  await using sql = connect(server);
+  const [{ schema }] = await sql<{ schema: string }[]>`
+    select schema_name as schema from platform.realms where id = ${realm.schema}`;
+  await sql.unsafe(`set search_path to "${schema}"`);
+  const told = load.acknowledged.flatMap(transactionsOf);
+  equal(new Set(told).size, told.length, "no transaction was told to two");
+  const rows = await sql<{ id: string }[]>`select id from transactions where type <> 'issue'`;
+  const there = new Set(rows.map(({ id }) => id));
+  deepEqual(told.filter((id) => !there.has(id)), [], "nothing acknowledged is lost");
+  equal(there.size, told.length, "nothing happened that nobody was told of");
+  const blocks = load.acknowledged.filter(({ path, status }) =>
+    path.endsWith("/blocks") && status === 201
+  );
+  const [{ count }] = await sql`select count(*)::int as count from blocks`;
+  equal(count, blocks.length, "as many blocks as were acknowledged");
+  for (const [law, query] of Object.entries(LAWS)) {
+    deepEqual([...await sql.unsafe(query)], [], law);
+  }
+  ok(load.acknowledged.some(({ status }) => status >= 400), "refusals were among the answers");
+  ok(load.stats.repeats > 0, "kills were felt");
+}
+
+/** Repeats requests and looks whether each gets the very answer that it got. */
+export async function assertKept(service: Serving, realm: CrashRealm, load: Load): Promise<void> {
+  const chosen = load.acknowledged.toSorted(() => Math.random() - 0.5).slice(0, REPLAYED);
+  const stats = { repeats: 0, replays: 0 };
+  for (const one of chosen) {
+    const { status, text } = await insist(service, realm.key, one, stats);
+    deepEqual({ status, text }, { status: one.status, text: one.text });
+  }
+  equal(stats.replays, chosen.length, "each is told to be a repeat");
+}
+
+/** The transactions that an answer tells of. */
+function transactionsOf({ path, status, text }: Acknowledged): string[] {
+  if (status >= 400 || path.endsWith("/blocks")) return [];
+  const body = JSON.parse(text);
+  if (!path.endsWith("/batch")) return [body.id];
+  return body.results.flatMap((one: { status: unknown; id: string }) =>
+    one.status === "DONE" ? [one.id] : []
+  );
+}
+
+/** Connects as the superuser. */
+export function connect(server: EmbeddedPostgres): postgres.Sql & AsyncDisposable {
+  const sql = postgres(server.superuserUrl, { max: 1, onnotice: () => {} });
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) });
+}

@@ -1,0 +1,57 @@
+/**
+ * The examples, run as a reader would run them: they print what is checked in beside them.
+ *
+ * @module
+ */
+import { equal, match } from "node:assert/strict";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+
+const FOLDER = new URL("../../examples/", import.meta.url);
+const CONFIG = ["--config", new URL("../deno.json", import.meta.url).pathname];
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+}
+
+async function runExample(name: string, env: Record<string, string> = {}): Promise<Run> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--cached-only", "-A", ...CONFIG, new URL(`${name}.ts`, FOLDER).pathname],
+    env: { NO_COLOR: "1", ...env },
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+async function checkedIn(name: string): Promise<string> {
+  return await Deno.readTextFile(new URL(`${name}.txt`, FOLDER));
+}
+
+/** Leaves out what differs from run to run: hashes, addresses, prices, heights. */
+function shape(text: string): string {
+  return text.replace(/0x[0-9a-fA-F]+/g, "0x").replace(/\d+(\.\d+)?/g, "0");
+}
+
+Deno.test("the example on Ethereum prints what is checked in, but for what differs each time", async () => {
+  const { code, out, err } = await runExample("deposit_to_withdrawal");
+  equal(code, 0, err);
+  const expected = shape(await checkedIn("deposit_to_withdrawal")).split("\n");
+  for (const [at, line] of shape(out).split("\n").entries()) equal(line, expected[at]);
+});
+
+Deno.test({
+  name: "the example on Litecoin prints exactly what is checked in",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    const { code, out, err } = await runExample("litecoin_deposit_to_withdrawal");
+    equal(code, 0, err);
+    equal(out, await checkedIn("litecoin_deposit_to_withdrawal"));
+  },
+});
+
+Deno.test("where litecoind is missing its example says what to install", async () => {
+  const { code, err } = await runExample("litecoin_deposit_to_withdrawal", { PATH: "/nowhere" });
+  equal(code, 1);
+  match(err, /needs litecoind.*apt-get install --no-install-recommends litecoind/s);
+});

@@ -1,0 +1,249 @@
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import type { Pool, Tx } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { confirmed } from "../../domain/realms/attestations.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
+import { compareRealm } from "../../workers/installation/attestation.ts";
+import { benchOf, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const RAMP = { type: "ramp", asset: "ETH", testnet: true };
+
+/** What a dump of yesterday holds. */
+async function age(realm: TestRealm): Promise<void> {
+  await realm.command((tx) => tx`update attestations set seen_at = now() - interval '1 day'`);
+}
+
+const virtualOf = async ({ realm }: RampStage, ramp: string): Promise<string> => {
+  const body = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const made = await realm.admin.send("POST", "/v1/accounts", body);
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+};
+
+const codeOf = async (realm: TestRealm, path: string, body: unknown) => {
+  const { status, body: { code } } = await realm.admin.send("POST", path, body);
+  return [status, code];
+};
+
+Deno.test("a process without workers hands out no address, and makes no ramp, from a database that no worker has lately confirmed", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  const { id: ramp } = await stage.ramp();
+  const path = `/v1/account/${ramp}/address`;
+  const refused = [503, "chain.quarantined"];
+  await attest(realm);
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  await age(realm);
+  deepEqual(await codeOf(realm, path, {}), refused);
+  deepEqual(await codeOf(realm, "/v1/accounts", RAMP), refused);
+  const named = { type: "deposit", asset: "ETH", testnet: true, ramp };
+  deepEqual(await codeOf(realm, "/v1/accounts", named), refused);
+  const app = await realm.admin.send("POST", "/v1/apps/deposit", {
+    asset: "ETH",
+    destination: { account: await virtualOf(stage, ramp) },
+  });
+  deepEqual([app.status, app.body.code], refused, app.text);
+  await attest(realm);
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  // A copy of the database, however fresh, lives elsewhere.
+  await realm.command((tx) => tx`update attestations set place = '1 elsewhere'`);
+  deepEqual(await codeOf(realm, path, {}), refused);
+});
+
+Deno.test("a realm that is restored alone is in quarantine before it hands out an address again", async () => {
+  await using stage = await rampStage();
+  const { realm, anvil } = stage;
+  const { id: ramp } = await stage.ramp();
+  const [alices, bobs] = [await virtualOf(stage, ramp), await virtualOf(stage, ramp)];
+  await stage.mine();
+  await attest(realm);
+  await attest(realm);
+  await age(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  const alice = await stage.address(alices);
+  await restoreRealm(realm);
+  const path = `/v1/account/${bobs}/address`;
+  deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
+  await attest(realm);
+  deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
+  const [{ detail }] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps",
+  );
+  match(detail, /restored alone/);
+  await anvil.pool({ to: alice.address, value: ETHER });
+  await stage.mine(4);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.addresses.map(({ address }) => address)], [true, [
+    alice.address,
+  ]]);
+  await attest(realm);
+  notEqual((await stage.address(bobs)).address, alice.address);
+  await mineUntil(stage, async () => (await stage.account(ramp)).balance.total !== "0");
+  equal((await stage.account(bobs)).balance.total, "0");
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a realm that is restored alone is in quarantine before the first job that a worker takes there", async () => {
+  await using desk = await openDesk();
+  const { realm, anvil } = desk;
+  const { body: { id } } = await desk.withdraw("1");
+  const ended = desk.look((step) => {
+    if (step === "stored") throw new Error("the worker ended");
+  });
+  await rejects(ended, /the worker ended/);
+  await attest(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+  await restoreRealm(realm);
+  await realm.drain();
+  await anvil.mine();
+  equal(await anvil.rpc("eth_getBalance", OUTSIDE, "latest"), "0x0");
+  const [row] = await rowsOf<{ state: string; detail: string }>(
+    realm,
+    "select state, quarantined ->> 'detail' as detail from orders join ramps on account = ramp",
+  );
+  equal(row.state, "signed");
+  match(row.detail, /restored alone/);
+});
+
+Deno.test("in a realm that is restored alone nothing is canceled or handed out before a worker has looked there", async () => {
+  await using desk = await openDesk();
+  const { realm, account, anvil } = desk;
+  const refused = [503, "chain.quarantined"];
+  const { body: { id } } = await desk.withdraw("1");
+  const { body: other } = await desk.withdraw("1");
+  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await rejects(
+    serializable(serving, (tx) => cancelWithdrawal(tx, actor, id), { gate: true }),
+    /is the worker's to write/,
+    "the schema itself asks whether it was compared",
+  );
+  await attest(realm);
+  await keepRealm(realm);
+  await attest(realm);
+  equal((await realm.admin.send("POST", `/v1/withdrawals/${other.id}/cancel`)).status, 200);
+  equal((await desk.finish(id)).status, "DONE");
+  await restoreRealm(realm);
+  const cancel = `/v1/withdrawals/${id}/cancel`;
+  const asks: [string, unknown][] = [
+    [cancel, undefined],
+    [`${cancel}?dry_run=true`, undefined],
+    [`/v1/accounts/${account}/address`, {}],
+    ["/v1/accounts", { type: "ramp", asset: "ETH" }],
+    ["/v1/accounts", { type: "deposit", asset: "ETH", ramp: desk.ramp }],
+    ["/v1/apps/deposit", { asset: "ETH", destination: { account } }],
+  ];
+  for (const [path, body] of asks) deepEqual(await codeOf(realm, path, body), refused, path);
+  deepEqual([(await desk.read(id)).status, await desk.books().then(({ fees }) => fees)], [
+    "PROCESSING",
+    "0",
+  ]);
+  await attest(realm);
+  for (const [path, body] of asks.slice(0, 3)) {
+    deepEqual(await codeOf(realm, path, body), refused, path);
+  }
+  equal(BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest")), ETHER);
+});
+
+Deno.test("a worker that takes a step at the same moment keeps nobody from canceling", async () => {
+  const token = () => Promise.resolve([{ token: "b", noted: "b" }]);
+  let reads = 0;
+  const platform = {
+    settings: "",
+    sql: () => Promise.resolve([{ now: ++reads < 2 ? "a" : "b", next: [] }]),
+    enter: () => Promise.resolve(() => {}),
+    renew() {},
+  };
+  const where = { platform: platform as unknown as Pool, realm: "" };
+  equal(
+    await confirmed(where, async (assertKnown) => {
+      await assertKnown(token as unknown as Tx);
+      return "canceled";
+    }),
+    "canceled",
+  );
+});
+
+Deno.test("workers that attest at once, or end between two steps, keep knowing their realm", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  const { id: ramp } = await stage.ramp();
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([attest(realm), attest(realm), attest(realm)]);
+  }
+  // A process that ended before the realm took the step.
+  await realm.database.platform.sql`
+    update realm_steps set next = next || jsonb_build_array(
+      jsonb_build_object('from', now, 'to', gen_random_uuid())) where realm = ${realm.id}`;
+  await attest(realm);
+  const [{ quarantined }] = await rowsOf<{ quarantined: unknown }>(
+    realm,
+    "select quarantined from ramps",
+  );
+  equal(quarantined, null);
+  equal((await realm.admin.send("POST", `/v1/account/${ramp}/address`, {})).status, 201);
+});
+
+Deno.test("a worker that is held up while others attest does not take their steps for a stranger's", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  await stage.ramp();
+  await attest(realm);
+  const { platform } = realm.database;
+  let pauses = 2;
+  // Between what it reads of the realm and what it reads of the platform the others go on.
+  const sql = new Proxy(platform.sql, {
+    get(target, name) {
+      if (name !== "begin") return Reflect.get(target, name);
+      return async (work: (tx: Tx) => Promise<unknown>) => {
+        if (pauses-- > 0) await attest(realm);
+        return await target.begin(work as never);
+      };
+    },
+  });
+  const bench = await benchOf(realm);
+  try {
+    await compareRealm(bench, { ...platform, sql });
+  } finally {
+    bench.chains.close();
+  }
+  equal(pauses < 0, true, "it was held up twice");
+  const ramps = await rowsOf<{ quarantined: unknown }>(realm, "select quarantined from ramps");
+  deepEqual(ramps, [{ quarantined: null }]);
+});
+
+Deno.test("a ramp that was made since the dump is never made again under its number", async () => {
+  await using stage = await rampStage();
+  const { realm } = stage;
+  await stage.ramp();
+  await stage.mine();
+  await keepRealm(realm);
+  const lost = await stage.ramp();
+  await restoreRealm(realm);
+  // Asked for while nobody knew that the database is older, and not opened yet.
+  const early = await realm.admin.send("POST", "/v1/accounts", RAMP);
+  equal(early.status, 201, early.text);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm);
+  ok(report.lifted, JSON.stringify(report));
+  await realm.drain();
+  const next = await stage.ramp();
+  const rows = await rowsOf<{ address: string; quarantined: unknown }>(
+    realm,
+    "select address, quarantined from addresses join ramps on ramps.account = ramp order by number",
+  );
+  deepEqual([rows.length, new Set(rows.map(({ address }) => address)).size], [3, 3]);
+  ok(rows.every(({ address, quarantined }) => address !== lost.address && quarantined === null));
+  notEqual(next.address, lost.address);
+});

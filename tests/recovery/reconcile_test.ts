@@ -1,0 +1,95 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { backups } from "../support/installation.ts";
+import { rowsOf } from "../support/realm.ts";
+import { host } from "../support/reconcile_host.ts";
+
+Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further hosts join", async () => {
+  await using own = await backups();
+  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
+  const node = { ETHEREUM_RPC_URL: desk.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
+  await using first = await host(own.url, node);
+  await using second = await host(own.url, node);
+  await desk.anvil.mine();
+  equal(await first.fault(), null);
+  const { body: { id } } = await desk.withdraw("1");
+  const yesterday = await own.copy();
+  const { chain } = await desk.finish(id);
+  await own.restore(yesterday);
+  const { body: { id: late } } = await desk.withdraw("2");
+  await desk.anvil.mine(3);
+  match((await first.fault())!, /^chain.quarantined: it was restored or copied/);
+  const quarantined = "select 1 from ramps where quarantined is not null";
+
+  const listed = await first.run(["--list", "--gap", "20"]);
+  equal(listed.code, 2, listed.said);
+  const { epoch, realms: [{ places: [place] }] } = JSON.parse(listed.out);
+  deepEqual([epoch, place.lifted, place.obstacles], [null, false, []]);
+  deepEqual(place.taken.map((one: { hash: string; paid: string[] }) => one.hash), [chain.hash]);
+  deepEqual(place.open.map((one: { withdrawal: string }) => one.withdrawal), [late]);
+  equal((await rowsOf(desk.realm, quarantined)).length, 1);
+
+  // Nobody has answered yet; and a host without a record does not join what waits.
+  equal((await first.run(["--gap", "20"])).code, 2);
+  const joined = await second.run(["--join"]);
+  deepEqual([joined.code, joined.out], [1, ""]);
+  match(joined.said, /to be reconciled, not joined[^]*usage: reconcile/);
+  for (const args of [["--gap", "x"], ["--nonsense"]]) {
+    const refused = await first.run(args);
+    deepEqual([refused.code, refused.out], [1, ""]);
+    match(refused.said, /usage: reconcile/);
+    ok(!refused.said.includes("    at "), refused.said);
+  }
+
+  const settled = await first.run(["--unpaid", late, "--gap", "20"]);
+  equal(settled.code, 0, settled.said);
+  equal(JSON.parse(settled.out).epoch, 2);
+  equal((await rowsOf(desk.realm, quarantined)).length, 0);
+  equal(await first.fault(), null);
+  deepEqual([(await desk.finish(id)).status, (await desk.finish(late)).status], ["DONE", "DONE"]);
+  const paid = await desk.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest");
+  equal(BigInt(paid), 3n * 10n ** 18n);
+
+  match((await second.fault())!, /no record of the installation/);
+  const further = await second.run(["--join"]);
+  equal(further.code, 0, further.said);
+  equal(JSON.parse(further.out).epoch, 2);
+  deepEqual([await second.fault(), await first.fault()], [null, null]);
+});
+
+Deno.test("`reconcile --join` refuses a database that no host with a record has lately found", async () => {
+  await using own = await backups();
+  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
+  await using first = await host(own.url, {});
+  await using second = await host(own.url, {});
+  equal(await first.fault(), null);
+  const { sql } = desk.realm.database.platform;
+  // As in a dump of yesterday that was put back in place.
+  await sql`update installation_witnesses set seen_at = now() - interval '1 day'`;
+  const refused = await second.run(["--join"]);
+  equal(refused.code, 1);
+  match(refused.said, /no other host has lately found the database as it left it/);
+  match((await second.fault())!, /no record of the installation/);
+  equal(await first.fault(), null);
+  equal((await second.run(["--join"])).code, 0);
+});
+
+Deno.test("with INSTALLATION_EPOCH, `reconcile` demands another value and keeps nothing in files", async () => {
+  await using own = await backups();
+  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
+  const env = { ETHEREUM_RPC_URL: desk.anvil.url, INSTALLATION_EPOCH: "one" };
+  await using first = await host(own.url, env);
+  equal(await first.fault("one"), null);
+  const yesterday = await own.copy();
+  await own.restore(yesterday);
+  match((await first.fault("one"))!, /restored or copied/);
+  const same = await first.run([]);
+  equal(same.code, 1);
+  match(same.said, /must get another value/);
+  const another = await first.run(["--gap", "20"], { INSTALLATION_EPOCH: "two" });
+  equal(another.code, 0, another.said);
+  equal(JSON.parse(another.out).epoch, 2);
+  equal(await first.fault("two"), null);
+  match((await first.fault("one"))!, /labelled two/);
+  equal((await rowsOf(desk.realm, "select 1 from ramps where quarantined is not null")).length, 0);
+});

@@ -1,0 +1,193 @@
+/** A realm that is ten thousand blocks behind, and chains that take another course meanwhile. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { benchOf } from "../support/evm_fixture.ts";
+import { type LongChain, startLongChain } from "../support/nodes/long_chain.ts";
+import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+const ETHER = 10n ** 18n;
+const PLACE = { chain: "ETHEREUM", network: "testnet" } as const;
+/** Blocks that a pass reads at most, and that are remembered below the cursor. */
+const WINDOW = 1024;
+/** Blocks of one step of the cursor. */
+const STRETCH = 64;
+
+/** A ramp that is followed on a long chain. */
+interface Climb extends AsyncDisposable {
+  stage: RampStage;
+  chain: LongChain;
+  ramp: { id: string; address: string };
+  /** Pays a coin into the ramp, in a block of its own. */
+  pay(): Promise<void>;
+  /** Makes one pass of the scanner; tells how it ended. */
+  pass(): Promise<string>;
+  /** The chain as the API shows it. */
+  // deno-lint-ignore no-explicit-any
+  shown(): Promise<any>;
+  total(): Promise<string>;
+}
+
+async function openClimb(): Promise<Climb> {
+  const made: LongChain[] = [];
+  const through = (url: string) => {
+    made.push(startLongChain(url));
+    return made[0].url;
+  };
+  const stage = await rampStage({ through });
+  const [chain] = made;
+  const ramp = await stage.ramp();
+  await stage.mine();
+  const bench = await benchOf(stage.realm);
+  return {
+    stage,
+    chain,
+    ramp,
+    pay: async () => void await stage.anvil.send({ to: ramp.address, value: ETHER }),
+    pass: () => scanPlace({ ...bench, actor: { ...bench.actor, at: Date.now() } }, PLACE),
+    shown: async () => (await stage.realm.admin.send("GET", "/v1/chains")).body[0],
+    total: async () => (await stage.account(ramp.id)).balance.total,
+    async [Symbol.asyncDispose]() {
+      bench.chains.close();
+      await stage[Symbol.asyncDispose]();
+      await chain[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds, beside other work", async () => {
+  await using climb = await openClimb();
+  const { stage, chain, ramp } = climb;
+  await climb.pay();
+  await chain.stretch(5000);
+  await climb.pay();
+  await climb.pay();
+  await chain.stretch(5000);
+  await climb.pay();
+  const top = await chain.stretch(3);
+  ok(top > 10_000);
+  let ended = false;
+  const looks = async () => { // one look is bounded in time, and a machine may be busy
+    for (let i = 0; i < 20; i++) {
+      await stage.follower.look();
+      if ((await climb.shown()).lag === 0) return;
+    }
+  };
+  const climbing = looks().finally(() => ended = true);
+  const steps: number[] = [];
+  let ahead = 0;
+  const { account } = await stage.realm.currency("10");
+  while (!ended) {
+    const { scanned } = await climb.shown();
+    ahead = Math.max(ahead, chain.askedUpTo - scanned);
+    if (scanned !== steps.at(-1)) steps.push(scanned);
+    equal((await stage.account(account)).balance.total, "10");
+  }
+  await climbing;
+  deepEqual(steps, steps.toSorted((a, b) => a - b));
+  ok(steps.length > 10, `${steps.length} steps were seen`);
+  ok(ahead <= 4 * STRETCH, `${ahead} blocks were asked for and not recorded`);
+  const [{ kept }] = await rowsOf<{ kept: number }>(
+    stage.realm,
+    "select count(*)::integer as kept from chain_blocks",
+  );
+  ok(kept <= WINDOW + 1, `${kept} blocks are kept`);
+  const { lag, scanned, healthy } = await climb.shown();
+  deepEqual([lag, scanned, healthy], [0, top, true]);
+  equal(await climb.total(), "4");
+  const { balance } = await stage.account(ramp.id);
+  equal(balance.assets, "4");
+});
+
+Deno.test("a process that ends while it catches up goes on from the block it recorded", async () => {
+  await using climb = await openClimb();
+  await climb.pay();
+  await climb.chain.stretch(3000);
+  await climb.pay();
+  const top = await climb.chain.stretch(3);
+  equal(await climb.pass(), "more");
+  const { scanned } = await climb.shown();
+  ok(scanned >= WINDOW && scanned < 3000, `${scanned}`);
+  await climb.stage.follower.look();
+  equal((await climb.shown()).scanned, top);
+  equal(await climb.total(), "2");
+  equal((await climb.stage.deposits()).length, 2);
+});
+
+Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back over", async () => {
+  await using climb = await openClimb();
+  await climb.pay();
+  await climb.chain.stretch(5000);
+  await climb.pay();
+  const top = await climb.chain.stretch(3);
+  for (let pass = 0; pass < 3; pass++) equal(await climb.pass(), "more");
+  const { scanned } = await climb.shown();
+  climb.chain.fork(scanned - 1000);
+  await climb.stage.follower.look();
+  const { lag, healthy, scanned: now } = await climb.shown();
+  deepEqual([lag, healthy, now], [0, true, top]);
+  deepEqual([await climb.total(), (await climb.stage.account(climb.ramp.id)).frozen], ["2", false]);
+});
+
+Deno.test("a reorganisation deeper than what is remembered halts a chain, and a rescan leads out", async () => {
+  await using climb = await openClimb();
+  const { stage, chain, ramp } = climb;
+  const { send } = stage.realm.admin;
+  await climb.pay();
+  await chain.stretch(1000);
+  await climb.pay(); // will be in another block
+  await chain.stretch(4000);
+  await climb.pay();
+  const top = await chain.stretch(3);
+  for (let pass = 0; pass < 3; pass++) equal(await climb.pass(), "more");
+  equal(await climb.total(), "2");
+  chain.fork(500);
+  equal(await climb.pass(), "stuck");
+  const halted = await climb.shown();
+  match(halted.error, /no common ancestor/);
+  equal(halted.healthy, false);
+  await stage.follower.follow(2);
+  equal((await climb.shown()).scanned, halted.scanned, "nothing goes on by itself");
+  equal(await climb.total(), "2");
+  // The operator has looked, and names blocks at which the chain is as it was.
+  const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 };
+  equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
+  await stage.follower.follow(2);
+  const { lag, healthy, scanned } = await climb.shown();
+  deepEqual([lag, healthy, scanned], [0, true, top]);
+  // The second deposit is in another block now: booked once, and its ramp waits for a person.
+  const deposits = await stage.deposits();
+  deepEqual(deposits.map((one) => one.status), ["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
+  equal(await climb.total(), "3");
+  equal((await stage.account(ramp.id)).frozen, true);
+  const thawed = await send("POST", `/v1/accounts/${ramp.id}/unfreeze`);
+  equal(thawed.status, 200, thawed.text);
+  await climb.pay();
+  await chain.stretch(3);
+  await stage.follower.follow(2);
+  equal(await climb.total(), "4");
+});
+
+Deno.test("the runner works while a realm catches up", async () => {
+  await using climb = await openClimb();
+  await climb.chain.stretch(4000);
+  const { realm } = climb.stage;
+  const { name } = await realm.currency("10");
+  const bench = await benchOf(realm);
+  const { log, chains, signer } = bench;
+  const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 200 };
+  const runner = startRunner(options, { only: realm.id });
+  try {
+    let ended = false;
+    const climbing = climb.stage.follower.look().finally(() => ended = true);
+    const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name });
+    await until(async () => (await climb.stage.account(made.body.id)).enabled);
+    equal(ended, false, "the account was enabled only after the climb");
+    await climbing;
+  } finally {
+    bench.chains.close();
+    await runner.stop();
+  }
+});

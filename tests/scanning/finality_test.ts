@@ -1,0 +1,263 @@
+/** What is given back, or paid again, on a main network rests on blocks that its nodes call final. */
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { getAddress, hexlify, SigningKey, Transaction } from "ethers";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import type { Evm } from "../../workers/chains/evm/context.ts";
+import { finalHeight } from "../../workers/chains/evm/finality.ts";
+import { openEvmNodes } from "../../workers/chains/evm/node.ts";
+import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { reconcile } from "../support/installation.ts";
+import { rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+import {
+  passOn,
+  type Rogue,
+  RogueError,
+  startRogue,
+  type Trick,
+} from "../support/nodes/misbehaving_node.ts";
+
+const ETHER = 10n ** 18n;
+const REVERTS = "0x60006000fd";
+const FIRST = "0x1";
+const MADE = `0x${"cd".repeat(32)}`;
+const STRANGER = getAddress(`0x${"5".repeat(40)}`);
+
+interface Witnessed extends AsyncDisposable {
+  desk: Desk;
+  nodes: Rogue[];
+}
+
+async function behind(count: number): Promise<Witnessed> {
+  const nodes: Rogue[] = [];
+  const desk = await openDesk({
+    front: (url) => {
+      nodes.push(...Array.from({ length: count }, () => startRogue(url)));
+      return nodes.map((one) => one.url).join();
+    },
+  });
+  return {
+    desk,
+    nodes,
+    async [Symbol.asyncDispose]() {
+      await desk[Symbol.asyncDispose]();
+      for (const one of nodes) await one.abort();
+    },
+  };
+}
+
+/** Has a node tell the block at a tag or height as the final one; null: it knows none. */
+function final({ anvil }: Desk, at: () => string | null): Trick {
+  return async ({ id, method, params }) => {
+    if (method !== "eth_getBlockByNumber" || params[0] !== "finalized") return undefined;
+    const tag = at();
+    if (tag === null) throw new RogueError(-32602, "unknown block tag");
+    const told = await passOn(anvil.url, { id, method, params: [tag, false] });
+    return (told as { result: unknown }).result;
+  };
+}
+
+/** The same, and takes no payments. */
+function deaf(desk: Desk, at: () => string | null): Trick {
+  const told = final(desk, at);
+  return (question) => {
+    if (question.method !== "eth_sendRawTransaction") return told(question);
+    throw new RogueError(-32000, "nonce too low");
+  };
+}
+
+/** Sends a payment that fails in its block, eight blocks ago. */
+async function failed(desk: Desk): Promise<string> {
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.look();
+  await desk.anvil.rpc("anvil_setCode", OUTSIDE, REVERTS);
+  await desk.anvil.mine(8);
+  for (let round = 0; round < 3; round++) await desk.look();
+  return id;
+}
+
+/** Uses the first nonce of the ramp's own key for something else, eight blocks ago. */
+async function taken(desk: Desk): Promise<string> {
+  const { body: { id } } = await desk.withdraw("1");
+  await desk.look();
+  const { bench, address } = desk;
+  const order = { chain: "ETHEREUM", network: "main" } as const;
+  const rows = await reading(bench.pool, (db) => selectLeaves(db, order as never, [address]));
+  const leaves = rows.map((row) => ({ ...order, ...row }));
+  const vault = { realm: bench.realm.id, pool: bench.pool };
+  const raw = await bench.signer.lend(vault, leaves, (keys) => {
+    const one = Transaction.from({
+      ...{ type: 2, chainId: 1, nonce: 0, to: STRANGER, value: 1n, gasLimit: 21_000n },
+      ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
+    });
+    one.signature = new SigningKey(hexlify(keys.get(address)!)).sign(one.unsignedHash);
+    return Promise.resolve(one.serialized);
+  });
+  await desk.anvil.rpc("eth_sendRawTransaction", raw);
+  await desk.anvil.mine(8);
+  for (let round = 0; round < 3; round++) await desk.look();
+  return id;
+}
+
+/** Looks until a payment is given back; what our own key used its nonce for, an operator has looked at first. */
+async function givenBack(desk: Desk, id: string, own: boolean): Promise<string> {
+  if (own) {
+    for (let round = 0; round < 3; round++) await desk.look();
+    equal((await desk.read(id)).status, "PROCESSING");
+    const [report] = await reconcile(desk.realm);
+    deepEqual([report.lifted, report.open], [true, []]);
+  }
+  return (await desk.finish(id)).status;
+}
+
+const outside = async ({ anvil }: Desk) =>
+  BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+
+async function reportsOf({ bench }: Desk): Promise<string> {
+  return (await bench.chains.open({ chain: "ETHEREUM", testnet: false })).reports().join("\n");
+}
+
+/** Takes the last blocks away, with what they held. */
+async function reorganised(desk: Desk, blocks: number): Promise<void> {
+  await desk.anvil.rpc("anvil_reorg", blocks, []);
+  await desk.anvil.rpc("anvil_setCode", OUTSIDE, "0x");
+}
+
+for (
+  const [name, lose] of [
+    ["that failed in its block", failed],
+    ["whose nonce another took", taken],
+  ] as const
+) {
+  Deno.test(`a payment ${name} is given back only once that block is final: a reorganisation beyond the depth pays once`, async () => {
+    await using witnessed = await behind(1);
+    const { desk, nodes: [node] } = witnessed;
+    node.trick = lose === taken ? deaf(desk, () => FIRST) : final(desk, () => FIRST);
+    const id = await lose(desk);
+    equal((await desk.read(id)).status, "PROCESSING");
+    await reorganised(desk, 8);
+    node.trick = final(desk, () => FIRST);
+    equal((await desk.finish(id)).status, "DONE");
+    equal(await outside(desk), ETHER);
+  });
+
+  Deno.test(`a payment ${name} is given back when that block is final`, async () => {
+    await using witnessed = await behind(1);
+    const { desk, nodes: [node] } = witnessed;
+    let at: string | null = FIRST;
+    node.trick = lose === taken ? deaf(desk, () => at) : final(desk, () => at);
+    const id = await lose(desk);
+    equal((await desk.read(id)).status, "PROCESSING");
+    at = "latest";
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
+    equal(await outside(desk), 0n);
+  });
+
+  Deno.test(`where a node knows no final block, a payment ${name} is given back by the depth alone, and that is told`, async () => {
+    await using witnessed = await behind(1);
+    const { desk, nodes: [node] } = witnessed;
+    node.trick = lose === taken ? deaf(desk, () => null) : final(desk, () => null);
+    const id = await lose(desk);
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
+    match(await reportsOf(desk), /knows no final block/);
+  });
+
+  Deno.test(`of three nodes one that calls every block final has no payment ${name} given back`, async () => {
+    await using witnessed = await behind(3);
+    const { desk, nodes } = witnessed;
+    const tell = lose === taken ? deaf : final;
+    for (const [at, node] of nodes.entries()) {
+      node.trick = tell(desk, () => at === 0 ? "latest" : FIRST);
+    }
+    const id = await lose(desk);
+    equal((await desk.read(id)).status, "PROCESSING");
+    // Nor does one that calls nothing final hold it up.
+    for (const [at, node] of nodes.entries()) {
+      node.trick = tell(desk, () => at === 0 ? FIRST : "latest");
+    }
+    equal(await givenBack(desk, id, lose === taken), "FAILED");
+  });
+}
+
+Deno.test("a payment that is made is settled at its depth, before its block is final", async () => {
+  await using witnessed = await behind(1);
+  const { desk, nodes: [node] } = witnessed;
+  node.trick = final(desk, () => FIRST);
+  equal((await desk.finish((await desk.withdraw("1")).body.id)).status, "DONE");
+  equal(await outside(desk), ETHER);
+});
+
+for (
+  const [name, tell] of [
+    ["takes back what it called final", () => FIRST],
+    ["calls final what it does not have", () => "0x5000"],
+    ["tells no longer what is final", () => null],
+  ] as const
+) {
+  Deno.test(`a node that ${name} has nothing given back, until it is in step again`, async () => {
+    await using witnessed = await behind(1);
+    const { desk, nodes: [node] } = witnessed;
+    await desk.anvil.mine(4);
+    const chain = await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false });
+    const called = `0x${(await chain.head()).finalized!.toString(16)}`;
+    const told = final(desk, tell);
+    node.trick = async (question) => {
+      const { method, params: [at] } = question;
+      if (tell() === FIRST && method === "eth_getBlockByNumber" && at === called) {
+        const block = await desk.anvil.rpc("eth_getBlockByNumber", called, false);
+        return { ...block as object, hash: MADE };
+      }
+      const answer = await told(question);
+      // Beyond its head there is none to pass on, so one is made up.
+      if (answer !== null) return answer;
+      const block = await desk.anvil.rpc("eth_getBlockByNumber", FIRST, false);
+      return { ...block as object, number: "0x5000" };
+    };
+    const id = await failed(desk);
+    equal((await desk.read(id)).status, "PROCESSING");
+    const [{ error }] = await rowsOf<{ error: string }>(desk.realm, "select error from orders");
+    match(error, /called final|calls block|what is final now/);
+    if (tell() !== null) match(await reportsOf(desk), /called final|calls block/);
+    node.trick = () => undefined;
+    equal((await desk.finish(id)).status, "FAILED");
+  });
+}
+
+Deno.test("answers that overtake each other, and nodes that lag behind one name, take nothing back", async () => {
+  const nodes = openEvmNodes("ETHEREUM", "main", ["http://127.0.0.1:9"]);
+  const evm = { nodes, finals: new Map() } as unknown as Evm;
+  const block = (height: number) => {
+    const hex = (of: number) => `0x${of.toString(16).padStart(64, "0")}`;
+    const number = `0x${height.toString(16)}`;
+    return { number, hash: hex(height), parentHash: hex(height - 1), timestamp: "0x1" };
+  };
+  let has: unknown = null;
+  const peer = { name: "node", call: () => Promise.resolve(has), batch: () => Promise.resolve([]) };
+  const told = (height: number, since = performance.now()) =>
+    finalHeight(evm, peer, { answer: block(height), head: 200, since });
+  const before = performance.now();
+  equal(await told(110), 110);
+  // Asked before, and answered after.
+  equal(await told(105, before - 1), 105);
+  // A node behind the same name that lags, and has the block by now, or does not have it yet.
+  has = block(110);
+  equal(await told(105), 105);
+  has = null;
+  await rejects(told(105), /lags behind block 110/);
+  deepEqual(nodes.reports(), []);
+  has = { ...block(110), hash: MADE };
+  await rejects(told(105), /takes back block 110/);
+  equal(nodes.reports().length, 1);
+  equal(evm.finals.get("node")?.height, 110);
+  nodes.close();
+});
+
+Deno.test("GET /v1/chains tells up to where the nodes call a main network final", async () => {
+  await using stage = await rampStage({ testnet: false });
+  await stage.ramp();
+  await stage.mine(10);
+  const [chain] = (await stage.realm.admin.send("GET", "/v1/chains")).body;
+  deepEqual([chain.chain, chain.height - chain.finalized], ["ETHEREUM", 2]);
+  ok(chain.healthy);
+});

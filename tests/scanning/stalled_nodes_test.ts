@@ -1,0 +1,206 @@
+/** Nodes that take a question and say nothing until the time-out, at every place where one is asked. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { toUnits } from "../../domain/money.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startRunner } from "../../workers/jobs/runner.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startAnvil } from "../support/nodes/anvil.ts";
+import { testDatabase } from "../support/database.ts";
+import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { rampStage } from "../support/ramp_fixture.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { type Question, type Rogue, startRogue } from "../support/nodes/misbehaving_node.ts";
+import { until } from "../support/eventually.ts";
+
+const ETHER = 10n ** 18n;
+const SEND = "eth_sendRawTransaction";
+const TIMEOUT_MS = 600;
+
+/** A rogue that can be put before a node which is not there yet. */
+function curtain(): { rogue: () => Rogue; raise: (url: string) => string } {
+  let rogue: Rogue | null = null;
+  return { rogue: () => rogue!, raise: (url) => (rogue = startRogue(url)).url };
+}
+
+Deno.test("a node that stalls at any question of a scan loses no deposit and doubles none", async () => {
+  const { rogue, raise } = curtain();
+  const env = { ETHEREUM_TESTNET_CONFIRMATIONS: "1", ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
+  await using stage = await rampStage({ through: raise, env });
+  const ramp = await stage.ramp();
+  await stage.mine();
+  let paid = 0;
+  for (let at = 1, reached = true; reached; at++) {
+    await stage.anvil.pool({ to: ramp.address, value: ETHER });
+    await stage.anvil.mine();
+    paid++;
+    let asked = 0;
+    const stall = rogue().stall({ which: () => ++asked === at });
+    await stage.follower.look();
+    reached = stall.kept.length > 0;
+    if (reached) {
+      const [chain] = (await stage.realm.admin.send("GET", "/v1/chains")).body;
+      match(chain.error ?? "gave no answer in 600 ms", /gave no answer in 600 ms|deposits wait/);
+    }
+    stall.end();
+    await stage.mine();
+    equal((await stage.account(ramp.id)).balance.total, `${paid}`, `question ${at}`);
+    equal((await stage.deposits()).length, paid);
+  }
+  ok(paid > 5, `${paid} questions`);
+  await rogue().abort();
+});
+
+const STALLS: Readonly<
+  Record<string, { which: (question: Question) => boolean; deaf?: boolean }>
+> = {
+  "at the first question": { which: () => true },
+  "while it drafts": { which: ({ method }) => method === "eth_getCode" },
+  "while it tells its nonce": { which: ({ method }) => method === "eth_getTransactionCount" },
+  "while it tells its prices": { which: ({ method }) => method === "eth_feeHistory" },
+  "at the broadcast, without having heard": { which: ({ method }) => method === SEND },
+  "at the broadcast, having taken the bytes": {
+    which: ({ method }) => method === SEND,
+    deaf: false,
+  },
+  "at the status": { which: ({ method }) => method === "eth_getTransactionReceipt" },
+};
+
+for (const [name, how] of Object.entries(STALLS)) {
+  Deno.test(`a withdrawal whose node stalls ${name} is sent once`, async () => {
+    const { rogue, raise } = curtain();
+    const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
+    await using desk = await openDesk({ front: raise, env });
+    const { body: { id } } = await desk.withdraw("1");
+    const stall = rogue().stall(how);
+    await desk.look();
+    equal((await desk.read(id)).status, "PROCESSING");
+    await desk.anvil.mine();
+    await desk.look();
+    ok(stall.kept.length > 0, `nobody asked: ${rogue().asked}`);
+    stall.end();
+    await desk.finish(id);
+    await paid(desk, 1);
+    const sent = new Set(rawOf(stall.kept));
+    ok(sent.size <= 1, "other bytes were sent");
+    equal((await rowsOf(desk.realm, "select hash from order_candidates")).length, 1);
+    await rogue().abort();
+  });
+}
+
+Deno.test("a node that stalls at any question of a withdrawal delays it, and it is paid once", async () => {
+  const { rogue, raise } = curtain();
+  const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
+  await using desk = await openDesk({ front: raise, env, coins: 100n * ETHER, total: "100" });
+  let count = 0;
+  for (let at = 1, reached = true; reached; at++) {
+    const { body: { id } } = await desk.withdraw("1");
+    count++;
+    let asked = 0;
+    const stall = rogue().stall({ which: () => ++asked === at });
+    for (let round = 0; round < 4; round++) {
+      await desk.look();
+      await desk.anvil.mine();
+    }
+    reached = stall.kept.length > 0;
+    stall.end();
+    await desk.finish(id);
+    await paid(desk, count);
+  }
+  ok(count > 5, `${count} questions`);
+  await rogue().abort();
+});
+
+Deno.test("the second of two nodes stalls: nothing waits for more than its time-out", async () => {
+  const mute = startRogue(null);
+  mute.stall();
+  const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}`, ETHEREUM_QUORUM: "1" };
+  await using desk = await openDesk({ front: (url) => `${url},${mute.url}`, env });
+  const { body: { id } } = await desk.withdraw("1");
+  equal((await desk.finish(id)).status, "DONE");
+  await paid(desk, 1);
+  await mute.abort();
+});
+
+Deno.test("a chain whose node stalls holds up neither other chains nor other realms", async () => {
+  await using own = await testDatabase();
+  await using polygon = await startAnvil(137);
+  await polygon.mine();
+  const ethereum = await startAnvil(1);
+  await ethereum.mine();
+  const rogue = startRogue(ethereum.url);
+  const env = {
+    DATABASE_URL: own.url,
+    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_CONFIRMATIONS: "1",
+    ETHEREUM_TIMEOUT_MS: "120000",
+    POLYGON_RPC_URL: polygon.url,
+    POLYGON_CONFIRMATIONS: "1",
+  };
+  await using realm = await testRealm({ env });
+  await using neighbour = await realm.neighbour();
+  const eth = await rampIn(realm, "ETH");
+  const mine = await rampIn(realm, "MATIC");
+  const theirs = await rampIn(neighbour, "MATIC");
+  const { config, log } = realm.services;
+  const chains = openChains(config.chains);
+  const signer = openSigner(config.masterKey!, Date.now);
+  const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 100 };
+  const runner = startRunner(options);
+  const follower = startFollower({ ...options, wake: runner.wake });
+  const total = async (of: TestRealm, id: string) =>
+    (await of.admin.send("GET", `/v1/accounts/${id}`)).body.balance.total;
+  try {
+    // Both realms are being followed on both chains before one of them falls silent.
+    await until(async () => (await cursorsOf(realm)).length === 2);
+    const stall = rogue.stall();
+    await ethereum.send({ to: eth.address, value: ETHER });
+    await stall.reached;
+    for (let deposit = 1; deposit <= 3; deposit++) {
+      await polygon.pool({ to: mine.address, value: ETHER });
+      await polygon.pool({ to: theirs.address, value: ETHER });
+      await polygon.mine();
+      await until(async () =>
+        await total(realm, mine.id) === `${deposit}` &&
+        await total(neighbour, theirs.id) === `${deposit}`
+      );
+    }
+    equal(await total(realm, eth.id), "0");
+    equal(stall.kept.length, 1, "a silent node is not asked by several");
+    stall.end();
+    await until(async () => await total(realm, eth.id) === "1");
+  } finally {
+    chains.close();
+    await Promise.all([follower.stop(), runner.stop()]);
+    neighbour.leave();
+    await rogue.abort();
+    await ethereum.stop();
+  }
+});
+
+function rawOf(questions: readonly Question[]): unknown[] {
+  return questions.filter(({ method }) => method === SEND).map(({ params: [raw] }) => raw);
+}
+
+async function rampIn(realm: TestRealm, asset: string): Promise<{ id: string; address: string }> {
+  const { body } = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
+  await realm.drain();
+  const { id, ramp } = (await realm.admin.send("GET", `/v1/accounts/${body.id}`)).body;
+  return { id, address: ramp.address };
+}
+
+async function cursorsOf(realm: TestRealm): Promise<unknown[]> {
+  return (await realm.admin.send("GET", "/v1/chains")).body
+    .filter((chain: { scanned: number | null }) => chain.scanned !== null);
+}
+
+/** So many coins arrived, as many transactions left, and the ledger agrees with the chain. */
+async function paid(desk: Desk, count: number): Promise<void> {
+  const { anvil, address } = desk;
+  const read = async (method: string, of: string) => BigInt(await anvil.rpc(method, of, "latest"));
+  deepEqual(
+    [await read("eth_getBalance", OUTSIDE), await read("eth_getTransactionCount", address)],
+    [BigInt(count) * ETHER, BigInt(count)],
+  );
+  equal(await read("eth_getBalance", address), -toUnits((await desk.books()).world, 18));
+}

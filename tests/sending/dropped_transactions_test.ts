@@ -1,0 +1,169 @@
+/** A withdrawal is given back only on a proof that no single node can make up. */
+import { equal, match } from "node:assert/strict";
+import { type Anvil, rich } from "../support/nodes/anvil.ts";
+import { openDesk } from "../support/evm_fixture.ts";
+import {
+  passOn,
+  type Rogue,
+  RogueError,
+  startRogue,
+  type Trick,
+} from "../support/nodes/misbehaving_node.ts";
+
+const ETHER = 10n ** 18n;
+const FAKE = `0x${"ab".repeat(32)}`;
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+/** A node that keeps the bytes, and then tells a story of what became of them. */
+interface Story {
+  /** What the liar answers once it holds the bytes. */
+  readonly tell: (of: {
+    anvil: Anvil;
+    url: string;
+    at: number;
+    address: string;
+    raw: string;
+  }) => Trick;
+}
+
+const STORIES: Readonly<Record<string, Story>> = {
+  "a transaction of its own making with our nonce": {
+    tell: ({ url, at, address }) => {
+      const to = rich(4).address.toLowerCase();
+      const fake = { hash: FAKE, from: address.toLowerCase(), to, value: "0x1", nonce: "0x0" };
+      return takenBy(url, at, fake);
+    },
+  },
+  "another's signed transaction in the place of ours": {
+    tell: ({ url, at, address }) => async (question) => {
+      // Signed indeed, but by another key: the hash is right, the sender is a lie.
+      const block = await ask(url, "eth_getBlockByNumber", "0x2", true);
+      const [other] = block.transactions;
+      const fake = { ...other, from: address.toLowerCase(), nonce: "0x0" };
+      return await takenBy(url, at, fake)(question);
+    },
+  },
+};
+
+async function ask(url: string, method: string, ...params: unknown[]): Promise<Json> {
+  return (await passOn(url, { id: 1, method, params }) as Json).result;
+}
+
+function takenBy(url: string, at: number, fake: Json): Trick {
+  return async (question) => {
+    const { method, params } = question;
+    if (method === "eth_getTransactionCount") {
+      return parseInt(params[1] as string, 16) < at ? "0x0" : "0x1";
+    }
+    if (method === "eth_getTransactionByHash" && params[0] === fake.hash) return fake;
+    if (method === "eth_getTransactionReceipt" || method === "eth_getTransactionByHash") {
+      return null;
+    }
+    if (method !== "eth_getBlockByNumber" || params[1] !== true) return undefined;
+    if (params[0] !== `0x${at.toString(16)}`) return undefined;
+    const { result } = await passOn(url, question) as Json;
+    return result && { ...result, transactions: [...result.transactions, fake] };
+  };
+}
+
+for (const [name, story] of Object.entries(STORIES)) {
+  for (const nodes of ["l", "lh", "hl", "lhh", "hhl"]) {
+    Deno.test(`a node that shows ${name} has nothing given back (nodes ${nodes})`, async () => {
+      const made: Rogue[] = [];
+      let url = "";
+      const desk = await openDesk({
+        front: (behind) => {
+          url = behind;
+          made.push(...[...nodes].map(() => startRogue(behind)));
+          return made.map((one) => one.url).join();
+        },
+      });
+      try {
+        const { body: { id, destination } } = await desk.withdraw("1");
+        const at = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+        let raw = "";
+        // No honest node hears of it while the liar tells its story.
+        for (const one of made) {
+          one.trick = ({ method, params }) => {
+            if (method !== "eth_sendRawTransaction") return undefined;
+            raw = params[0] as string;
+            throw new RogueError(-32000, "nonce too low");
+          };
+        }
+        await desk.look();
+        const liar = made[nodes.indexOf("l")];
+        const kept = liar.trick;
+        const { anvil, address } = desk;
+        const lie = story.tell({ anvil, url, at, address, raw });
+        liar.trick = async (question) => await kept(question) ?? await lie(question);
+        for (let round = 0; round < 5; round++) {
+          await desk.look();
+          await desk.anvil.mine();
+        }
+        const row = await desk.read(id);
+        equal(row.status, "PROCESSING");
+        for (const one of made) one.trick = () => undefined;
+        equal((await desk.finish(id)).status, "DONE");
+        const got = await desk.anvil.rpc<string>("eth_getBalance", destination.address, "latest");
+        equal(BigInt(got), ETHER);
+      } finally {
+        await desk[Symbol.asyncDispose]();
+        for (const one of made) await one.abort();
+      }
+    });
+  }
+}
+
+for (const nodes of ["lh", "hl", "lhh"]) {
+  Deno.test(`a node that says a payment failed has nothing given back (nodes ${nodes})`, async () => {
+    const made: Rogue[] = [];
+    const desk = await openDesk({
+      front: (behind) => {
+        made.push(...[...nodes].map(() => startRogue(behind)));
+        return made.map((one) => one.url).join();
+      },
+    });
+    try {
+      const { body: { id } } = await desk.withdraw("1");
+      const liar = made[nodes.indexOf("l")];
+      liar.trick = async ({ method, params, id: question }) => {
+        if (method !== "eth_getTransactionReceipt") return undefined;
+        const { result } = await passOn(desk.anvil.url, { id: question, method, params }) as Json;
+        return result && { ...result, status: "0x0" };
+      };
+      for (let round = 0; round < 6; round++) {
+        await desk.look();
+        await desk.anvil.mine();
+      }
+      // Of three nodes two agree; of two none is believed.
+      equal((await desk.read(id)).status, nodes === "lhh" ? "DONE" : "PROCESSING");
+      liar.trick = () => undefined;
+      equal((await desk.finish(id)).status, "DONE");
+    } finally {
+      await desk[Symbol.asyncDispose]();
+      for (const one of made) await one.abort();
+    }
+  });
+}
+
+Deno.test("of three nodes one that tells another nonce changes none", async () => {
+  const made: Rogue[] = [];
+  const desk = await openDesk({
+    front: (behind) => {
+      made.push(...[..."lhh"].map(() => startRogue(behind)));
+      return made.map((one) => one.url).join();
+    },
+  });
+  try {
+    made[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
+    const { body: { id } } = await desk.withdraw("1");
+    const row = await desk.finish(id);
+    equal(row.status, "DONE");
+    equal(row.chain.nonce, 0);
+    match(row.chain.hash, /^0x/);
+  } finally {
+    await desk[Symbol.asyncDispose]();
+    for (const one of made) await one.abort();
+  }
+});

@@ -1,0 +1,72 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
+import { startAnvil } from "../support/nodes/anvil.ts";
+import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { startRogue } from "../support/nodes/misbehaving_node.ts";
+
+/** Opens a ramp of ETH; nothing but its own job runs. */
+async function openRamp(realm: TestRealm): Promise<string> {
+  const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+}
+
+async function estimate(realm: TestRealm, account: string) {
+  const wanted = { account, address: OUTSIDE, amount: "1" };
+  return await realm.admin.send("POST", "/v1/withdrawals/estimate", wanted);
+}
+
+Deno.test("a ramp that is ready has its prices: nobody waits for the next round of quotes", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: anvil.url } });
+  const ramp = await openRamp(realm);
+  const answer = await estimate(realm, ramp);
+  equal(answer.status, 200, answer.text);
+});
+
+Deno.test("quotes that are young are used as they are after a start; old ones are renewed by its first pass", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  let asked = 0;
+  await using node = startRogue(anvil.url, ({ method }) => {
+    if (method === "eth_feeHistory") asked++;
+    return undefined;
+  });
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: node.url } });
+  const ramp = await openRamp(realm);
+  const before = asked;
+  await rowsOf(realm, "update fee_quotes set quoted_at = now() - interval '9 minutes'");
+  equal((await estimate(realm, ramp)).status, 200);
+  await rowsOf(realm, "update fee_quotes set quoted_at = now() - interval '11 minutes'");
+  deepEqual((await estimate(realm, ramp)).body.code, "chain.stale");
+  equal(asked, before);
+  const { chains, signer, log } = await benchOf(realm);
+  const options = { database: realm.database, log, now: Date.now, chains, signer, rates: null };
+  const timetable = startTimetable(options, { loop: false, only: realm.id });
+  await timetable.drain(20_000);
+  await timetable.stop();
+  chains.close();
+  const answer = await estimate(realm, ramp);
+  equal(answer.status, 200, answer.text);
+  ok(asked > before);
+});
+
+Deno.test("a node that tells no prices keeps no ramp from opening", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  await using node = startRogue(
+    anvil.url,
+    ({ method }) => method === "eth_feeHistory" ? {} : undefined,
+  );
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: node.url } });
+  const ramp = await openRamp(realm);
+  equal((await realm.admin.send("GET", `/v1/accounts/${ramp}`)).body.enabled, true);
+  deepEqual((await estimate(realm, ramp)).body.code, "chain.stale");
+  const bench = await benchOf(realm);
+  await refreshFees(bench, { chain: "ETHEREUM", network: "main" });
+  bench.chains.close();
+});

@@ -1,0 +1,213 @@
+/**
+ * A desk that withdraws: a realm with a funded ramp on a real EVM node, and workers that a test moves
+ * step by step.
+ * @module
+ */
+import type { AccountRow } from "../../db/accounts/accounts.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { reading, serializable } from "../../db/transaction.ts";
+import { newId } from "../../domain/ids.ts";
+import { counterparty } from "../../domain/ledger/posting.ts";
+import { placeOf } from "../../domain/realms/realms.ts";
+import type { Bench } from "../../workers/worker_context.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import type { Crossing } from "../../workers/sending/signing.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { type Anvil, startAnvil } from "./nodes/anvil.ts";
+import { bookAsOwner } from "./booking.ts";
+import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
+
+/** What a desk is opened with. */
+export interface DeskOptions {
+  /** Code of the asset; ETH unless given. */
+  asset?: string;
+  /** The chain, and what its node is started with; Ethereum unless given. */
+  chain?: { id: string; number: number; flags?: readonly string[] };
+  /** Address of the node, if it is not to be the real one itself. */
+  front?: (url: string) => string;
+  /** What the ramp's address holds, in wei. */
+  coins?: bigint;
+  /** What the virtual account holds, in whole units. */
+  total?: string;
+  /** Depth at which a payment is final. */
+  depth?: number;
+  /** Further settings. */
+  env?: Record<string, string>;
+}
+
+/** A realm with a funded ramp. */
+export interface Desk extends AsyncDisposable {
+  realm: TestRealm;
+  anvil: Anvil;
+  bench: Bench;
+  /** Id of the ramp account, and of a virtual account on it. */
+  ramp: string;
+  account: string;
+  /** The ramp's address. */
+  address: string;
+  /** Asks for a withdrawal from the virtual account. */
+  withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
+  /** Reads a withdrawal. */
+  read(id: string): Promise<Answer["body"]>;
+  /** Takes the looks at orders that are planned, now; tells of each place it passes. */
+  look(crossing?: Crossing): Promise<void>;
+  /** Looks and mines until a withdrawal has ended. */
+  finish(id: string): Promise<Answer["body"]>;
+  /** Notes what the ramp's address holds, as a scanner would. */
+  sight(): Promise<void>;
+  /** The balances of the ledger: ramp, virtual account, fees, world. */
+  books(): Promise<Record<"ramp" | "account" | "fees" | "world", string>>;
+}
+
+/** Somebody outside. */
+export const OUTSIDE = "0x00000000000000000000000000000000DeaDBeef";
+
+/** Opens a desk on an Ethereum of its own. */
+export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
+  const { id: chain, number, flags = [] } = options.chain ?? { id: "ETHEREUM", number: 1 };
+  const anvil = await startAnvil(number, ...flags);
+  await anvil.mine();
+  const asset = options.asset ?? "ETH";
+  const url = options.front?.(anvil.url) ?? anvil.url;
+  const env = {
+    [`${chain}_RPC_URL`]: url,
+    [`${chain}_CONFIRMATIONS`]: `${options.depth ?? 2}`,
+    ...options.env,
+  };
+  const realm = await testRealm({ env });
+  const bench = await benchOf(realm);
+  const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
+  if (made.status !== 201) throw new Error(made.text);
+  await realm.drain();
+  const ramp: string = made.body.id;
+  const [{ address }] = await rowsOf<{ address: string }>(
+    realm,
+    "select address from addresses where account = $1",
+    [ramp],
+  );
+  const virtual = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset, ramp });
+  await realm.drain();
+  const desk = assemble({
+    realm,
+    anvil,
+    bench,
+    ramp,
+    account: virtual.body.id,
+    address,
+    asset,
+    chain,
+  });
+  await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
+  await desk.sight();
+  await refreshFees(bench);
+  await credit(realm, desk.account, options.total ?? "10");
+  return desk;
+}
+
+function assemble(
+  parts: Pick<Desk, "realm" | "anvil" | "bench" | "ramp" | "account" | "address"> & {
+    asset: string;
+    chain: string;
+  },
+): Desk {
+  const { realm, anvil, bench, ramp, account, address, asset, chain } = parts;
+  async function read(id: string): Promise<Answer["body"]> {
+    return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
+  }
+  async function look(crossing: Crossing = () => {}): Promise<void> {
+    const orders = await rowsOf<{ order: string; look: number }>(
+      realm,
+      `select id as order, looks as look from orders
+        where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+    );
+    for (const seen of orders) await advanceOrder(fresh(bench), seen, crossing);
+  }
+  return {
+    ...parts,
+    withdraw: (value, more = {}) =>
+      realm.admin.send("POST", "/v1/withdrawals", {
+        source: { account },
+        destination: { address: OUTSIDE },
+        value,
+        ...more,
+      }),
+    read,
+    look,
+    async finish(id) {
+      for (let round = 0; round < 20; round++) {
+        await look();
+        const row = await read(id);
+        if (row.status !== "PROCESSING") return row;
+        await anvil.mine();
+      }
+      throw new Error(`withdrawal ${id} does not end`);
+    },
+    async sight() {
+      const units = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+      await serializable(realm.pool, (tx) =>
+        tx`
+          insert into holdings (chain, network, address, amount, height, seen_at)
+          values (${chain}, 'main', ${address}, ${`${units}`}, 1, now())
+          on conflict (chain, network, address, contract) do update
+            set amount = excluded.amount, seen_at = excluded.seen_at`);
+    },
+    async books() {
+      const rows = await rowsOf<{ id: string; system: string | null; total: string }>(
+        realm,
+        "select id, system, trim_scale(total)::text as total from accounts where asset = $1",
+        [asset],
+      );
+      const of = (test: (row: { id: string; system: string | null }) => boolean) =>
+        rows.find(test)?.total ?? "0";
+      return {
+        ramp: of((row) => row.id === ramp),
+        account: of((row) => row.id === account),
+        fees: of((row) => row.system === "fees"),
+        world: of((row) => row.system === "world"),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      bench.chains.close();
+      await realm[Symbol.asyncDispose]();
+      await anvil.stop();
+    },
+  };
+}
+
+/** A bench outside of the runner, for a worker whose end a test decides. */
+export async function benchOf(realm: TestRealm): Promise<Bench> {
+  const { services } = realm;
+  const context = (await services.realms.find(realm.id))!;
+  return {
+    realm: context.row(),
+    pool: realm.database.working(placeOf(context.row())),
+    actor: { ...realm.admin.actor, user: realm.id, kind: "worker" },
+    log: services.log,
+    chains: openChains(services.config.chains),
+    signer: openSigner(services.config.masterKey!, Date.now),
+    signal: new AbortController().signal,
+    step: (work, how) => serializable(realm.pool, work, how),
+  };
+}
+
+/** The same bench, now. */
+function fresh(bench: Bench): Bench {
+  const at = Date.now();
+  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+}
+
+/** Books a deposit, as if one had been seen. */
+export async function credit(realm: TestRealm, account: string, amount: string): Promise<void> {
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const row = (await reading(realm.pool, (db) => selectAccount(db, account))) as AccountRow;
+  const { decimals, testnet } = row;
+  const source = await serializable(
+    realm.pool,
+    (tx) => counterparty(tx, actor, "world", { code: row.asset, decimals, testnet }),
+  );
+  // No deposit stands behind it, so it is none.
+  const refusals = await bookAsOwner(realm, "forward", [{ source, destination: account, amount }]);
+  if (refusals !== null) throw new Error(`not credited: ${refusals}`);
+}

@@ -1,0 +1,164 @@
+/**
+ * A real Bitcoin-Core-compatible node for tests: litecoind of the system, on a regtest network of its
+ * own. It stands for Litecoin, and, since it is only given scripts and raw transactions, for Bitcoin
+ * and Dogecoin. It mines only when told.
+ * @module
+ */
+import { Transaction } from "bitcoinjs-lib";
+import { freePort } from "../ports.ts";
+
+/** A running node. */
+export interface CoinNode extends AsyncDisposable {
+  readonly url: string;
+  /** Asks the node itself. */
+  rpc<T = unknown>(method: string, ...params: unknown[]): Promise<T>;
+  /** Mines so many blocks with all that waits. */
+  mine(blocks?: number): Promise<string[]>;
+  /** Pays from the node's own wallet into the mempool. Gives the transaction id. */
+  pay(payments: readonly { readonly script: string; readonly amount: bigint }[]): Promise<string>;
+  /** Replaces so many of the newest blocks by one more that hold nothing. */
+  reorganise(blocks: number): Promise<void>;
+  /** Lists the spendable coins under a script. */
+  coins(script: string): Promise<FoundCoin[]>;
+  /** Ends the process. */
+  stop(): Promise<void>;
+}
+
+/** An unspent output. */
+export interface FoundCoin {
+  readonly hash: string;
+  readonly index: number;
+  readonly amount: bigint;
+  readonly height: number;
+}
+
+/** What makes Litecoin's node as strict as Dogecoin's. */
+export const LIKE_DOGECOIN: readonly string[] = [
+  "-minrelaytxfee=0.001",
+  "-incrementalrelayfee=0.0001",
+  "-dustrelayfee=0.01",
+  "-maxtxfee=100",
+];
+
+const ARGS: readonly string[] = [
+  ..."-regtest -server=1 -listen=0 -dnsseed=0 -discover=0 -listenonion=0 -upnp=0".split(" "),
+  ..."-rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=test -rpcpassword=test".split(" "),
+  ..."-fallbackfee=0.0001 -dbcache=16 -par=1 -printtoconsole=0 -persistmempool=0".split(" "),
+  // A thousand keys made ahead are most of the time that a start takes.
+  "-keypool=1",
+  // Else the extension block awakes at height 431 and mining stops.
+  "-vbparams=mweb:9999999999:9999999999",
+  // Litecoin's node takes no replacement unless told.
+  "-mempoolreplacement=1",
+];
+const AUTHORIZATION = `Basic ${btoa("test:test")}`;
+const MATURITY = 101;
+
+/** Tells whether the node is installed; if not, says how its tests are enabled. */
+export function hasLitecoind(): boolean {
+  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+    try {
+      if (Deno.statSync(`${folder}/litecoind`).isFile) return true;
+    } catch {
+      // not there
+    }
+  }
+  console.warn(
+    "skipped: these tests need litecoind (apt-get install --no-install-recommends litecoind)",
+  );
+  return false;
+}
+
+/** Starts a node whose wallet holds mature coins. */
+export async function startLitecoind(...args: string[]): Promise<CoinNode> {
+  const dir = await workFolder();
+  const port = freePort();
+  const child = new Deno.Command("litecoind", {
+    args: [`-datadir=${dir}`, `-rpcport=${port}`, ...ARGS, ...args],
+    env: { HOME: dir },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const errors = new Response(child.stderr).text();
+  const rpc = caller(`http://127.0.0.1:${port}`);
+  let running = true;
+  const ended = () => running = false;
+  child.status.then(ended, ended);
+  async function stop(): Promise<void> {
+    // Asked politely it would wait half a minute for connections that are kept alive.
+    if (running) child.kill("SIGKILL");
+    await child.status;
+    await errors;
+    await Deno.remove(dir, { recursive: true });
+  }
+  try {
+    while (!await rpc("getblockcount").then(() => true, () => false)) {
+      if (!running) throw new Error(`litecoind ended: ${await errors}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const url = `http://test:test@127.0.0.1:${port}`;
+    return { ...await driver(rpc), url, stop, [Symbol.asyncDispose]: stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Rpc = CoinNode["rpc"];
+
+async function driver(
+  rpc: Rpc,
+): Promise<Omit<CoinNode, "url" | "stop" | typeof Symbol.asyncDispose>> {
+  await rpc("createwallet", "bank").catch(() => {});
+  const bank = await rpc<string>("getnewaddress");
+  async function mine(blocks = 1): Promise<string[]> {
+    return await rpc("generatetoaddress", blocks, bank);
+  }
+  await mine(MATURITY + 9);
+  async function pay(payments: Parameters<CoinNode["pay"]>[0]): Promise<string> {
+    const draft = new Transaction();
+    for (const { script, amount } of payments) {
+      draft.addOutput(Uint8Array.fromHex(script), amount);
+    }
+    const funded = await rpc<{ hex: string }>("fundrawtransaction", draft.toHex(), {}, false);
+    const { hex } = await rpc<{ hex: string }>("signrawtransactionwithwallet", funded.hex);
+    return await rpc("sendrawtransaction", hex);
+  }
+  async function reorganise(blocks: number): Promise<void> {
+    const height = await rpc<number>("getblockcount");
+    await rpc("invalidateblock", await rpc("getblockhash", height - blocks + 1));
+    for (let block = 0; block <= blocks; block++) await rpc("generateblock", bank, []);
+  }
+  async function coins(script: string): Promise<FoundCoin[]> {
+    type Found = { txid: string; vout: number; amount: number; height: number };
+    const { unspents } = await rpc<{ unspents: Found[] }>("scantxoutset", "start", [
+      `raw(${script})`,
+    ]);
+    return unspents.map(({ txid, vout, amount, height }) => ({
+      hash: txid,
+      index: vout,
+      amount: BigInt(Math.round(amount * 1e8)),
+      height,
+    }));
+  }
+  return { rpc, mine, pay, reorganise, coins };
+}
+
+/** Makes a caller that throws what the node refuses. */
+function caller(url: string): Rpc {
+  return async <T>(method: string, ...params: unknown[]): Promise<T> => {
+    const headers = { authorization: AUTHORIZATION };
+    const body = JSON.stringify({ jsonrpc: "1.0", id: 1, method, params });
+    const { result, error } = await (await fetch(url, { method: "POST", headers, body })).json();
+    if (error) throw new Error(`${method}: ${error.message}`);
+    return result;
+  };
+}
+
+/** In memory where that is offered, for the wallet waits for the disk at every step. */
+async function workFolder(): Promise<string> {
+  const prefix = "purser-litecoind-";
+  return await Deno.makeTempDir({ prefix, dir: "/dev/shm" })
+    .catch(() => Deno.makeTempDir({ prefix }));
+}

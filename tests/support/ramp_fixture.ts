@@ -1,0 +1,117 @@
+/**
+ * A realm with a node and a ramp, for tests of what comes in from a chain and goes out to it.
+ * @module
+ */
+import { type Anvil, startAnvil } from "./nodes/anvil.ts";
+import { type TestFollower, testFollower } from "./scan_steps.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
+import { benchOf } from "./evm_fixture.ts";
+import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
+
+/** A realm, its node, and who follows it. */
+export interface RampStage extends AsyncDisposable {
+  anvil: Anvil;
+  realm: TestRealm;
+  follower: TestFollower;
+  /** Mines, and follows what came of it. */
+  mine(blocks?: number): Promise<void>;
+  /** Makes a ramp that is ready. */
+  ramp(asset?: string): Promise<{ id: string; address: string }>;
+  /** Makes a deposit account on a ramp, or on a virtual account with a ramp. */
+  address(account: string, data?: unknown): Promise<{ id: string; address: string }>;
+  /** Reads an account. */
+  // deno-lint-ignore no-explicit-any
+  account(id: string): Promise<any>;
+  /** Reads all deposits, oldest first, as the database has them. */
+  // deno-lint-ignore no-explicit-any
+  deposits(): Promise<any[]>;
+}
+
+/** How a stage is made. */
+export interface RampStageOptions {
+  testnet?: boolean;
+  env?: Record<string, string>;
+  /** Address of the node that the service sees, in place of the real one. */
+  through?: (url: string) => string;
+  args?: string[];
+}
+
+/** Makes a stage on Ethereum; blocks are mined only when told. */
+export async function rampStage(options: RampStageOptions = {}): Promise<RampStage> {
+  const testnet = options.testnet ?? true;
+  const anvil = await startAnvil(testnet ? 31337 : 1, ...options.args ?? []);
+  const prefix = testnet ? "ETHEREUM_TESTNET" : "ETHEREUM";
+  const url = options.through?.(anvil.url) ?? anvil.url;
+  const env = {
+    [`${prefix}_RPC_URL`]: url,
+    [`${prefix}_CONFIRMATIONS`]: "2",
+    ...options.env,
+  };
+  const realm = await testRealm({ env });
+  const follower = testFollower(realm);
+  const { send } = realm.admin;
+  return {
+    anvil,
+    realm,
+    follower,
+    async mine(blocks = 1) {
+      await anvil.mine(blocks);
+      await follower.follow();
+    },
+    async ramp(asset = "ETH") {
+      const made = await send("POST", "/v1/accounts", { type: "ramp", asset, testnet });
+      if (made.status !== 201) throw new Error(made.text);
+      await realm.drain();
+      const { id, ramp } = (await send("GET", `/v1/accounts/${made.body.id}`)).body;
+      return { id, address: ramp.address };
+    },
+    async address(account, data) {
+      const body = data === undefined ? {} : { data };
+      const made = await send("POST", `/v1/account/${account}/address`, body);
+      if (made.status !== 201) throw new Error(made.text);
+      await realm.drain();
+      return { id: made.body.id, address: made.body.address.address };
+    },
+    account: async (id) => (await send("GET", `/v1/accounts/${id}`)).body,
+    deposits: () =>
+      realm.command(async (tx) => [
+        ...await tx.unsafe(
+          "select id, account, hash, index, amount, block::integer as block, confirmations, " +
+            "status, credited, address_data, error, sweep from deposits order by id",
+        ),
+      ]),
+    async [Symbol.asyncDispose]() {
+      follower[Symbol.dispose]();
+      await realm[Symbol.asyncDispose]();
+      await anvil.stop();
+    },
+  };
+}
+
+/** Mines and follows until a condition holds. */
+export async function mineUntil(stage: RampStage, done: () => Promise<boolean>): Promise<void> {
+  for (let round = 0; round < 40; round++) {
+    if (await done()) return;
+    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await stage.mine();
+  }
+  throw new Error(
+    JSON.stringify({
+      sweeps: await rowsOf(stage.realm, "select state, error from sweeps"),
+      orders: await rowsOf(stage.realm, "select purpose, state, error from orders"),
+      jobs: await rowsOf(
+        stage.realm,
+        "select name, state, last_error from jobs where state <> 'done'",
+      ),
+    }),
+  );
+}
+
+/** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
+export async function driftsOf(stage: RampStage): Promise<[asset: string, drift: string][]> {
+  const bench = await benchOf(stage.realm);
+  await checkSolvency({ ...bench, actor: { ...bench.actor, at: Date.now() } });
+  bench.chains.close();
+  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
+}

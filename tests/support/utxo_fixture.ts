@@ -1,0 +1,251 @@
+/**
+ * A desk on a coin chain: a realm with a ramp, a virtual account and a deposit account over a real
+ * node, and workers that a test moves step by step.
+ * @module
+ */
+import { equal } from "node:assert/strict";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { newId } from "../../domain/ids.ts";
+import { toUnits } from "../../domain/money.ts";
+import type { Bench } from "../../workers/worker_context.ts";
+import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import type { Crossing } from "../../workers/sending/signing.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { startBcash } from "./nodes/bcash.ts";
+import { benchOf } from "./evm_fixture.ts";
+import { type TestFollower, testFollower } from "./scan_steps.ts";
+import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "./nodes/litecoind.ts";
+import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
+
+/** A chain to be played through, from a deposit to withdrawals. */
+export interface Play {
+  readonly id: CoinChainId;
+  readonly asset: string;
+  readonly start: () => Promise<CoinNode>;
+  /** Further settings. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A realm with a ramp, a virtual account and a deposit account, over a real node. */
+export interface CoinDesk extends AsyncDisposable {
+  readonly node: CoinNode;
+  readonly realm: TestRealm;
+  readonly bench: Bench;
+  readonly ramp: string;
+  /** The ramp's address. */
+  readonly address: string;
+  readonly virtual: string;
+  account(id: string): Promise<Answer["body"]>;
+  /** Pays to the deposit account from outside. Gives the transaction id. */
+  deposit(amount: bigint): Promise<string>;
+  /** Pays coins to the ramp's own address, until they count. */
+  fund(...amounts: readonly bigint[]): Promise<void>;
+  /** Withdraws from the virtual account, or from another. */
+  withdraw(to: string, value: string, more?: Record<string, unknown>): Promise<string>;
+  withdrawal(id: string): Promise<Answer["body"]>;
+  /** Looks at the chain and does what follows. */
+  follow(): Promise<void>;
+  /** Takes the looks at open orders, now; tells of each place it passes. */
+  look(crossing?: Crossing): Promise<void>;
+  /** Takes one order's look, now. */
+  advance(seen: { order: string; look: number }): Promise<void>;
+  /** Mines and follows until something holds. */
+  until(done: () => Promise<boolean>): Promise<void>;
+  /** Mines and follows until withdrawals have ended. */
+  ended(ids: readonly string[]): Promise<Answer["body"][]>;
+  /** Prices payments at this moment. */
+  quote(): Promise<void>;
+  /** What somebody outside holds. */
+  held(address: string): Promise<bigint[]>;
+  /** Spends coins of one of our addresses behind the service's back, in a block that holds nothing else. */
+  rob(to: string, ...claims: readonly string[]): Promise<void>;
+  /** Waits until the theft is seen, and ends the ramp's quarantine as an operator would. */
+  release(): Promise<void>;
+  /** Demands that the ledger is sound and that the chain holds what it says, to the last unit. */
+  agree(): Promise<void>;
+}
+
+/** Base units of a coin. */
+export const COIN = 100_000_000n;
+/** Litecoin. */
+export const LITECOIN: Play = { id: "LITECOIN", asset: "LTC", start: () => startLitecoind() };
+/** Every coin chain, over the node that stands for it. */
+export const PLAYS: readonly Play[] = [
+  LITECOIN,
+  { id: "BITCOIN", asset: "BTC", start: () => startLitecoind() },
+  { id: "DOGECOIN", asset: "DOGE", start: () => startLitecoind(...LIKE_DOGECOIN) },
+  { id: "BITCOIN_CASH", asset: "BCH", start: startBcash },
+];
+
+const ROUNDS = 30;
+
+/** Opens a desk on a chain of its own. */
+export async function openCoinDesk({ id, asset, start, env }: Play): Promise<CoinDesk> {
+  const node = await start();
+  const realm = await testRealm({
+    env: {
+      [`${id}_TESTNET_RPC_URL`]: node.url,
+      [`${id}_TESTNET_NETWORK`]: "regtest",
+      [`${id}_TESTNET_CONFIRMATIONS`]: "2",
+      ...env,
+    },
+  });
+  const follower = testFollower(realm);
+  const bench = await benchOf(realm);
+  const { send } = realm.admin;
+  async function made(path: string, body: Record<string, unknown>): Promise<Answer["body"]> {
+    const answer = await send("POST", path, body);
+    equal(answer.status, 201, answer.text);
+    await realm.drain();
+    return answer.body;
+  }
+  const ramp = (await made("/v1/accounts", { type: "ramp", asset, testnet: true })).id;
+  const { ramp: { address } } = (await send("GET", `/v1/accounts/${ramp}`)).body;
+  const body = { type: "virtual", asset, testnet: true, ramp };
+  const virtual = (await made("/v1/accounts", body)).id;
+  const target = (await made(`/v1/account/${virtual}/address`, {})).address.address;
+  await follower.follow();
+  return assemble({ id, node, realm, follower, bench, ramp, address, virtual, target });
+}
+
+/** What a desk is made of. */
+type Parts =
+  & Pick<CoinDesk, "node" | "realm" | "bench" | "ramp" | "address" | "virtual">
+  & { readonly id: CoinChainId; readonly follower: TestFollower; readonly target: string };
+
+function assemble(parts: Parts): CoinDesk {
+  const { id, node, realm, follower, bench, ramp, address, virtual, target } = parts;
+  const { send } = realm.admin;
+  const script = async (of: string) => (await scriptOf(id, "regtest", of)).toHex();
+  const withdrawal = async (of: string) => (await send("GET", `/v1/withdrawals/${of}`)).body;
+  const account = async (of: string) => (await send("GET", `/v1/accounts/${of}`)).body;
+  const held = async (of: string) =>
+    (await node.coins(await script(of))).map(({ amount }) => amount);
+  async function until(done: () => Promise<boolean>): Promise<void> {
+    for (let round = 0; round < ROUNDS; round++) {
+      if (await done()) return;
+      await hurry(realm);
+      await node.mine();
+      await follower.follow();
+    }
+    throw new Error(await troubles(realm));
+  }
+  async function fund(...amounts: readonly bigint[]): Promise<void> {
+    const own = await script(address);
+    await node.pay(amounts.map((amount) => ({ script: own, amount })));
+    const total = async () => toUnits((await account(ramp)).balance.total, 8);
+    const wanted = amounts.reduce((sum, amount) => sum + amount, await total());
+    await until(async () => await total() >= wanted);
+    await refreshFees(bench);
+  }
+  return {
+    ...{ node, realm, bench, ramp, address, virtual, account, withdrawal, held, until, fund },
+    deposit: async (amount) => await node.pay([{ script: await script(target), amount }]),
+    withdraw: async (to, value, more = {}) => {
+      const order = { source: { account: virtual }, destination: { address: to }, value, ...more };
+      const answer = await send("POST", "/v1/withdrawals", order);
+      equal(answer.status, 201, answer.text);
+      return answer.body.id;
+    },
+    follow: () => follower.follow(),
+    look: (crossing) => lookAt(realm, bench, crossing),
+    advance: (seen) => advanceOrder(atThisTime(bench), seen),
+    async ended(ids) {
+      const read = () => Promise.all(ids.map(withdrawal));
+      await until(async () => (await read()).every(({ status }) => status !== "PROCESSING"));
+      return await read();
+    },
+    quote: () => refreshFees(bench),
+    rob: async (to, ...claims) => {
+      const raw = await theft(bench, { id, to, claims });
+      await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+    },
+    release: async () => {
+      const kept = "select account from ramps where quarantined is not null";
+      await until(async () => (await rowsOf(realm, kept)).length > 0);
+      await realm.command((tx) => tx`update ramps set quarantined = null`);
+    },
+    agree: () => assertAgreement(realm, held),
+    [Symbol.asyncDispose]: async () => {
+      follower[Symbol.dispose]();
+      bench.chains.close();
+      await realm[Symbol.asyncDispose]();
+      await node.stop();
+    },
+  };
+}
+
+async function assertAgreement(realm: TestRealm, held: CoinDesk["held"]): Promise<void> {
+  const { mismatches } = await checkLedger(realm.pool);
+  equal(mismatches.length, 0, JSON.stringify(mismatches));
+  const owned = await rowsOf<{ address: string }>(realm, "select address from addresses");
+  let sum = 0n;
+  for (const { address } of owned) for (const amount of await held(address)) sum += amount;
+  const [{ world }] = await rowsOf<{ world: string }>(
+    realm,
+    "select trim_scale(-total)::text as world from accounts where system = 'world'",
+  );
+  equal(sum, toUnits(world, 8), "the chain holds what the ledger says");
+}
+
+/** Makes all jobs due. */
+export async function hurry(realm: TestRealm): Promise<void> {
+  await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+}
+
+async function lookAt(
+  realm: TestRealm,
+  bench: Bench,
+  crossing: Crossing = () => {},
+): Promise<void> {
+  const orders = await rowsOf<{ order: string; look: number }>(
+    realm,
+    `select id as order, looks as look from orders
+      where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+  );
+  for (const seen of orders) await advanceOrder(atThisTime(bench), seen, crossing);
+}
+
+function atThisTime(bench: Bench): Bench {
+  const at = Date.now();
+  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+}
+
+/** Signs what spends coins of an address of ours, as whoever had its key could. */
+async function theft(
+  bench: Bench,
+  { id, to, claims }: { id: CoinChainId; to: string; claims: readonly string[] },
+): Promise<string> {
+  const coins = await reading(
+    bench.pool,
+    (db) =>
+      db<{ hash: string; index: number; amount: string; address: string }[]>`
+      select hash, index, amount::text, address from coins
+      where hash || ':' || index = any (${claims as string[]}::text[])`,
+  );
+  equal(coins.length, claims.length);
+  const offered = coins.map((coin) => ({
+    ...{ ...coin, amount: BigInt(coin.amount) },
+    ...{ height: 1, parent: null },
+  }));
+  const [{ address }] = coins;
+  const chain = await bench.chains.open({ chain: id, testnet: true });
+  const payments = [{ to, amount: "all" as const }];
+  const order = { kind: "pay" as const, from: address, contract: null, payments };
+  const plan = chain.plan(await chain.draft(order, "fast"), { nonce: null, coins: offered });
+  const place = { chain: id, network: "regtest" as const };
+  const rows = await reading(bench.pool, (db) => selectLeaves(db, place, [address]));
+  const vault = { realm: bench.realm.id, pool: bench.pool };
+  const leaves = rows.map((row) => ({ ...place, ...row }));
+  return (await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+}
+
+async function troubles(realm: TestRealm): Promise<string> {
+  const orders = await rowsOf(realm, "select purpose, state, error from orders");
+  const open = "select name, state, last_error from jobs where state <> 'done'";
+  return JSON.stringify({ orders, jobs: await rowsOf(realm, open) });
+}

@@ -1,0 +1,281 @@
+/** CUSD pays its own fee (CIP-64), from the deposit to the end of a withdrawal. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import * as ethers from "ethers";
+import { toUnits } from "../../domain/money.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { checkSolvency } from "../../workers/audit/solvency.ts";
+import { signCip64 } from "../../workers/chains/evm/cip64.ts";
+import { type Anvil, CALLS, rich, startAnvil } from "../support/nodes/anvil.ts";
+import {
+  CELO_BASE_FEE,
+  CELO_COLLECTOR,
+  CELO_EXTRA_GAS,
+  type CeloNode,
+  startCeloNode,
+} from "../support/nodes/celo.ts";
+import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { testFollower } from "../support/scan_steps.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { installToken, type TestToken } from "../support/token_contracts.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import { type Plan, readPlan } from "../../workers/chains/order.ts";
+
+const UNIT = 10n ** 18n;
+const CELO = 42220;
+const SEND = "eth_sendRawTransaction";
+
+/** A ramp of CUSD that has seen 100 of them arrive, and never had a coin of CELO. */
+interface Stage extends AsyncDisposable {
+  anvil: Anvil;
+  celo: CeloNode;
+  realm: TestRealm;
+  token: TestToken;
+  ramp: { id: string; address: string };
+  /** Mines, follows the chain, and runs what is planned as if it were due. */
+  turn(): Promise<void>;
+  held(address: string): Promise<bigint>;
+}
+
+async function openStage(): Promise<Stage> {
+  const anvil = await startAnvil(CELO, "--celo");
+  const token = await installToken(anvil, "CUSD");
+  const celo = startCeloNode(anvil, CELO, [token.contract]);
+  const env = { CELO_RPC_URL: celo.url, CELO_CONFIRMATIONS: "1" };
+  const realm = await testRealm({ env });
+  const follower = testFollower(realm);
+  const { send } = realm.admin;
+  async function turn(): Promise<void> {
+    await anvil.mine();
+    await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await follower.follow();
+  }
+  const made = await send("POST", "/v1/accounts", { type: "ramp", asset: "CUSD" });
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  const { ramp } = (await send("GET", `/v1/accounts/${made.body.id}`)).body;
+  await token.pay(ramp.address, 100n * UNIT);
+  await turn();
+  const bench = await benchOf(realm);
+  await refreshFees(bench);
+  bench.chains.close();
+  return {
+    anvil,
+    celo,
+    realm,
+    token,
+    ramp: { id: made.body.id, address: ramp.address },
+    turn,
+    held: async (address) => {
+      const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
+      return BigInt(await anvil.rpc<string>("eth_call", { to: token.contract, data }, "latest"));
+    },
+    async [Symbol.asyncDispose]() {
+      follower[Symbol.dispose]();
+      await realm[Symbol.asyncDispose]();
+      await celo[Symbol.asyncDispose]();
+      await anvil.stop();
+    },
+  };
+}
+
+Deno.test("CUSD is withdrawn without a coin of CELO; its fee is booked in CUSD, to the last unit", async () => {
+  await using stage = await openStage();
+  const { realm, ramp, celo } = stage;
+  equal(BigInt(await stage.anvil.rpc("eth_getBalance", ramp.address, "latest")), 0n);
+  const done = await withdraw(stage, "30");
+  equal(done.status, "DONE");
+  equal(await stage.held(OUTSIDE), 30n * UNIT);
+  const [sent, ...others] = celo.taken;
+  deepEqual([sent.from, sent.feeCurrency, others], [ramp.address, stage.token.contract, []]);
+  const [order] = await rowsOf<{ fee: string; fee_contract: string; hash: string }>(
+    realm,
+    "select fee::text as fee, fee_contract, hash from orders",
+  );
+  const fee = await stage.held(CELO_COLLECTOR);
+  deepEqual({ ...order }, { fee: `${fee}`, fee_contract: stage.token.contract, hash: sent.hash });
+  ok(fee > CELO_EXTRA_GAS * CELO_BASE_FEE);
+  await agrees(stage, 100n * UNIT - 30n * UNIT - fee);
+});
+
+Deno.test("the fee of CUSD is charged to a user in CUSD, and what the chain left of it is earned", async () => {
+  await using stage = await openStage();
+  const { realm, ramp } = stage;
+  const { send } = realm.admin;
+  const virtual = { type: "virtual", asset: "CUSD", ramp: ramp.id };
+  const { id } = (await send("POST", "/v1/accounts", virtual)).body;
+  await realm.drain();
+  const move = { source: { account: ramp.id }, destination: { account: id }, value: "50" };
+  const moved = await send("POST", "/v1/transactions", move);
+  equal(moved.status, 201, moved.text);
+  const done = await withdraw(stage, "30", id);
+  equal(done.status, "DONE");
+  const fee = await stage.held(CELO_COLLECTOR);
+  const left = toUnits((await realm.balance(id)).total, 18);
+  const charged = 20n * UNIT - left;
+  const [{ earned }] = await rowsOf<{ earned: string }>(
+    realm,
+    "select total::text as earned from accounts where system = 'fees' and asset = 'CUSD'",
+  );
+  equal(toUnits(earned, 18), charged - fee);
+  await agrees(stage, 100n * UNIT - 30n * UNIT - fee);
+});
+
+Deno.test("a node of Celo that says nothing at the broadcast delays CUSD, and it is sent once", async () => {
+  await using stage = await openStage();
+  const { rogue, taken } = stage.celo;
+  const honest = rogue.trick;
+  let silent = 0;
+  rogue.trick = async (question) => {
+    const answer = await honest(question);
+    if (question.method !== SEND || silent++ > 0) return answer;
+    return new Response(null, { status: 504 });
+  };
+  equal((await withdraw(stage, "30")).status, "DONE");
+  equal(taken.length, 1);
+  equal(await stage.held(OUTSIDE), 30n * UNIT);
+  await agrees(stage, 70n * UNIT - await stage.held(CELO_COLLECTOR));
+});
+
+Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where the ramp never had a coin", async () => {
+  await using stage = await openStage();
+  const { realm, celo, ramp } = stage;
+  const { send } = realm.admin;
+  const draw = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "30" };
+  const { id } = (await send("POST", "/v1/withdrawals", draw)).body;
+  const bench = await benchOf(realm);
+  try {
+    const [seen] = await rowsOf<{ order: string; look: number }>(
+      realm,
+      "select id as order, looks as look from orders",
+    );
+    let canceled = 0;
+    await advanceOrder(bench, seen, async (step) => {
+      if (step !== "stored" || canceled > 0) return;
+      canceled = (await send("POST", `/v1/withdrawals/${id}/cancel`)).status;
+    });
+    equal(canceled, 200);
+    equal((await withdraw(stage, "20")).status, "DONE", "nothing behind it waits for coins");
+    const token = stage.token.contract;
+    deepEqual(celo.taken.map((sent) => sent.feeCurrency), [token, token]);
+    await agrees(stage, 80n * UNIT - await stage.held(CELO_COLLECTOR));
+    const [{ plan }] = await rowsOf<{ plan: string }>(
+      realm,
+      "select plan from order_candidates where raw is not null order by created_at desc limit 1",
+    );
+    const prior = readPlan<Plan>(plan);
+    const chain = await bench.chains.open({ chain: "CELO", testnet: false });
+    const cancels = { speed: "fast" as const, budget: null, cancels: true };
+    const nothing = chain.plan(
+      await chain.redraft(prior, cancels),
+      { nonce: null, coins: [] },
+      prior,
+    );
+    deepEqual([nothing.order.kind, nothing.feeContract, nothing.amounts], ["noop", token, []]);
+  } finally {
+    bench.chains.close();
+  }
+});
+
+Deno.test("CUSD that pays its own fee no more when it is drafted: nothing is signed, all is given back", async () => {
+  await using stage = await openStage();
+  const { rogue, taken } = stage.celo;
+  const honest = rogue.trick;
+  rogue.trick = (question) => {
+    const [call] = question.params as { data?: string }[];
+    const listed = question.method === "eth_call" && call.data?.length === 10;
+    return listed ? `0x${"20".padStart(64, "0")}${"0".repeat(64)}` : honest(question);
+  };
+  await stage.anvil.rpc("anvil_setBalance", stage.ramp.address, "0xde0b6b3a7640000");
+  const failed = await withdraw(stage, "30");
+  deepEqual([failed.status, failed.error.code], ["FAILED", "withdrawal.fee_exceeded"]);
+  match(failed.error.detail, /would be paid in coins/);
+  deepEqual([taken, await rowsOf(stage.realm, "select 1 from order_candidates")], [[], []]);
+  equal((await stage.realm.balance(stage.ramp.id)).available, "100");
+  rogue.trick = honest;
+  equal((await withdraw(stage, "30")).status, "DONE");
+});
+
+Deno.test("the node of these tests takes nothing that Celo would not", async () => {
+  await using stage = await openStage();
+  const { anvil, celo, token } = stage;
+  const from = rich(0);
+  const nonce = Number(await anvil.rpc("eth_getTransactionCount", from.address, "latest"));
+  const good = {
+    chainId: CELO,
+    nonce,
+    tip: 1n,
+    max: 2n * CELO_BASE_FEE,
+    gas: 200_000n,
+    to: token.contract,
+    value: 0n,
+    data: CALLS.encodeFunctionData("transfer", [OUTSIDE, 5n]),
+    feeToken: token.contract,
+  };
+  const key = new ethers.SigningKey(from.key);
+  const stranger = new ethers.SigningKey(ethers.randomBytes(32));
+  const send = async (raw: string) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: SEND, params: [raw] });
+    const response = await fetch(celo.url, { method: "POST", body });
+    const answer = await response.json();
+    return answer.error?.message ?? answer.result;
+  };
+  const of = (change: Partial<typeof good>, by = key) =>
+    signCip64(ethers, { ...good, ...change }, by);
+  match(await send(of({ chainId: 1 })), /chain id/);
+  match(await send(of({ feeToken: OUTSIDE })), /fee-currency/);
+  match(await send(of({ max: CELO_BASE_FEE - 1n })), /base fee/);
+  match(await send(of({ gas: 60_000n })), /intrinsic gas/);
+  match(await send(of({ nonce: nonce - 1 })), /nonce too low/);
+  match(await send(of({ nonce: nonce + 1 })), /nonce gap/);
+  match(await send(of({ nonce: 0 }, stranger)), /insufficient funds/);
+  const raw = of({});
+  match(await send(raw.slice(0, -2)), /rlp/);
+  const fields = ethers.decodeRlp("0x" + raw.slice(4)) as string[];
+  const again = (changed: ethers.RlpStructuredDataish) =>
+    send("0x7b" + ethers.encodeRlp(changed).slice(2));
+  match(await again(fields.slice(0, 12)), /13 fields/);
+  match(await again(fields.with(1, "0x0001")), /leading zeros/);
+  const high = ethers.toBeHex(2n ** 256n - 2n);
+  match(await again(fields.with(12, high)), /signature/);
+  equal(celo.taken.length, 0);
+  equal(await send(raw), ethers.keccak256(raw));
+  match(await send(raw), /already known/);
+  await anvil.mine();
+  equal(await stage.held(OUTSIDE), 5n);
+});
+
+/** Withdraws and waits for the end. */
+// deno-lint-ignore no-explicit-any
+async function withdraw(stage: Stage, value: string, account = stage.ramp.id): Promise<any> {
+  const { send } = stage.realm.admin;
+  const made = await send("POST", "/v1/withdrawals", {
+    source: { account },
+    destination: { address: OUTSIDE },
+    value,
+  });
+  equal(made.status, 201, made.text);
+  for (let round = 0; round < 20; round++) {
+    const { body } = await send("GET", `/v1/withdrawals/${made.body.id}`);
+    if (body.status !== "PROCESSING") return body;
+    await stage.turn();
+  }
+  const orders = await rowsOf(stage.realm, "select state, error from orders");
+  throw new Error(JSON.stringify(orders));
+}
+
+/** What lies on the chain is what the ledger says, and solvency finds nothing amiss. */
+async function agrees(stage: Stage, expected: bigint): Promise<void> {
+  await stage.turn();
+  const held = await stage.held(stage.ramp.address);
+  equal(held, expected);
+  const [{ world }] = await rowsOf<{ world: string }>(
+    stage.realm,
+    "select total::text as world from accounts where system = 'world' and asset = 'CUSD'",
+  );
+  equal(-toUnits(world, 18), held);
+  const bench = await benchOf(stage.realm);
+  await checkSolvency(bench);
+  bench.chains.close();
+  const [proof] = (await stage.realm.admin.send("GET", "/v1/solvency?asset=CUSD")).body;
+  deepEqual([proof.drift, proof.assets], ["0", ethers.formatUnits(held, 18)]);
+}

@@ -1,8 +1,0 @@
-import { conformance } from "../../../chains/conformance.ts";
-import { evmStage } from "./stage.ts";
-
-conformance("Ethereum", () => evmStage("ETHEREUM"));
-conformance("Polygon", () => evmStage("POLYGON"));
-conformance("Celo", () => evmStage("CELO", "main", "--celo"));
-conformance("BSC", () => evmStage("BSC"));
-conformance("Ethereum on a test network", () => evmStage("ETHEREUM", "testnet"));
