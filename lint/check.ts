@@ -123,7 +123,8 @@ async function lockFaults(): Promise<string | null> {
   return null;
 }
 
-async function sources(paths: readonly string[]): Promise<string[]> {
+/** Lists all modules under folders (names that end with a slash) and the files named. */
+export async function sources(paths: readonly string[]): Promise<string[]> {
   return (await Promise.all(paths.map(sourcesUnder))).flat();
 }
 

@@ -4,12 +4,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import {
-  type Rogue,
-  RogueError,
-  startRogue,
-  type Trick,
-} from "../support/nodes/misbehaving_node.ts";
+import * as nodes from "../support/nodes/misbehaving_node.ts";
 
 const COIN = 10n ** 18n;
 
@@ -134,7 +129,7 @@ Deno.test("what no node takes is canceled by a replacement, and given back only 
   rogue.trick = ({ method, params }) => {
     if (method !== "eth_sendRawTransaction") return undefined;
     first ??= params[0];
-    if (params[0] === first) throw new RogueError(-32000, "transaction type not supported");
+    if (params[0] === first) throw new nodes.RogueError(-32000, "transaction type not supported");
     return undefined;
   };
   await desk.look();
@@ -193,12 +188,12 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
 
 /** A destination's code, asked of one node only. */
 const TRAP = "0x00000000000000000000000000000000000b0b06";
-const REFUSALS: Readonly<Record<string, Trick>> = {
+const REFUSALS: Readonly<Record<string, nodes.Trick>> = {
   "refuses the destination": ({ method, params }) => {
     const [call] = params as [{ to?: string }];
     if (method === "eth_getCode") return "0x60006000fd";
     if (method !== "eth_estimateGas" || call.to?.toLowerCase() !== TRAP) return;
-    throw new RogueError(3, "execution reverted");
+    throw new nodes.RogueError(3, "execution reverted");
   },
   "says that the sender holds nothing": ({ method }) =>
     method === "eth_getBalance" ? "0x0" : undefined,
@@ -285,10 +280,10 @@ Deno.test("the database gives nonces one by one, and none twice", async () => {
 /** A desk behind a node that may lie, alone or beside an honest one. */
 async function rogueDesk(
   { beside = false, env = {} }: { beside?: boolean; env?: Record<string, string> } = {},
-): Promise<{ desk: Desk; rogue: Rogue }> {
-  const made: Rogue[] = [];
+): Promise<{ desk: Desk; rogue: nodes.Rogue }> {
+  const made: nodes.Rogue[] = [];
   const front = (url: string) => {
-    made.push(startRogue(url));
+    made.push(nodes.startRogue(url));
     return beside ? `${made[0].url},${url}` : made[0].url;
   };
   return { desk: await openDesk({ front, env }), rogue: made[0] };
