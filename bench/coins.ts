@@ -10,8 +10,8 @@ import { openCoins } from "../workers/chains/bitcoin/chain.ts";
 import { feeAt } from "../workers/chains/bitcoin/fees.ts";
 import { COIN_TABLES } from "../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../workers/chains/bitcoin/payment.ts";
-import type { Coin, Draft } from "../workers/chains/order.ts";
-import type { Watch } from "../workers/chains/sight.ts";
+import type { Coin, Draft } from "../workers/chains/outgoing.ts";
+import type { Watch } from "../workers/chains/observations.ts";
 import { median } from "./processes.ts";
 import { writeBitcoin } from "../domain/chains/bitcoin_addresses.ts";
 

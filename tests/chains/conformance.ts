@@ -15,8 +15,8 @@ import {
   SPEEDS,
   type Stock,
   writePlan,
-} from "../../workers/chains/order.ts";
-import type { Scanned, Watch } from "../../workers/chains/sight.ts";
+} from "../../workers/chains/outgoing.ts";
+import type { Scanned, Watch } from "../../workers/chains/observations.ts";
 
 /** A real chain to play on. */
 export interface Stage extends AsyncDisposable {

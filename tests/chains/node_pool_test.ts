@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { ChainError } from "../../workers/chains/chain.ts";
-import { allOf, openNodes, type Peer } from "../../workers/chains/node.ts";
+import { allOf, openNodes, type Peer } from "../../workers/chains/node_pool.ts";
 import { endpointOf, RpcError } from "../../workers/chains/rpc.ts";
 import { failsAs } from "./conformance.ts";
 import {

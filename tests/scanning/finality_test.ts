@@ -5,7 +5,7 @@ import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
-import { openEvmNodes } from "../../workers/chains/evm/node.ts";
+import { openEvmNodes } from "../../workers/chains/evm/node_answers.ts";
 import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
 import { rampStage } from "../support/ramp_fixture.ts";

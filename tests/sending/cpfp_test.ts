@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { readPlan } from "../../workers/chains/order.ts";
+import { readPlan } from "../../workers/chains/outgoing.ts";
 import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { COIN, type CoinDesk, openCoinDesk, type Play } from "../support/utxo_fixture.ts";

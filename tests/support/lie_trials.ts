@@ -4,8 +4,8 @@
  * @module
  */
 import { type Chain, ChainError } from "../../workers/chains/chain.ts";
-import type { Broadcast, Fate, Fee } from "../../workers/chains/order.ts";
-import type { Checked, Head, Scanned, Transfer } from "../../workers/chains/sight.ts";
+import type { Broadcast, Fate, Fee } from "../../workers/chains/outgoing.ts";
+import type { Checked, Head, Scanned, Transfer } from "../../workers/chains/observations.ts";
 import { fieldsOf, type Lie, liesAbout, type LyingNode, nameOf } from "./lies.ts";
 
 /** One question to a chain, and what may come of it. */

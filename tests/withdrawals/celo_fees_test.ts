@@ -18,7 +18,7 @@ import { testFollower } from "../support/scan_steps.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { type Plan, readPlan } from "../../workers/chains/order.ts";
+import { type Plan, readPlan } from "../../workers/chains/outgoing.ts";
 
 const UNIT = 10n ** 18n;
 const CELO = 42220;

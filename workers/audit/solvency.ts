@@ -32,7 +32,7 @@ import {
 import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Transfer } from "../chains/sight.ts";
+import type { Transfer } from "../chains/observations.ts";
 import { verifyRound } from "../sending/utxos.ts";
 import { signedOf } from "../sending/signing.ts";
 

@@ -27,7 +27,7 @@ import type {
   Signed,
   Speed,
   Stock,
-} from "./order.ts";
+} from "./outgoing.ts";
 import type {
   Address,
   Balances,
@@ -42,7 +42,7 @@ import type {
   TokenDetails,
   Transfer,
   Watch,
-} from "./sight.ts";
+} from "./observations.ts";
 
 /** Facts that the code above may ask instead of asking which chain it is. */
 export interface Traits {

@@ -3,7 +3,7 @@
  * coin that we believe in is there, and who spent it.
  * @module
  */
-import type { Address } from "./sight.ts";
+import type { Address } from "./observations.ts";
 
 /** A coin that is believed to be ours. */
 export interface KnownCoin {

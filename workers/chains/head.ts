@@ -3,9 +3,9 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import type { Nodes, Peer } from "./node.ts";
+import type { Nodes, Peer } from "./node_pool.ts";
 import { type Heard, reachedBy, unconfirmed } from "./quorum.ts";
-import type { Block, Head } from "./sight.ts";
+import type { Block, Head } from "./observations.ts";
 
 /** Blocks below the head at which nodes that stand on different branches may agree again. */
 const BELOW: readonly number[] = [0, 1, 2, 4, 8];

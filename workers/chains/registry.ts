@@ -9,7 +9,7 @@ import { chainFacts, type ChainId } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
-import type { NodeOptions } from "./node.ts";
+import type { NodeOptions } from "./node_pool.ts";
 
 /** A chain and which of its two networks. */
 export interface ChainPlace {

@@ -22,7 +22,7 @@ import {
 } from "../../domain/security/envelope.ts";
 import { ChainError } from "../chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
-import type { Keys } from "../chains/order.ts";
+import type { Keys } from "../chains/outgoing.ts";
 
 /** A realm's own secrets: where they are, and whose. */
 export interface Vault {

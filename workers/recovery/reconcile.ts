@@ -37,7 +37,7 @@ import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Transfer } from "../chains/sight.ts";
+import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { loadWatch, scanPlace } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";

@@ -17,7 +17,7 @@ import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Watch } from "../chains/sight.ts";
+import type { Watch } from "../chains/observations.ts";
 
 /** Where gains are explained, and through which nodes first. */
 export interface GainWork {

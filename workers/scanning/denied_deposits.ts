@@ -14,7 +14,7 @@ import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Transfer, Watch } from "../chains/sight.ts";
+import type { Transfer, Watch } from "../chains/observations.ts";
 import { errorField } from "../../domain/errors.ts";
 
 /** What is asked about: a place, and what is looked for there. */

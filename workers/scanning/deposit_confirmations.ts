@@ -31,7 +31,7 @@ import {
   type Head,
   settledHeight,
   type Watch,
-} from "../chains/sight.ts";
+} from "../chains/observations.ts";
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
 import { tokenFault } from "../tokens/token_verification.ts";
 import { errorField } from "../../domain/errors.ts";

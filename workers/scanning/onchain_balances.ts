@@ -21,7 +21,7 @@ import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Holding, Watch } from "../chains/sight.ts";
+import type { Holding, Watch } from "../chains/observations.ts";
 import {
   arrivedIn,
   explainAgain,

@@ -23,7 +23,7 @@ import { halt, recordStretch, rollBack, WINDOW } from "../../domain/deposits/sca
 import { reviveSweeps } from "../../domain/deposits/sweeps.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Head, Scanned, Watch } from "../chains/sight.ts";
+import type { Head, Scanned, Watch } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
 import { refreshHoldings } from "./onchain_balances.ts";
 import { beginCursor } from "./ramp_opening.ts";

@@ -10,7 +10,7 @@ import { admitPlan } from "../../domain/consolidations/consolidation_settlement.
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import type { Bench } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
-import type { Plan } from "../chains/order.ts";
+import type { Plan } from "../chains/outgoing.ts";
 
 /** Locks the coins of a consolidation: no more than were told when it was asked for. */
 export async function lockGathered(tx: Tx, order: OrderRow, of: SmallCoins): Promise<CoinRow[]> {

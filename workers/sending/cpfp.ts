@@ -13,7 +13,7 @@ import {
 import { reading } from "../../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type Coin, type Plan, readPlan } from "../chains/order.ts";
+import { type Coin, type Plan, readPlan } from "../chains/outgoing.ts";
 import { keepPlan, surveyFor } from "./planning.ts";
 import { type OrderWork, stepInTurn } from "./signing.ts";
 

@@ -3,7 +3,7 @@ import { selectOldest } from "../../db/sending/utxos.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { CandidateRow, DeathProof, OrderRow } from "../../domain/sending/chain_orders.ts";
-import type { Fate } from "../chains/order.ts";
+import type { Fate } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
 import { type OrderWork, signedOf } from "./signing.ts";

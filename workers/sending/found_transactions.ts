@@ -24,7 +24,7 @@ import {
 } from "../../domain/recovery/recoveries.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Fate } from "../chains/order.ts";
+import type { Fate } from "../chains/outgoing.ts";
 import type { OrderWork } from "./signing.ts";
 
 /** Reads what a mined transaction does; null if none of our addresses signed it. */

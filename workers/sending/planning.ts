@@ -25,8 +25,8 @@ import {
   readPlan,
   type Stock,
   writePlan,
-} from "../chains/order.ts";
-import type { Balances } from "../chains/sight.ts";
+} from "../chains/outgoing.ts";
+import type { Balances } from "../chains/observations.ts";
 import type { Bench } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";

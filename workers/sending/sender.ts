@@ -32,7 +32,7 @@ import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { FOLLOWERS } from "./order_handlers.ts";
 import type { Bench } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
-import type { Broadcast, Fate } from "../chains/order.ts";
+import type { Broadcast, Fate } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { type Death, lossOf, oldFateOf } from "./dropped_orders.ts";

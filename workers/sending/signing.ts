@@ -14,7 +14,7 @@ import { type CandidateRow, isOpen, type OrderRow } from "../../domain/sending/c
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { type Plan, readPlan, type Signed } from "../chains/order.ts";
+import { type Plan, readPlan, type Signed } from "../chains/outgoing.ts";
 import type { ChainPlace } from "../chains/registry.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 

@@ -8,7 +8,7 @@ import { insertCandidate, selectCandidates, updateOrder } from "../../db/sending
 import { reading } from "../../db/transaction.ts";
 import { type CandidateRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type Plan, readPlan, writePlan } from "../chains/order.ts";
+import { type Plan, readPlan, writePlan } from "../chains/outgoing.ts";
 import { bearChild } from "./cpfp.ts";
 import {
   BLOCKS_MS,

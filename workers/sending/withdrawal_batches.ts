@@ -12,7 +12,7 @@ import { cappedBudgets } from "../../domain/sending/holder_losses.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
 import { signingHolds } from "../../domain/sending/signing_holds.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type Draft, feeOf, type Plan } from "../chains/order.ts";
+import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./signing.ts";

@@ -18,7 +18,7 @@ import {
 } from "../../domain/deposits/sweeps.ts";
 import type { Bench } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { type Draft, feeOf, type Order } from "../chains/order.ts";
+import { type Draft, feeOf, type Order } from "../chains/outgoing.ts";
 import { tokenFault } from "../tokens/token_verification.ts";
 
 /** What an address holds, in base units. */

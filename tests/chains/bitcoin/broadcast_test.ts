@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { readRefusal } from "../../../workers/chains/bitcoin/broadcast.ts";
-import type { Signed } from "../../../workers/chains/order.ts";
+import type { Signed } from "../../../workers/chains/outgoing.ts";
 import { pays, signed } from "../conformance.ts";
 import { hasLitecoind } from "../../support/nodes/litecoind.ts";
 import { startRogue } from "../../support/nodes/misbehaving_node.ts";

@@ -5,7 +5,7 @@ import {
   selectAll,
   selectCoins,
   type Wanted,
-} from "../../../workers/chains/bitcoin/select.ts";
+} from "../../../workers/chains/bitcoin/coin_selection.ts";
 
 const WANTED: Wanted = {
   target: 100_000n,

@@ -6,7 +6,7 @@ import { toUnits } from "../../../domain/money.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../../../workers/chains/bitcoin/payment.ts";
 import { inputWeight } from "../../../workers/chains/bitcoin/size.ts";
-import type { Draft } from "../../../workers/chains/order.ts";
+import type { Draft } from "../../../workers/chains/outgoing.ts";
 
 const COIN = 100_000_000n;
 

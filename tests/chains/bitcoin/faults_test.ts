@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
-import type { Signed } from "../../../workers/chains/order.ts";
+import type { Signed } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays, scanned, watching } from "../conformance.ts";
 import { emptyBlock } from "../../support/coin_liars.ts";
 import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";

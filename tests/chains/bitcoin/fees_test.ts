@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
-import { SPEEDS } from "../../../workers/chains/order.ts";
+import { SPEEDS } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays } from "../conformance.ts";
 import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
 import { newParty } from "./fixture.ts";

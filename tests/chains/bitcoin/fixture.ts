@@ -8,7 +8,7 @@ import { addressOfKey } from "../../../domain/chains/derivation.ts";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
-import type { Coin } from "../../../workers/chains/order.ts";
+import type { Coin } from "../../../workers/chains/outgoing.ts";
 import type { Party, Stage } from "../conformance.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "../../support/nodes/litecoind.ts";
 

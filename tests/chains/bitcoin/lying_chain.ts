@@ -1,8 +1,8 @@
 /** Every question that the service has for a coin chain, on a chain that stands still. @module */
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES } from "../../../workers/chains/bitcoin/networks.ts";
-import type { Head, Transfer } from "../../../workers/chains/sight.ts";
-import type { Plan, Signed } from "../../../workers/chains/order.ts";
+import type { Head, Transfer } from "../../../workers/chains/observations.ts";
+import type { Plan, Signed } from "../../../workers/chains/outgoing.ts";
 import { type Party, pays, scanned, signed, watching } from "../conformance.ts";
 import {
   anything,

@@ -3,7 +3,7 @@ import { equal, throws } from "node:assert/strict";
 import { ChainError } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { CASH_FORK, GENESIS } from "../../../workers/chains/bitcoin/networks.ts";
-import { coinOf, readTransaction, satoshi } from "../../../workers/chains/bitcoin/node.ts";
+import { coinOf, readTransaction, satoshi } from "../../../workers/chains/bitcoin/node_answers.ts";
 import { failsAs } from "../conformance.ts";
 import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
 

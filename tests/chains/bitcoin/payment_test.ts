@@ -10,7 +10,7 @@ import {
 import { planDraft } from "../../../workers/chains/bitcoin/payment.ts";
 import { dustOf } from "../../../workers/chains/bitcoin/scripts.ts";
 import { vsizeOf } from "../../../workers/chains/bitcoin/size.ts";
-import type { Coin, Draft, Payment, Plan } from "../../../workers/chains/order.ts";
+import type { Coin, Draft, Payment, Plan } from "../../../workers/chains/outgoing.ts";
 
 // Plans read no address, so any text will do.
 const SENDER = "sender";

@@ -1,7 +1,7 @@
 /** What one node of a coin chain says alone neither credits, nor hides, nor kills. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
-import type { Transfer } from "../../../workers/chains/sight.ts";
+import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, fateIs, pays, signed } from "../conformance.ts";
 import { altered, forged, lies, throughNode } from "../../support/coin_liars.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Coin, Plan, Signed } from "../../../workers/chains/order.ts";
+import type { Coin, Plan, Signed } from "../../../workers/chains/outgoing.ts";
 import { failsAs, fateIs, type Party, pays, signed } from "../conformance.ts";
 import {
   type CoinNode,

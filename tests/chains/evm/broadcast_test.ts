@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readRefusal } from "../../../workers/chains/evm/broadcast.ts";
-import type { Order } from "../../../workers/chains/order.ts";
+import type { Order } from "../../../workers/chains/outgoing.ts";
 import { failsAs, fateIs, pays, signed } from "../conformance.ts";
 import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
 import { evmStage, newParty } from "./fixture.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { SPEEDS } from "../../../workers/chains/order.ts";
+import { SPEEDS } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays, signed } from "../conformance.ts";
 import { startRogue, type Trick } from "../../support/nodes/misbehaving_node.ts";
 import { evmStage, newParty } from "./fixture.ts";

@@ -7,7 +7,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import type { EvmChainId } from "../../../workers/chains/evm/networks.ts";
 import token from "../../../workers/chains/evm/token/Token.json" with { type: "json" };
-import type { Order } from "../../../workers/chains/order.ts";
+import type { Order } from "../../../workers/chains/outgoing.ts";
 import type { Party, Stage } from "../conformance.ts";
 import { type Anvil, rich, startAnvil } from "../../support/nodes/anvil.ts";
 

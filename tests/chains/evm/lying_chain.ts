@@ -1,8 +1,8 @@
 /** Every question that the service has for an account chain, on a chain that stands still. @module */
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { EVM_TABLES } from "../../../workers/chains/evm/networks.ts";
-import type { Plan, Signed } from "../../../workers/chains/order.ts";
-import type { Checked, Transfer } from "../../../workers/chains/sight.ts";
+import type { Plan, Signed } from "../../../workers/chains/outgoing.ts";
+import type { Checked, Transfer } from "../../../workers/chains/observations.ts";
 import { type Party, pays, scanned, signed, watching } from "../conformance.ts";
 import { CALLS } from "../../support/nodes/anvil.ts";
 import {

@@ -4,7 +4,7 @@ import { getBytes, hexlify, SigningKey, Transaction } from "ethers";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
-import type { Consumed } from "../../../workers/chains/sight.ts";
+import type { Consumed } from "../../../workers/chains/observations.ts";
 import { failsAs, scanned, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { type Rogue, startRogue, type Trick } from "../../support/nodes/misbehaving_node.ts";

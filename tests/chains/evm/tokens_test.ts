@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Transfer } from "../../../workers/chains/sight.ts";
+import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, fateIs, pays, scanned, signed, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";

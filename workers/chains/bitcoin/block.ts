@@ -6,11 +6,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { Block } from "../sight.ts";
+import type { Block } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
-import type { BlockPlace, CoinTransaction, Output } from "./node.ts";
+import type { BlockPlace, CoinTransaction, Output } from "./node_answers.ts";
 
 /** A transaction of a block. */
 export interface MinedTransaction extends CoinTransaction {

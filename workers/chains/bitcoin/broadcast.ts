@@ -5,8 +5,8 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
-import type { Broadcast, Obstacle, Signed } from "../order.ts";
+import type { Peer } from "../node_pool.ts";
+import type { Broadcast, Obstacle, Signed } from "../outgoing.ts";
 import { hearAll } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";

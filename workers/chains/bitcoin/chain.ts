@@ -6,25 +6,25 @@
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
-import type { NodeOptions } from "../node.ts";
-import type { Head } from "../sight.ts";
+import type { NodeOptions } from "../node_pool.ts";
+import type { Head } from "../observations.ts";
 import { wholeBlock } from "./block.ts";
 import { broadcastRaw } from "./broadcast.ts";
-import { openCoinWitness } from "./coins.ts";
+import { openCoinWitness } from "./coin_queries.ts";
 import type { CoinChain } from "./context.ts";
 import { draftOrder, PAYMENTS_MAX } from "./draft.ts";
-import { fateOf } from "./fate.ts";
+import { fateOf } from "./status.ts";
 import { quote } from "./fees.ts";
 import { COIN_TABLES, type CoinChainId, GENESIS } from "./networks.ts";
-import { openCoinNodes } from "./node.ts";
+import { openCoinNodes } from "./node_answers.ts";
 import { planDraft } from "./payment.ts";
-import { readPool } from "./pool.ts";
+import { readPool } from "./mempool.ts";
 import { readBlockAt, readHead, scanRange } from "./scan.ts";
-import { rawOf } from "./raw.ts";
+import { rawOf } from "./raw_transaction.ts";
 import { openScripts } from "./scripts.ts";
 import { balancesAt, fundsAt, recheck, searchBlock, searchTransaction } from "./search.ts";
 import { inspectRaw, signPlan } from "./sign.ts";
-import { openSpends } from "./spends.ts";
+import { openSpends } from "./spend_index.ts";
 
 /** A node reads all its coins for one answer. */
 const LIST_TIMEOUT_MS = 1_800_000;

@@ -4,11 +4,11 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import type { Nodes } from "../node.ts";
+import type { Nodes } from "../node_pool.ts";
 import type { CoinTable } from "./networks.ts";
-import type { CoinTransaction } from "./node.ts";
+import type { CoinTransaction } from "./node_answers.ts";
 import type { Scripts } from "./scripts.ts";
-import type { Spends } from "./spends.ts";
+import type { Spends } from "./spend_index.ts";
 
 /** The library that encodes transactions. */
 export type Bitcoin = typeof import("bitcoinjs-lib");

@@ -4,14 +4,14 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
-import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import type { Peer } from "../node_pool.ts";
+import { type Fee, type Speed, SPEEDS } from "../outgoing.ts";
 import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
-import type { Contract } from "../sight.ts";
+import type { Contract } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
 import type { CoinTable } from "./networks.ts";
-import { isMissingMethod, record, satoshi } from "./node.ts";
+import { isMissingMethod, record, satoshi } from "./node_answers.ts";
 import { dustOf } from "./scripts.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf } from "./size.ts";
 

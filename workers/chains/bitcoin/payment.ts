@@ -4,11 +4,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Coin, Draft, Plan, Stock } from "../order.ts";
+import type { Coin, Draft, Plan, Stock } from "../outgoing.ts";
 import type { Priced } from "./draft.ts";
 import type { CoinTable } from "./networks.ts";
 import { dustOf } from "./scripts.ts";
-import { type Choice, selectAll, selectCoins, selectSmallest } from "./select.ts";
+import { type Choice, selectAll, selectCoins, selectSmallest } from "./coin_selection.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf, vsizeOf } from "./size.ts";
 
 /** What a plan notes for its signature; amounts are decimal text, for it is kept as JSON. */

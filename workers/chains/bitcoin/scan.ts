@@ -4,11 +4,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
-import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../sight.ts";
+import { allOf, type Peer } from "../node_pool.ts";
+import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../observations.ts";
 import { type CoinBlock, wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { type CoinTransaction, hash, hashAt, headerOf } from "./node.ts";
+import { type CoinTransaction, hash, hashAt, headerOf } from "./node_answers.ts";
 
 /** Blocks whose ids are agreed on in one exchange. */
 const AGREED_AT_ONCE = 50;

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Network, scriptOf } from "../../../domain/chains/addresses.ts";
-import type { Watch } from "../sight.ts";
+import type { Watch } from "../observations.ts";
 import type { CoinChainId, CoinTable } from "./networks.ts";
 
 /** Turns addresses into scripts. */

@@ -5,10 +5,18 @@
  */
 import { ChainError } from "../chain.ts";
 import { followedBlock } from "../head.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Evidence, Holding, Transfer, Watch } from "../sight.ts";
+import type {
+  Balances,
+  Block,
+  Checked,
+  Evidence,
+  Holding,
+  Transfer,
+  Watch,
+} from "../observations.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import {
@@ -23,7 +31,7 @@ import {
   type Unspent,
   unspentAt,
   unspentOf,
-} from "./node.ts";
+} from "./node_answers.ts";
 import { bare, readBlockAt, scanRange, transfersOf } from "./scan.ts";
 
 /** Outputs that are tried for an unspent one: few at first, then as many as big payers make. */

@@ -6,9 +6,9 @@
 import { writeBitcoin } from "../../../domain/chains/bitcoin_addresses.ts";
 import { addressOfKey } from "../../../domain/chains/derivation.ts";
 import { ChainError } from "../chain.ts";
-import type { Inspection, Keys, Plan, Signed } from "../order.ts";
+import type { Inspection, Keys, Plan, Signed } from "../outgoing.ts";
 import type { CoinChain } from "./context.ts";
-import { coinOf } from "./node.ts";
+import { coinOf } from "./node_answers.ts";
 import type { Body } from "./payment.ts";
 import { fromHex, isOurKind, toHex } from "./scripts.ts";
 import {

@@ -5,25 +5,25 @@
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
-import { allOf, type NodeOptions, type Peer } from "../node.ts";
+import { allOf, type NodeOptions, type Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
-import type { Head, Nonces } from "../sight.ts";
+import type { Head, Nonces } from "../observations.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder, redraftPlan } from "./draft.ts";
-import { fateOf } from "./fate.ts";
+import { fateOf } from "./status.ts";
 import { finalHeight, type ToldFinal } from "./finality.ts";
 import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
-import { number, openEvmNodes, readBlock, toHex } from "./node.ts";
+import { number, openEvmNodes, readBlock, toHex } from "./node_answers.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
-import { rawOf } from "./raw.ts";
-import { scanRange, searchBlock } from "./range.ts";
+import { rawOf } from "./raw_transaction.ts";
+import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
 import { agreedBalance, balancesAt, fundsAt, searchTransaction } from "./search.ts";
-import { countsAt, spentBetween } from "./spent.ts";
-import { tokenDetails } from "./token.ts";
-import { recheck } from "./witness.ts";
+import { countsAt, spentBetween } from "./outflow.ts";
+import { tokenDetails } from "./token_details.ts";
+import { recheck } from "./transfer_proof.ts";
 
 const TRAITS: Traits = {
   nonces: true,

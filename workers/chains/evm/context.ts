@@ -5,7 +5,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import type { EvmTable } from "./networks.ts";
-import type { EvmNodes } from "./node.ts";
+import type { EvmNodes } from "./node_answers.ts";
 
 /** What a node has called final last. */
 export interface LastFinal {

@@ -4,11 +4,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Nodes, type Peer } from "../node.ts";
-import type { Budget, Draft, NewToken, Order, Plan, Redraft, Speed } from "../order.ts";
+import { allOf, type Nodes, type Peer } from "../node_pool.ts";
+import type { Budget, Draft, NewToken, Order, Plan, Redraft, Speed } from "../outgoing.ts";
 import { type Heard, unconfirmed } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
-import type { Contract } from "../sight.ts";
+import type { Contract } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, saidYes, transferCall } from "./erc20.ts";
 import {
@@ -21,7 +21,7 @@ import {
   type GasPrice,
   largest,
 } from "./fees.ts";
-import { big, bytes, toHex } from "./node.ts";
+import { big, bytes, toHex } from "./node_answers.ts";
 import { balanceQuestion } from "./search.ts";
 import artefact from "./token/Token.json" with { type: "json" };
 

@@ -4,14 +4,14 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
-import { type Fee, type Speed, SPEEDS } from "../order.ts";
+import { allOf, type Peer } from "../node_pool.ts";
+import { type Fee, type Speed, SPEEDS } from "../outgoing.ts";
 import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
-import type { Contract } from "../sight.ts";
+import type { Contract } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readAddresses } from "./erc20.ts";
-import { big, bytes, list, record } from "./node.ts";
+import { big, bytes, list, record } from "./node_answers.ts";
 
 /** What one unit of gas is bid. */
 export interface GasPrice {

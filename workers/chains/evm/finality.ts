@@ -5,10 +5,10 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm, LastFinal } from "./context.ts";
-import { isPassing, number, readBlock, toHex } from "./node.ts";
+import { isPassing, number, readBlock, toHex } from "./node_answers.ts";
 
 /** Where a node stands. */
 export interface Standing {

@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Draft, Inspection, Keys, Order, Plan, Signed, Stock } from "../order.ts";
+import type { Draft, Inspection, Keys, Order, Plan, Signed, Stock } from "../outgoing.ts";
 import { readCip64, signCip64 } from "./cip64.ts";
 import type { Ethers, Evm } from "./context.ts";
 import type { Body } from "./draft.ts";

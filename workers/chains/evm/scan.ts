@@ -5,13 +5,13 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
+import { allOf, type Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { Block, Transfer, Watch } from "../sight.ts";
+import type { Block, Transfer, Watch } from "../observations.ts";
 import { bitsOf, type BloomBits, permits } from "./bloom.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
-import type { Told } from "./merge.ts";
+import type { Told } from "./scan_quorum.ts";
 import {
   type EvmBlock,
   type EvmReceipt,
@@ -22,8 +22,8 @@ import {
   readLog,
   readReceipt,
   toHex,
-} from "./node.ts";
-import { isSignedBy } from "./taker.ts";
+} from "./node_answers.ts";
+import { isSignedBy } from "./nonce_proof.ts";
 
 /** Blocks in flight at once; a full block of a busy chain is about a megabyte of JSON. */
 export const BLOCKS_AT_ONCE = 16;

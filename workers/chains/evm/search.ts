@@ -4,10 +4,10 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { campOf, campsOf, reachedBy, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../sight.ts";
+import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
@@ -20,7 +20,7 @@ import {
   readTransaction,
   record,
   toHex,
-} from "./node.ts";
+} from "./node_answers.ts";
 import { bare, blockAt, indexOf, transfersOf, unlisted, type WatchIndex } from "./scan.ts";
 
 /** The place in a transaction of what calls inside it brought to an address. */

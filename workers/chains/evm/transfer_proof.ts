@@ -4,14 +4,23 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Block, Checked, Evidence, Transfer } from "../sight.ts";
+import type { Block, Checked, Evidence, Transfer } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
-import { big, bytes, isMissingState, isRefusal, list, number, readLog, toHex } from "./node.ts";
+import {
+  big,
+  bytes,
+  isMissingState,
+  isRefusal,
+  list,
+  number,
+  readLog,
+  toHex,
+} from "./node_answers.ts";
 import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
-import { spentIn } from "./spent.ts";
+import { spentIn } from "./outflow.ts";
 
 /** Wei; there is less of each of these coins than that. */
 const COINS_MAX = 10n ** 29n;

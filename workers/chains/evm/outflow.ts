@@ -4,11 +4,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { allOf, type Peer } from "../node.ts";
-import type { Holding } from "../sight.ts";
+import { allOf, type Peer } from "../node_pool.ts";
+import type { Holding } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
-import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node.ts";
+import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node_answers.ts";
 import { blocksOf, receiptsOf } from "./scan.ts";
 
 /** Blocks that are read for one sum; a node may say that something left in each of any number. */

@@ -1,7 +1,7 @@
 /** Reads the signed bytes of a mined transaction. What a node tells is believed only if its hash is right. @module */
 import { ChainError } from "../chain.ts";
 import type { Evm } from "./context.ts";
-import { record } from "./node.ts";
+import { record } from "./node_answers.ts";
 import { isHex } from "../rpc.ts";
 
 /** Reads the signed bytes of a transaction; they prove who signed it, and what it does. */

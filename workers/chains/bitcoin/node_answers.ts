@@ -12,10 +12,10 @@ import {
   openNodes,
   type Peer,
   plainRefusals,
-} from "../node.ts";
+} from "../node_pool.ts";
 import type { CoinList, ListedCoin } from "../coins.ts";
 import { isHex, plain, RpcError, shownBriefly } from "../rpc.ts";
-import type { Block } from "../sight.ts";
+import type { Block } from "../observations.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
 /** A block's id and height. */

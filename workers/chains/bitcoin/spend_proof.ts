@@ -4,15 +4,15 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
-import type { Signed } from "../order.ts";
+import type { Peer } from "../node_pool.ts";
+import type { Signed } from "../outgoing.ts";
 import { isHex, RpcError } from "../rpc.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import type { Body } from "./payment.ts";
 import { toHex } from "./scripts.ts";
 import { digester, oldDigester, scriptCode, SIGHASH_ALL, SIGHASH_ALL_FORKID } from "./sighash.ts";
-import type { Spender } from "./spends.ts";
+import type { Spender } from "./spend_index.ts";
 
 /** What is known of a coin of ours. */
 interface Coin {

@@ -2,7 +2,7 @@
 import { ChainError } from "../chain.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { hashAt } from "./node.ts";
+import { hashAt } from "./node_answers.ts";
 
 /** Reads the signed bytes of a transaction out of its block; they prove who signed it. */
 export async function rawOf(

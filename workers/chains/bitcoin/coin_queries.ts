@@ -5,11 +5,11 @@
  */
 import type { CoinList, CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";
 import { followedBlock } from "../head.ts";
-import type { Nodes, Peer } from "../node.ts";
+import type { Nodes, Peer } from "../node_pool.ts";
 import type { Heard } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";
-import { hash, isMissingMethod, type Unspent, unspentAt, unspentOf } from "./node.ts";
+import { hash, isMissingMethod, type Unspent, unspentAt, unspentOf } from "./node_answers.ts";
 import { readBlockAt, readHead } from "./scan.ts";
 
 /**

@@ -3,12 +3,12 @@
  * bounded memory, until it is mined, replaced or dropped: it is to be shown, and never to be counted.
  * @module
  */
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { Transfer, Watch } from "../sight.ts";
+import type { Transfer, Watch } from "../observations.ts";
 import { readRaw } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { type CoinTransaction, hash, list, record } from "./node.ts";
+import { type CoinTransaction, hash, list, record } from "./node_answers.ts";
 import { transfersOf } from "./scan.ts";
 
 /** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */

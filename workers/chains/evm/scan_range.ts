@@ -4,14 +4,14 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
-import type { Block, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Peer } from "../node_pool.ts";
+import type { Block, Scanned, Transfer, Watch } from "../observations.ts";
 import type { Evm } from "./context.ts";
-import { mergedPart, type Told } from "./merge.ts";
-import { hash, list, record } from "./node.ts";
+import { mergedPart, type Told } from "./scan_quorum.ts";
+import { hash, list, record } from "./node_answers.ts";
 import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
-import { recheck } from "./witness.ts";
+import { recheck } from "./transfer_proof.ts";
 
 /** Transactions that one node is asked for because it alone tells logs of them. */
 const LOGGED_MAX = 256;

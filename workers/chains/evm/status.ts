@@ -4,17 +4,17 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { isSettled, judge, type Testimony } from "../judgement.ts";
-import { allOf, type Peer } from "../node.ts";
-import type { Fate, FateQuery, Signed } from "../order.ts";
+import { isSettled, judge, type Testimony } from "../status_votes.ts";
+import { allOf, type Peer } from "../node_pool.ts";
+import type { Fate, FateQuery, Signed } from "../outgoing.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
 import { type Standing, standingOf } from "./finality.ts";
-import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./node.ts";
+import { type EvmReceipt, isMissingState, number, readReceipt, toHex } from "./node_answers.ts";
 import { inspectRaw } from "./payment.ts";
 import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
-import { assertTook } from "./taker.ts";
+import { assertTook } from "./nonce_proof.ts";
 import { readCip64 } from "./cip64.ts";
 
 /** What one node knows, and what it calls final. */

@@ -6,9 +6,9 @@
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
-import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node.ts";
+import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
 import { isHex, RpcError, shownBriefly } from "../rpc.ts";
-import type { Block } from "../sight.ts";
+import type { Block } from "../observations.ts";
 import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
 /** A transaction as a block lists it. */

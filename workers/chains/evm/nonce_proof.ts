@@ -4,11 +4,11 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import { readCip64 } from "./cip64.ts";
 import type { Evm } from "./context.ts";
-import { bytes, record } from "./node.ts";
+import { bytes, record } from "./node_answers.ts";
 
 /** Whose nonce was taken. */
 export interface NoncePlace {

@@ -4,12 +4,12 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { TokenDetails } from "../sight.ts";
+import type { TokenDetails } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { DETAIL_CALLS, readNumber, readText } from "./erc20.ts";
-import { bytes, isRefusal } from "./node.ts";
+import { bytes, isRefusal } from "./node_answers.ts";
 
 /** What ERC-20 can state; more is nonsense. */
 const DECIMALS_MAX = 255n;

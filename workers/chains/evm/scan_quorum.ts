@@ -5,9 +5,9 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
+import type { Peer } from "../node_pool.ts";
 import { campOf, campsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
-import type { Checked, Consumed, Scanned, Transfer, Watch } from "../sight.ts";
+import type { Checked, Consumed, Scanned, Transfer, Watch } from "../observations.ts";
 import type { Evm } from "./context.ts";
 
 /** What one node tells of a block. */

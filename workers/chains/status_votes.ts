@@ -3,8 +3,8 @@
  * enough or a death, needs the quorum; all else only delays.
  * @module
  */
-import type { Nodes } from "./node.ts";
-import type { Fate } from "./order.ts";
+import type { Nodes } from "./node_pool.ts";
+import type { Fate } from "./outgoing.ts";
 import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
 
 /** What one node knows of an order's transactions. */

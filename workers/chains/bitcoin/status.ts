@@ -4,17 +4,17 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { isSettled, judge, type Testimony } from "../judgement.ts";
-import type { Peer } from "../node.ts";
-import type { Fate, FateQuery, Signed } from "../order.ts";
-import type { Block } from "../sight.ts";
+import { isSettled, judge, type Testimony } from "../status_votes.ts";
+import type { Peer } from "../node_pool.ts";
+import type { Fate, FateQuery, Signed } from "../outgoing.ts";
+import type { Block } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
-import { blockOf, coinOf, headerOf, list, record, satoshi, unspentOf } from "./node.ts";
-import { arePooled } from "./pool.ts";
+import { blockOf, coinOf, headerOf, list, record, satoshi, unspentOf } from "./node_answers.ts";
+import { arePooled } from "./mempool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
-import type { Spender } from "./spends.ts";
-import { assertSpent } from "./taker.ts";
+import type { Spender } from "./spend_index.ts";
+import { assertSpent } from "./spend_proof.ts";
 
 type Mined = Fate & { state: "mined" };
 

@@ -4,8 +4,8 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node.ts";
-import { type BlockPlace, hashAt } from "./node.ts";
+import type { Peer } from "../node_pool.ts";
+import { type BlockPlace, hashAt } from "./node_answers.ts";
 
 /** A transaction of a block. */
 export interface Spender {

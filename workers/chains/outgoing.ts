@@ -3,7 +3,7 @@
  * chains, Solana and Tron. Amounts are bigint base units; who signs and who stores is not known here.
  * @module
  */
-import type { Address, Block, Contract } from "./sight.ts";
+import type { Address, Block, Contract } from "./observations.ts";
 
 /** How soon a payment should be mined. */
 export type Speed = "slow" | "medium" | "fast";
