@@ -17,7 +17,7 @@ export interface LitecoinNode extends AsyncDisposable {
 const MISSING = "This example needs litecoind, a real Litecoin node, in the PATH. On Debian and " +
   "Ubuntu: apt-get install --no-install-recommends litecoind. Elsewhere: Litecoin Core's release " +
   "for your system. Then run it again. (deposit_to_withdrawal.ts does without.)";
-/** As a service needs it; see docs/nodes.md. */
+/** As a service needs it; see docs/operations/nodes.md. */
 const NEEDED = "-server=1 -rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=me -rpcpassword=me " +
   "-mempoolreplacement=1";
 /** As an example needs it: alone, with a wallet that pays, and without the extension blocks. */

@@ -8,7 +8,7 @@ import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import type { TestRealm } from "../support/realm.ts";
 
-const DOCS = new URL("../../docs/ledger.md", import.meta.url);
+const DOCS = new URL("../../docs/guide/transactions.md", import.meta.url);
 const TABLES = [
   "accounts",
   "transactions",

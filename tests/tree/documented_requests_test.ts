@@ -33,10 +33,10 @@ const PROMISED: readonly unknown[] = [
   1,
 ];
 
-Deno.test("the requests of docs/resources.md give what it says", async () => {
+Deno.test("the requests of docs/guide/paging_and_filters.md give what it says", async () => {
   await using realm = await testRealm();
   await furnish(realm);
-  const requests = await requestsOf("docs/resources.md");
+  const requests = await requestsOf("docs/guide/paging_and_filters.md");
   equal(requests.length, PROMISED.length);
   let last = "";
   for (const [i, path] of requests.entries()) {
@@ -49,7 +49,9 @@ Deno.test("the requests of docs/resources.md give what it says", async () => {
 
 Deno.test("the guide names the collections, relations and fields that there are", async () => {
   await using realm = await testRealm();
-  const text = await Deno.readTextFile(new URL("../../docs/resources.md", import.meta.url));
+  const text = await Deno.readTextFile(
+    new URL("../../docs/guide/paging_and_filters.md", import.meta.url),
+  );
   const { paths } = (await realm.nobody("GET", "/v1/openapi.json")).body;
   for (const [, collection, names] of text.matchAll(/^\| (\w+) \| `([\w. ]+)` \|$/gm)) {
     const change = paths[`/v1/${collection}/{id}`]?.patch;
