@@ -9,10 +9,10 @@ import type { Db, Pool, Sql, Tx } from "./database.ts";
 /** How a transaction begins. */
 export interface TransactionOptions {
   /**
-   * Takes the ledger's gate before the snapshot. Whoever writes an account row asks for it: those
-   * who waited see all that was committed before them, and cannot fail against each other.
+   * Takes the ledger lock before the snapshot is taken. Every transaction that changes an account row
+   * needs it: it then sees all earlier commits, and cannot fail against another one that does the same.
    */
-  gate?: boolean;
+  lockLedger?: boolean;
   /** Told of every run that lost a race. */
   onRetry?: () => void;
 }
@@ -26,7 +26,7 @@ const DEADLINE_MS = 60_000;
 /** A check of a whole realm reads for as long as that takes; a migration changes it for as long. */
 const LONG_DEADLINE_MS = 24 * 3_600_000;
 const BEGIN = "begin isolation level serializable";
-const GATE = "lock table ledger_gate in exclusive mode";
+const LOCK_LEDGER = "lock table ledger_lock in exclusive mode";
 
 /**
  * Runs `work` in a serializable transaction, again where it lost a race.
@@ -50,7 +50,9 @@ async function insist<T>(
   for (let attempt = 1;; attempt++) {
     try {
       return await sql.begin("isolation level serializable", async (tx) => {
-        const opening = [pool.settings, options.gate ? GATE : ""].filter((text) => text !== "");
+        const opening = [pool.settings, options.lockLedger ? LOCK_LEDGER : ""].filter((text) =>
+          text !== ""
+        );
         if (opening.length > 0) await tx.unsafe(opening.join("; "));
         return await work(tx);
       }) as T;
@@ -244,9 +246,9 @@ async function untilDeadline<T>(
   }
 }
 
-/** What begins a serializable transaction behind the gate, in one message. */
-export function gatedBegin(pool: Pool): string {
-  return `${BEGIN}; ${pool.settings} ${GATE}`;
+/** What begins a serializable transaction under the ledger lock, in one message. */
+export function lockedBegin(pool: Pool): string {
+  return `${BEGIN}; ${pool.settings} ${LOCK_LEDGER}`;
 }
 
 function pause(ms: number): Promise<void> {

@@ -41,8 +41,8 @@ export interface CommandOptions {
   /** What is done, for the audit trail, such as `POST /v1/accounts`. */
   action: string;
   idempotency: IdempotencyClaim | null;
-  /** Takes the ledger's gate first: for whatever writes an account row. */
-  gate: boolean;
+  /** Takes the ledger lock first: for whatever writes an account row. */
+  lockLedger: boolean;
   /** Names of the fields that the request gave, for the audit trail. */
   fields?: string[] | null;
   /** The realm that a command of the platform is about, for the audit trail. */
@@ -93,7 +93,7 @@ export async function runCommand(
       body: options.seal?.close(answer.body) ?? answer.body,
     });
     return { ...answer, replayed: false };
-  }, { gate: options.gate, onRetry: options.onRetry });
+  }, { lockLedger: options.lockLedger, onRetry: options.onRetry });
 }
 
 function unseal(kept: string, options: CommandOptions): string {
@@ -153,7 +153,7 @@ function entityOf(view: unknown): string | null {
 export async function runTrial<T>(
   pool: Pool,
   work: (tx: Tx) => Promise<T>,
-  options: { gate: boolean },
+  options: { lockLedger: boolean },
 ): Promise<T> {
   return await trial(pool, work, options);
 }

@@ -783,7 +783,7 @@ table ledger_facts (
   facts jsonb
 )
 
-table ledger_gate (
+table ledger_lock (
 )
 
 table login_attempts (
@@ -2465,7 +2465,7 @@ begin
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
     if v_head <> p_head or p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > greatest(database_ms() + 60000, id_ms(newest) + 1) then
-      raise exception 'ids are given by the ledger, behind its gate';
+      raise exception 'ids are given by the ledger, under the ledger lock';
     end if;
   end if;
   stamp := v_head || v_tail;
@@ -2678,7 +2678,7 @@ begin
   if wanted < newest then return wanted; end if;
   if pg_is_in_recovery() then return coalesce(newest, 0); end if;
   if wanted = ledger_ms() then perform pg_sleep(0.002); end if;
-  lock table ledger_gate in share mode;
+  lock table ledger_lock in share mode;
   return least(wanted, ledger_ms());
 end $function$;
 
@@ -2751,7 +2751,7 @@ AS $procedure$
 begin
   commit;
   set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  lock table ledger_lock in exclusive mode;
   select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
@@ -2926,7 +2926,7 @@ AS $procedure$
 begin
   commit;
   set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  lock table ledger_lock in exclusive mode;
   select l.posted, l.refused, l.replay into posted, refused, replay
     from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
       p_any, p_origin, p_api_key, p_seal, p_data) l;
@@ -3563,7 +3563,7 @@ realm may select on leases
 realm may select on ledger_commits
 realm may select on ledger_events
 realm may select on ledger_facts
-realm may select on ledger_gate
+realm may select on ledger_lock
 realm may select on login_attempts
 realm may select on logins
 realm may select on migrations
@@ -3606,7 +3606,7 @@ realm may update (next_index) on ramps
 realm may update on aliases
 realm may update on deposit_apps
 realm may update on identities
-realm may update on ledger_gate
+realm may update on ledger_lock
 realm may update on login_attempts
 realm may update on rates
 realm may update on stops
@@ -3703,7 +3703,7 @@ realm_worker may select on leases
 realm_worker may select on ledger_commits
 realm_worker may select on ledger_events
 realm_worker may select on ledger_facts
-realm_worker may select on ledger_gate
+realm_worker may select on ledger_lock
 realm_worker may select on login_attempts
 realm_worker may select on logins
 realm_worker may select on migrations
@@ -3749,7 +3749,7 @@ realm_worker may update on fungible_tokens
 realm_worker may update on holdings
 realm_worker may update on jobs
 realm_worker may update on leases
-realm_worker may update on ledger_gate
+realm_worker may update on ledger_lock
 realm_worker may update on login_attempts
 realm_worker may update on nonces
 realm_worker may update on order_candidates

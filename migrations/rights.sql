@@ -60,7 +60,7 @@ grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
 grant delete on coins to :role;
 -- LOCK asks for a right to write; the table has no columns.
-grant update on ledger_gate to :role, :worker;
+grant update on ledger_lock to :role, :worker;
 
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, strays,

@@ -63,7 +63,7 @@ export const accountRoutes: readonly AnyRoute[] = [
           return await showAccount(tx, call.actor, row);
         },
         {
-          gate: true,
+          lockLedger: true,
           confirmed: call.body.type !== "virtual",
           ready: { among: enabledAmong, view: findReady },
         },
@@ -74,7 +74,7 @@ export const accountRoutes: readonly AnyRoute[] = [
     tag: "Accounts",
     one: "an account",
     view: AccountView,
-    gate: true,
+    lockLedger: true,
     remove: removeAccount,
     restore: restoreAccount,
     errors: ["account.not_empty"],
@@ -102,7 +102,7 @@ export const accountRoutes: readonly AnyRoute[] = [
     ],
     handle: (call) =>
       command(call, (tx) => changeAccount(tx, call.actor, call.params.id, call.body), {
-        gate: true,
+        lockLedger: true,
       }),
   }),
   stateRoute("freeze", "Freeze an account: it receives and does not send"),
@@ -126,6 +126,6 @@ function stateRoute(
     answer: AccountView,
     errors: ["account.not_found", "permission.owner", "account.not_empty", "account.not_enabled"],
     handle: (call) =>
-      command(call, (tx) => setState(tx, call.actor, call.params.id, state), { gate: true }),
+      command(call, (tx) => setState(tx, call.actor, call.params.id, state), { lockLedger: true }),
   });
 }

@@ -63,6 +63,10 @@ export const addressRoutes: readonly AnyRoute[] = [
         return await viewWholeAccount(tx, await addAddress(tx, call.actor, input), {
           addressFor: call.actor,
         });
-      }, { gate: true, confirmed: true, ready: { among: enabledAmong, view: findReadyAddress } }),
+      }, {
+        lockLedger: true,
+        confirmed: true,
+        ready: { among: enabledAmong, view: findReadyAddress },
+      }),
   }),
 ];

@@ -51,7 +51,7 @@ export const blockRoutes: readonly AnyRoute[] = [
       command(call, async (tx) => {
         const input = { ...call.body, account: call.params.id };
         return viewBlock(await createBlock(tx, call.actor, input));
-      }, { gate: true, dryRun: call.query.dry_run }),
+      }, { lockLedger: true, dryRun: call.query.dry_run }),
   }),
   route({
     method: "GET",
@@ -104,7 +104,7 @@ export const blockRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewBlock(await releaseBlock(tx, call.actor, nameOf(call.params))),
-        { gate: true },
+        { lockLedger: true },
       ),
   }),
   route({
@@ -137,7 +137,7 @@ export const blockRoutes: readonly AnyRoute[] = [
       command(
         call,
         (tx) => capture(tx, call.actor, { ...call.body, ...nameOf(call.params) }),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       ),
   }),
 ];

@@ -73,7 +73,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
         const { chains } = call.services.config;
         const input = { ...call.body, account: call.params.id, chains };
         return viewConsolidation(await createConsolidation(tx, call.actor, input));
-      }, { dryRun: call.query.dry_run, gate: true }),
+      }, { dryRun: call.query.dry_run, lockLedger: true }),
   }),
   route({
     method: "GET",
@@ -135,6 +135,6 @@ export const consolidationRoutes: readonly AnyRoute[] = [
         const { id: account, consolidation } = call.params;
         const input = { ...call.body, account, consolidation };
         return viewConsolidation(await hastenConsolidation(tx, call.actor, input));
-      }, { gate: true }),
+      }, { lockLedger: true }),
   }),
 ];

@@ -29,7 +29,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewCurrency(await createCurrency(tx, call.actor, call.body)),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       ),
   }),
   ...collectionRoutes({

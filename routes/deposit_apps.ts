@@ -47,7 +47,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     ],
     handle: (call) =>
       command(call, (tx) => createDepositApp(tx, call.actor, call.body), {
-        gate: true,
+        lockLedger: true,
         confirmed: true,
       }),
   }),

@@ -44,7 +44,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
         call,
         async (tx) =>
           viewCurrency(await issueCurrency(tx, call.actor, { ...call.body, ...call.params })),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       ),
   }),
   route({
@@ -65,7 +65,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
         call,
         async (tx) =>
           viewCurrency(await destroyCurrency(tx, call.actor, { ...call.body, ...call.params })),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       ),
   }),
   route({

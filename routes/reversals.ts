@@ -123,7 +123,7 @@ export const postingRoutes: readonly AnyRoute[] = [
       command(
         call,
         (tx) => revertTransaction(tx, call.actor, { ...call.body, ...call.params }),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       ),
   }),
 ];

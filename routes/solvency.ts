@@ -57,7 +57,7 @@ export const solvencyRoutes: readonly AnyRoute[] = [
       return await command(
         { ...call, ...whose },
         (tx) => coverLoss(tx, whose.actor, input),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       );
     },
   }),

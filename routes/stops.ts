@@ -50,7 +50,7 @@ export const stopRoutes: readonly AnyRoute[] = [
       return await command({ ...call, ...whose }, async (tx) => {
         const { actor } = whose;
         return viewStop(actor, await setStop(tx, actor, { ...call.body, target }));
-      }, { gate: true });
+      }, { lockLedger: true });
     },
   }),
   ...collectionRoutes({ collection: STOPS, tag: "Stops", one: "a stop", view: StopView }),
@@ -74,7 +74,7 @@ export const stopRoutes: readonly AnyRoute[] = [
       return await command({ ...call, ...whose }, async (tx) => {
         const { actor } = whose;
         return viewStop(actor, await liftStop(tx, actor, call.params.id));
-      }, { gate: true });
+      }, { lockLedger: true });
     },
   }),
 ];

@@ -65,7 +65,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       return patiently(
         call,
         async (tx) => viewDeployed(await deployToken(tx, call.actor, input)),
-        { ready: { among: deployedAmong, view: findDeployed }, gate: true },
+        { ready: { among: deployedAmong, view: findDeployed }, lockLedger: true },
       );
     },
   }),
@@ -87,7 +87,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       return patiently(
         call,
         async (tx) => viewRegistered(await registerToken(tx, call.actor, input)),
-        { ready: { among: registeredAmong, view: findRegistered }, gate: true },
+        { ready: { among: registeredAmong, view: findRegistered }, lockLedger: true },
       );
     },
   }),

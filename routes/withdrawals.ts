@@ -111,7 +111,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       return command(
         call,
         async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, input)),
-        { gate: true, dryRun: call.query.dry_run },
+        { lockLedger: true, dryRun: call.query.dry_run },
       );
     },
   }),
@@ -172,7 +172,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       return command(
         call,
         async (tx) => viewWithdrawal(await hastenWithdrawal(tx, call.actor, input)),
-        { gate: true },
+        { lockLedger: true },
       );
     },
   }),
@@ -199,7 +199,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => viewWithdrawal(await cancelWithdrawal(tx, call.actor, call.params.id)),
-        { gate: true, confirmed: true, dryRun: call.query.dry_run },
+        { lockLedger: true, confirmed: true, dryRun: call.query.dry_run },
       ),
   }),
 ];

@@ -18,7 +18,7 @@ export interface Bench {
   /** Aborted when the process is leaving. */
   signal: AbortSignal;
   /** One serializable transaction. No network inside, ever. */
-  step<T>(work: (tx: Tx) => Promise<T>, options?: { gate?: boolean }): Promise<T>;
+  step<T>(work: (tx: Tx) => Promise<T>, options?: { lockLedger?: boolean }): Promise<T>;
 }
 
 /** The actor that stands for the service itself. */

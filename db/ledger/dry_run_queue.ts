@@ -11,7 +11,7 @@ export function openTrialLane(pool: Pool): Pick<Lane, "post" | "postBulk"> {
     if (moves.length === 0) return [];
     const written = await writeMoves(moves);
     const work = (tx: Tx) => applyWritten(tx, written, { type: "transfer", atomic });
-    return await readOutcomes(written, await trial(pool, work, { gate: true }));
+    return await readOutcomes(written, await trial(pool, work, { lockLedger: true }));
   }
   return {
     post: async (move) => (await run([move], false))[0],

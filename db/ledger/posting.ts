@@ -21,7 +21,7 @@ const BOOKING = `select ${POSTED_COLUMNS} from ledger_book($1::text, $2::boolean
   $4::text, ${MOVES})`;
 
 /**
- * Posts moves of one type in the caller's transaction, which holds the gate.
+ * Posts moves of one type in the caller's transaction, which holds the ledger lock.
  *
  * @param options.force whether what already happened on a chain is booked, whatever the accounts' state and
  * with system accounts; workers alone may

@@ -3,7 +3,7 @@
  * one. No timer: a lone move goes at once, a crowd shares one serializable transaction. A batch that
  * came in one request rides alone.
  *
- * The gate is taken before the snapshot, so batches of several processes cannot fail against each
+ * The ledger lock is taken before the snapshot, so batches of several processes cannot fail against each
  * other. What a lost connection leaves open is settled by sending it again: each move has a key, its
  * own where the request brought none, so nothing is done twice, and what stands under a key is known
  * by the tail of its id for what was sent before, or for another's.
@@ -33,7 +33,7 @@ import {
   type WrittenMoves,
 } from "./posting_protocol.ts";
 import { type BulkReplay, ownReplay } from "./replays.ts";
-import { gatedBegin, using } from "../transaction.ts";
+import { lockedBegin, using } from "../transaction.ts";
 
 /** Counters of a lane, since the process started. */
 export interface LaneStats {
@@ -274,7 +274,7 @@ async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]>
   const parameters = laneParameters(moves, tail, positions);
   const row = inOneMessage
     ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, PREPARED))[0]
-    : await gated(pool, LANE_STATEMENT, parameters);
+    : await runLocked(pool, LANE_STATEMENT, parameters);
   return outcomesOf(moves, positions, row, tail);
 }
 
@@ -283,12 +283,12 @@ async function sendBulk(
   { bulk, written }: BulkItem,
   tail: string,
 ): Promise<BulkRow> {
-  const row = await gated(pool, BULK_STATEMENT, bulkParameters(bulk, tail, written));
+  const row = await runLocked(pool, BULK_STATEMENT, bulkParameters(bulk, tail, written));
   return { ...row, replay: row.replay ? ownReplay(row.replay, tail) : null };
 }
 
-/** Sends a transaction as one write: begin with the gate, post, commit; and waits once. */
-async function gated(
+/** Sends a transaction as one write: begin with the ledger lock, post, commit; and waits once. */
+async function runLocked(
   pool: Pool,
   statement: string,
   parameters: (string | null)[],
@@ -296,7 +296,7 @@ async function gated(
   const { sql } = pool;
   const prepare = sql.options.prepare;
   const parts = await Promise.allSettled([
-    sql.unsafe(gatedBegin(pool)).simple().execute(),
+    sql.unsafe(lockedBegin(pool)).simple().execute(),
     sql.unsafe<ApplyRow[]>(statement, parameters, { prepare }).execute(),
     sql.unsafe("commit").simple().execute(),
   ]);

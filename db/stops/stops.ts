@@ -43,7 +43,7 @@ const COLUMNS = [
 /** What a new stop consists of. */
 export type NewStopRow = Omit<StopRow, "lifted_by" | "lifted_at">;
 
-/** Adds a stop; the transaction holds the ledger's gate. */
+/** Adds a stop; the transaction holds the ledger lock. */
 export async function insertStop(tx: Tx, stop: NewStopRow): Promise<StopRow> {
   const [row] = await tx<StopRow[]>`insert into stops ${tx(stop)} returning ${tx(COLUMNS)}`;
   return row;

@@ -43,7 +43,7 @@ export const CoverView = z.object({
 
 /**
  * Moves value of an account of the house to the account `fees`, at most what that is below zero. Runs
- * behind the gate.
+ * under the ledger lock.
  *
  * @throws {DomainError} permission.role, permission.scope, account.*, permission.owner where a
  *   customer owns or holds the account, condition.failed where less is lost, balance.insufficient,

@@ -78,7 +78,7 @@ export async function progressConsolidation(
   await updateConsolidation(tx, row.id, { hash, height, confirmations }, actor.at);
 }
 
-/** Books how a consolidation ended. The transaction holds the gate. */
+/** Books how a consolidation ended. The transaction holds the ledger lock. */
 export async function settleConsolidation(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectConsolidation(tx, order.subject!);
   if (row === null || row.status !== "PROCESSING") return;

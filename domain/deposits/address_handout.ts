@@ -19,7 +19,7 @@ import { counterparty, postMove } from "../ledger/posting.ts";
 /**
  * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
  * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
- * transaction holds the gate.
+ * transaction holds the ledger lock.
  */
 export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
@@ -27,7 +27,7 @@ export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow):
   await handOver(tx, actor, address);
 }
 
-/** Notes addresses that a worker has derived after they were handed out. The transaction holds the gate. */
+/** Notes addresses that a worker has derived after they were handed out. The transaction holds the ledger lock. */
 export async function proveAddresses(
   tx: Tx,
   actor: Actor,

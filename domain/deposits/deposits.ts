@@ -47,7 +47,7 @@ interface Booked extends Booking {
 }
 
 /**
- * Books deposits that lie deep enough, each once, in a transaction that holds the gate. One that
+ * Books deposits that lie deep enough, each once, in a transaction that holds the ledger lock. One that
  * moved meanwhile is left for later; one that brought nothing is given up; one that the ledger refuses
  * says so, is tried again, and does not stop the others. A deleted account is credited all the same:
  * what arrived is its holder's, and shown again when it is restored.

@@ -91,7 +91,7 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Pro
 
 /**
  * Takes the next step of an account's sweep, unless one is on its way already. For a token of the
- * realm's own the transaction holds the gate: the ramp's account pays for it.
+ * realm's own the transaction holds the ledger lock: the ramp's account pays for it.
  */
 export async function stepSweep(
   tx: Tx,
@@ -192,7 +192,7 @@ export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Pro
   await updateSweep(tx, order.subject, { hash: order.hash });
 }
 
-/** Books what came of a sweep's order, in a transaction that holds the gate. */
+/** Books what came of a sweep's order, in a transaction that holds the ledger lock. */
 export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
   await releaseGas(tx, order);
@@ -244,7 +244,7 @@ async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow)
 }
 
 /**
- * Books a token's sweep by what really reached the ramp, in a transaction that holds the gate.
+ * Books a token's sweep by what really reached the ramp, in a transaction that holds the ledger lock.
  *
  * @param found.arrived base units
  */
@@ -293,7 +293,7 @@ async function settleDone(
 
 /**
  * Books on what was credited after a sweep had carried it to the ramp already: a sweep of everything
- * takes what it finds. Runs in a transaction that holds the gate.
+ * takes what it finds. Runs in a transaction that holds the ledger lock.
  */
 export async function settleAhead(tx: Tx, actor: Actor, account: string): Promise<void> {
   for (const sweep of await lockAhead(tx, account)) {

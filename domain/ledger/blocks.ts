@@ -1,6 +1,6 @@
 /**
  * Blocks: value that stays in an account and is promised elsewhere. A block is opened once and closed
- * once: captured into a transaction, released, or expired. Everything here runs behind the gate.
+ * once: captured into a transaction, released, or expired. Everything here runs under the ledger lock.
  * @module
  */
 import { z } from "zod";
@@ -113,7 +113,7 @@ export async function createBlock(
 }
 
 /**
- * Opens a block in the caller's transaction, which holds the gate.
+ * Opens a block in the caller's transaction, which holds the ledger lock.
  *
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, balance.insufficient,
  *   request.invalid
@@ -160,7 +160,7 @@ export async function releaseBlock(tx: Tx, actor: Actor, name: BlockName): Promi
 }
 
 /**
- * Releases an open block in the caller's transaction, which holds the gate.
+ * Releases an open block in the caller's transaction, which holds the ledger lock.
  *
  * @throws {DomainError} block.closed
  */
@@ -201,7 +201,7 @@ export async function capture(
 }
 
 /**
- * Moves value out through an open block in the caller's transaction, which holds the gate.
+ * Moves value out through an open block in the caller's transaction, which holds the ledger lock.
  *
  * @param order.amount at most what is blocked; the rest is released
  * @throws {DomainError} block.closed, account.*, request.invalid
@@ -291,7 +291,7 @@ export async function listBlocks(
   return { ...await selectBlocks(db, account.id, part), page };
 }
 
-/** Blocks that one transaction expires at most: the gate is held meanwhile. */
+/** Blocks that one transaction expires at most: the ledger lock is held meanwhile. */
 export const EXPIRED_MAX = 500;
 
 /** Expires blocks whose time is over, at most {@link EXPIRED_MAX}; tells how many. */

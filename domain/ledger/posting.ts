@@ -95,7 +95,7 @@ export const NOT_SPENDABLE =
 export type TransactionFacts = Omit<TransactionRow, "testnet">;
 
 /**
- * Posts one internal move in a transaction that holds the gate.
+ * Posts one internal move in a transaction that holds the ledger lock.
  *
  * @param options.force books what already happened on a chain, whatever state the accounts are in; for workers
  * @throws {DomainError} balance.insufficient, account.*, request.invalid

@@ -268,7 +268,7 @@ async function settleHeld(
   }
 }
 
-/** Books what a recovered transaction did, in a transaction that holds the gate. */
+/** Books what a recovered transaction did, in a transaction that holds the ledger lock. */
 export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const parts = (order.wish as unknown as { payments: Part[] }).payments;
   const carried = new Map((await selectCarried(tx, order.id)).map((one) => [one.id, one]));

@@ -18,7 +18,7 @@ import { isBorneByHouse } from "./token_gas.ts";
 
 /**
  * Charges what an order likely takes to the ramp that sends it, before it is made. The transaction
- * holds the gate.
+ * holds the ledger lock.
  *
  * @param of.units base units of the chain's own coin
  * @returns what the order is to carry of it; null where the house bears it

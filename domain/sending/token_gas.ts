@@ -40,7 +40,7 @@ export interface Holding {
 }
 
 /**
- * Blocks on a ramp's account what an order may cost. The transaction holds the gate.
+ * Blocks on a ramp's account what an order may cost. The transaction holds the ledger lock.
  *
  * @returns the block; null where the coins at the ramp are nobody's in the ledger, because the ramp is
  *   of a token
@@ -59,7 +59,7 @@ export async function holdGas(tx: Tx, actor: Actor, of: Holding): Promise<string
 }
 
 /**
- * Blocks more for an order that may cost more by now. The transaction holds the gate.
+ * Blocks more for an order that may cost more by now. The transaction holds the ledger lock.
  *
  * @param budget what it may cost, in base units of the chain's own coin
  * @returns what changes of the order
@@ -81,7 +81,7 @@ export async function raiseGas(
   return { gas_block: await holdGas(tx, actor, raised) };
 }
 
-/** Gives up what is blocked for an order that has ended. The transaction holds the gate. */
+/** Gives up what is blocked for an order that has ended. The transaction holds the ledger lock. */
 export async function releaseGas(tx: Tx, order: OrderRow): Promise<void> {
   if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
 }
@@ -110,7 +110,7 @@ export async function passGasOn(
  * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, as far as it
  * is covered: what was blocked for it is. Gas that was sent ahead for one is paid for with all that was sent,
  * for it lies where only that token can use it, if it ever does; a sweep that it pays for costs no more. What
- * the house has canceled is the house's to pay. The transaction holds the gate.
+ * the house has canceled is the house's to pay. The transaction holds the ledger lock.
  */
 export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);

@@ -1,6 +1,6 @@
 /**
  * Emergency stops. A stop of moves refuses every posting that users ask for; a stop of signing keeps
- * workers from signing. Both are set and lifted behind the ledger's gate, so that they hold at once in
+ * workers from signing. Both are set and lifted under the ledger lock, so that they hold at once in
  * every process. Deposits are credited under every stop, and signed bytes go on being sent.
  * @module
  */
@@ -115,7 +115,7 @@ export async function readDestination(
 }
 
 /**
- * Sets a stop. The transaction holds the ledger's gate: what is posted or signed after it obeys.
+ * Sets a stop. The transaction holds the ledger lock: what is posted or signed after it obeys.
  *
  * @throws {DomainError} permission.role, permission.scope, asset.unknown, account.not_found,
  *   user.not_found

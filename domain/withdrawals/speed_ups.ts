@@ -53,7 +53,7 @@ interface Rise {
 
 /**
  * Asks for a withdrawal to be mined sooner, and charges what that costs more by the newest prices.
- * Runs behind the gate.
+ * Runs under the ledger lock.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
  *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,

@@ -54,7 +54,7 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
   return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
 }
 
-/** Books how a withdrawal ended. The transaction holds the gate. */
+/** Books how a withdrawal ended. The transaction holds the ledger lock. */
 export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectWithdrawal(tx, order.subject!);
   await releaseGas(tx, order);
@@ -108,7 +108,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
 
 /**
  * Ends a withdrawal that an operator knows to be paid, although its transaction was not found: its
- * value has left. The transaction holds the gate.
+ * value has left. The transaction holds the ledger lock.
  */
 export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);

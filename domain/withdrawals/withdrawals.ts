@@ -81,7 +81,7 @@ interface Decision {
 }
 
 /**
- * Promises funds to a withdrawal and orders its sending. Runs behind the gate.
+ * Promises funds to a withdrawal and orders its sending. Runs under the ledger lock.
  *
  * @param input.value a decimal in whole units of the asset
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
@@ -259,8 +259,8 @@ async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promi
 }
 
 /**
- * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs behind the
- * gate.
+ * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs under the
+ * ledger lock.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
  *   rate.limited where it is signed and too many such were canceled, chain.quarantined where a newer

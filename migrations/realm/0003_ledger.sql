@@ -1,5 +1,5 @@
--- What:     transactions, their two entries each, the gate, and the functions that post.
--- Why:      contract, section 8; the shape was measured: group commit behind a gate, evaluated in memory.
+-- What:     transactions, their two entries each, the ledger lock, and the functions that post.
+-- Why:      contract, section 8; the shape was measured: group commit under the ledger lock, evaluated in memory.
 -- Locks:    none, all tables are new.
 -- Backfill: none.
 -- Undo:     forward only.
@@ -63,7 +63,7 @@ create table ledger_commits (
   transactions uuid[] not null,
   events bigint[] not null default '{}'
 );
-comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn behind the gate.';
+comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn under the ledger lock.';
 comment on column ledger_commits.events is 'Ids of ledger_events that are not sealed yet; in rows of their own.';
 
 create table batches (
@@ -77,11 +77,11 @@ create table batches (
 create index batches_age on batches using brin (created_at);
 comment on table batches is 'What the answer of a kept batch is rebuilt from, under its idempotency key.';
 
-create table ledger_gate ();
-comment on table ledger_gate is
-  'Locked before the snapshot by whoever writes an account row, so that no two of them can fail with 40001.';
+create table ledger_lock ();
+comment on table ledger_lock is
+  'Has no rows. Each transaction that changes an account row locks it before its snapshot is taken, and so cannot fail with 40001 against another.';
 
--- The ledger's time and ids, given behind the gate: the greater of the database's clock and the time of
+-- The ledger's time and ids, given under the ledger lock: the greater of the database's clock and the time of
 -- the newest transaction, so that time never goes back and ids ascend with commits, and with them within
 -- each account, whatever any clock does. An id is a UUID of version 7: 48 bits of milliseconds, 12 bits
 -- that number the postings of that millisecond (both together are the posting's head), 14 bits for the
@@ -131,7 +131,7 @@ $$;
 
 -- Closes the past up to p_ms, the present where null: what is read afterwards of times until then never
 -- changes, because no commit can carry such a time any more. p_ms, or the present where that is earlier,
--- which is not closed. What a newer commit follows is closed already; for the rest whoever holds the gate
+-- which is not closed. What a newer commit follows is closed already; for the rest whoever holds the ledger lock
 -- is waited for, since he may have been given his time, and so is the end of the millisecond.
 create function ledger_closed(p_ms bigint) returns bigint language plpgsql as $$
 declare
@@ -141,7 +141,7 @@ begin
   if wanted < newest then return wanted; end if;
   if pg_is_in_recovery() then return coalesce(newest, 0); end if;
   if wanted = ledger_ms() then perform pg_sleep(0.002); end if;
-  lock table ledger_gate in share mode;
+  lock table ledger_lock in share mode;
   return least(wanted, ledger_ms());
 end $$;
 
@@ -166,7 +166,7 @@ language sql stable as $$
       from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end
 $$;
 
--- Applies moves in order inside the caller's serializable transaction, behind the gate.
+-- Applies moves in order inside the caller's serializable transaction, under the ledger lock.
 -- p_ids: the distinct accounts, ascending; p_source and p_destination: 1-based positions in p_ids.
 -- p_go: which moves to consider (null: all). p_system: system accounts take part and rights were
 -- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in,
@@ -219,7 +219,7 @@ begin
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
     if v_head <> p_head or p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > greatest(database_ms() + 60000, id_ms(newest) + 1) then
-      raise exception 'ids are given by the ledger, behind its gate';
+      raise exception 'ids are given by the ledger, under the ledger lock';
     end if;
   end if;
   stamp := v_head || v_tail;
@@ -406,7 +406,7 @@ begin
 end $$;
 
 -- ledger_lane in one message from a session without an open transaction: the empty one that CALL
--- begins in is ended, and the gate is taken before the snapshot of the next, for LOCK needs none.
+-- begins in is ended, and the ledger lock is taken before the snapshot of the next, for LOCK needs none.
 create procedure ledger_lane_now(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
@@ -418,7 +418,7 @@ create procedure ledger_lane_now(
 begin
   commit;
   set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  lock table ledger_lock in exclusive mode;
   select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
@@ -506,7 +506,7 @@ create procedure ledger_single_now(
 begin
   commit;
   set transaction isolation level serializable;
-  lock table ledger_gate in exclusive mode;
+  lock table ledger_lock in exclusive mode;
   select l.posted, l.refused, l.replay into posted, refused, replay
     from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
       p_any, p_origin, p_api_key, p_seal, p_data) l;

@@ -38,7 +38,7 @@ export interface CollectionRoutes {
   /** Codes that removing or restoring can answer besides the usual. */
   errors?: readonly ErrorCode[];
   /** Whether a change writes an account's row. */
-  gate?: boolean;
+  lockLedger?: boolean;
   /** Runs after a change was committed. */
   changed?: (call: Call<unknown, unknown, unknown>) => void;
 }
@@ -124,7 +124,7 @@ function changingRoutes(of: CollectionRoutes): AnyRoute[] {
   } as const;
   const handler = (change: Change) => async (call: Call<{ id: string }, unknown, unknown>) => {
     const reply = await command(call, (tx) => change(tx, call.actor, call.params.id), {
-      gate: of.gate,
+      lockLedger: of.lockLedger,
     });
     of.changed?.(call);
     return reply;

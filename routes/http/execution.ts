@@ -53,8 +53,8 @@ export interface Readiness {
 
 /** How a command runs. */
 export interface DoorOptions {
-  /** Takes the ledger's gate: for whatever writes an account row. */
-  gate?: boolean;
+  /** Takes the ledger lock: for whatever writes an account row. */
+  lockLedger?: boolean;
   /** The answer shows a secret: what is kept of it under an idempotency key is sealed. */
   secret?: boolean;
   /** The realm that a command of the platform is about. */
@@ -90,13 +90,16 @@ async function change<P, Q, B>(
   const pool = poolOf(call);
   const { work, tag } = conditional(call, given);
   if (options.dryRun) {
-    const view = await seated(pool, () => runTrial(pool, work, { gate: options.gate ?? false }));
+    const view = await seated(
+      pool,
+      () => runTrial(pool, work, { lockLedger: options.lockLedger ?? false }),
+    );
     return { status: call.route.status, body: JSON.stringify(view) };
   }
   const how: CommandOptions = {
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
-    gate: options.gate ?? false,
+    lockLedger: options.lockLedger ?? false,
     fields: fieldsOf(call.body),
     realm: options.realm,
     seal: options.secret ? sealOf(call) : undefined,

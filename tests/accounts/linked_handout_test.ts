@@ -96,7 +96,7 @@ Deno.test("the database lets linked value fall only with the balance, and with t
   const set = (...texts: string[]) =>
     serializable(owner, async (tx) => {
       for (const text of texts) await tx.unsafe(text, [account]);
-    }, { gate: true });
+    }, { lockLedger: true });
   const why = /does not become available/;
   const detached = "status = 'ORPHANED', credited = null, transaction = null";
   await rejects(set("update accounts set linked = 2 where id = $1"), why);
@@ -118,7 +118,9 @@ Deno.test("the database lets linked value fall only with the balance, and with t
   const move = { type: "revert" as const, source: account, destination: world, amount: "3" };
   const actor = { ...realm.admin.actor, at: Date.now() };
   await rejects(
-    serializable(realm.pool, (tx) => postMove(tx, actor, { ...move, reverts: id }), { gate: true }),
+    serializable(realm.pool, (tx) => postMove(tx, actor, { ...move, reverts: id }), {
+      lockLedger: true,
+    }),
     /nothing justifies/,
     "a deposit stands behind it",
   );
@@ -138,7 +140,7 @@ Deno.test("the database lets linked value fall only with the balance, and with t
             m.asset, m.owner, now()
           from made m join ramps r on r.account = m.ramp`;
       await tx.unsafe(`update deposits set ${detached} where account = $1`, [account]);
-    }, { gate: true }),
+    }, { lockLedger: true }),
     /is not taken back/,
   );
   deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
@@ -170,7 +172,7 @@ Deno.test("an injected row of an address takes no linked value from others, and 
       from accounts m join ramps r on r.account = m.ramp where m.type = 'deposit'`;
     return await tx`select h.* from addresses a,
       hand_over_deposits(a.id, '{}', now()) h where a.address = ${address}`;
-  }, { gate: true });
+  }, { lockLedger: true });
   deepEqual([...forged], []);
   deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
   const rows = await rowsOf<{ status: string; account: string; coins: number }>(

@@ -117,7 +117,7 @@ Deno.test("sealing waits for no move, and no move waits for sealing", async () =
   await using realm = await testRealm();
   const { move } = await stage(realm);
   await move();
-  // Behind the gate, as a long command would be.
+  // Under the ledger lock, as a long command would be.
   const sealed = await realm.command(async () => await sealRealm(realm.pool, Date.now), true);
   equal(sealed, 2);
   await realm.pool.sql.begin(async (tx) => {

@@ -215,7 +215,7 @@ async function lose(desk: Desk, amount: string): Promise<void> {
     const source = await counterparty(tx, actor, "fees", asset);
     const destination = await counterparty(tx, actor, "world", asset);
     await postMove(tx, actor, { type: "fee", source, destination, amount }, { force: true });
-  }, { gate: true });
+  }, { lockLedger: true });
   await change(desk, -toUnits(amount, 18));
 }
 

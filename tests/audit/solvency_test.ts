@@ -225,7 +225,7 @@ async function lose(desk: Desk, amount: string): Promise<void> {
     const source = await counterparty(tx, actor, "fees", asset);
     const destination = await counterparty(tx, actor, "world", asset);
     await postMove(tx, actor, { type: "fee", source, destination, amount }, { force: true });
-  }, { gate: true });
+  }, { lockLedger: true });
   const held = BigInt(await desk.anvil.rpc<string>("eth_getBalance", desk.address, "latest"));
   await leave(desk, held - toUnits(amount, 18));
 }

@@ -179,7 +179,7 @@ Deno.test("a balance of this moment waits for a move that has its time and is no
     realm.admin.send("GET", `${path}/statement`),
   ];
   const waiting = "select count(*)::int as n from pg_locks where not granted" +
-    " and relation = 'ledger_gate'::regclass and mode = 'ShareLock'";
+    " and relation = 'ledger_lock'::regclass and mode = 'ShareLock'";
   let answered = 0;
   for (const one of [past, present]) one.finally(() => answered++).catch(() => {}); // awaited below
   while ((await rowsOf<{ n: number }>(realm, waiting))[0].n + answered < 2) {

@@ -6,13 +6,13 @@ import { testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-/** Holds the gate, so that whatever a lane sends waits in mid-flight. */
-async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }> {
+/** Holds the ledger lock, so that whatever a lane sends waits in mid-flight. */
+async function holdLedgerLock(realm: TestRealm): Promise<{ release(): Promise<void> }> {
   const opened = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
   const held = realm.pool.sql.begin(async (tx) => {
     await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
-    await tx`lock table ledger_gate in exclusive mode`;
+    await tx`lock table ledger_lock in exclusive mode`;
     opened.resolve();
     await done.promise;
   });
@@ -26,7 +26,7 @@ async function holdGate(realm: TestRealm): Promise<{ release(): Promise<void> }>
 }
 
 const waiters = `select l.pid from pg_locks l
-  where l.relation = 'ledger_gate'::regclass and not l.granted`;
+  where l.relation = 'ledger_lock'::regclass and not l.granted`;
 
 async function waitForWaiter(realm: TestRealm, count = 1): Promise<number[]> {
   for (;;) {
@@ -48,14 +48,14 @@ for (const prepare of [true, false]) {
     const { move, total, destination } = await book(realm);
     await using own = await ownLane(realm, { prepare });
     await own.lane.post(move());
-    const gate = await holdGate(realm);
+    const lock = await holdLedgerLock(realm);
     const posted = Promise.all([
       ...Array.from({ length: 20 }, () => own.lane.post(move())),
       ...Array.from({ length: 5 }, () => own.lane.post(move({ key: null, fingerprint: null }))),
     ]);
     const [pid] = await waitForWaiter(realm);
     await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
-    await gate.release();
+    await lock.release();
     equal(kinds(await posted).filter((kind) => kind === "posted").length, 25);
     equal(await total(destination), "26");
     const [{ n }] = await rowsOf<{ n: number }>(
@@ -159,11 +159,11 @@ test("a repeat whose own connection is lost is known for a repeat", async (realm
   ];
   for (const way of ways) await way();
   for (const way of ways) {
-    const gate = await holdGate(realm);
+    const lock = await holdLedgerLock(realm);
     const repeated = way();
     const [pid] = await waitForWaiter(realm);
     await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
-    await gate.release();
+    await lock.release();
     for (const outcome of await repeated) {
       ok("replay" in outcome && outcome.replay.same && !outcome.replay.own);
     }
@@ -179,12 +179,12 @@ test("a move that a stalled backend runs after it was sent again is posted once"
   const keyless = () => own.lane.post(move({ key: null, fingerprint: null }));
   try {
     await keyless();
-    const gate = await holdGate(realm);
+    const lock = await holdLedgerLock(realm);
     const posted = Promise.all([keyless(), keyless(), own.lane.post(move())]);
     await waitForWaiter(realm);
     proxy.cut(); // the backend waits on, and has not heard
     await waitForWaiter(realm, 2);
-    await gate.release();
+    await lock.release();
     for (const outcome of await posted) {
       ok("posted" in outcome || ("replay" in outcome && outcome.replay.own));
     }
@@ -199,14 +199,14 @@ test("a row that PostgreSQL refuses fails alone", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   await own.lane.post(move());
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const first = own.lane.post(move());
   await waitForWaiter(realm);
   const batch = Array.from(
     { length: 30 },
     (_, i) => own.lane.post(move(i === 17 ? { seal: '{"a":"\\u0000"}' } : {})),
   );
-  await gate.release();
+  await lock.release();
   const settled = await Promise.allSettled([first, ...batch]);
   deepEqual(
     settled.flatMap(({ status }, i) => status === "rejected" ? [i] : []),
@@ -236,10 +236,10 @@ test("a key in two lanes at once is posted once", async (realm) => {
   await using two = await ownLane(realm);
   const key = crypto.randomUUID();
   const fingerprint = crypto.randomUUID();
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const both = Promise.all([one, two].map(({ lane }) => lane.post(move({ key, fingerprint }))));
   await waitForWaiter(realm, 2);
-  await gate.release();
+  await lock.release();
   deepEqual(kinds(await both).sort(), ["posted", "replay"]);
   equal(await total(destination), "1");
 });
@@ -247,11 +247,11 @@ test("a key in two lanes at once is posted once", async (realm) => {
 test("a lane refuses what would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm, { waitingMax: 10 });
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const accepted = Array.from({ length: 10 }, () => own.lane.post(move()));
   equal(own.lane.depth(), 10);
   await rejects(own.lane.post(move()), Contention);
-  await gate.release();
+  await lock.release();
   await Promise.all(accepted);
   equal(own.lane.depth(), 0);
   await own.lane.post(move());
@@ -262,17 +262,17 @@ test("a batch that waits longer than a statement may is refused as busy, whole",
   const { move, total, destination } = await book(realm);
   await using own = await ownLane(realm);
   await own.pool.sql.unsafe("set statement_timeout = 150");
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const posts = Array.from({ length: 8 }, () => own.lane.post(move()));
   const settled = await Promise.allSettled(posts);
   ok(settled.every((one) => one.status === "rejected" && one.reason instanceof Contention));
   equal(own.lane.stats().splits, 0);
-  await gate.release();
+  await lock.release();
   await own.lane.post(move());
   equal(await total(destination), "1");
 });
 
-test("a race lost against a writer without the gate is run again", async (realm) => {
+test("a race lost against a writer without the ledger lock is run again", async (realm) => {
   const { move, total, destination, source } = await book(realm);
   await using own = await ownLane(realm);
   await own.lane.post(move());

@@ -13,7 +13,7 @@ async function stage(realm: TestRealm) {
   const other = await realm.account({ asset: name, from: account, total: "1" });
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const inject = (text: string) =>
-    serializable(serving, async (tx) => await tx.unsafe(text).simple(), { gate: true });
+    serializable(serving, async (tx) => await tx.unsafe(text).simple(), { lockLedger: true });
   const held = () => rowsOf(realm, "select id, total, seq from accounts order by id");
   return { account, mine, other, inject, held };
 }

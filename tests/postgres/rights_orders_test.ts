@@ -16,7 +16,7 @@ function injecting(desk: Desk, who: "serving" | "worker") {
   const { realm } = desk;
   const pool = who === "worker" ? realm.pool : realm.database.realm(placeOf(realm.made.realm));
   return (text: string) =>
-    serializable(pool, async (tx: Tx) => await tx.unsafe(text).simple(), { gate: true });
+    serializable(pool, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
 }
 
 /** A payment to the thief as an order's wish has it. */

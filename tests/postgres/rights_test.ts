@@ -26,7 +26,7 @@ async function stage(realm: TestRealm) {
   const serving = realm.database.realm(placeOf(realm.made.realm));
   /** Runs a statement with the rights of the API, as the ledger posts. */
   const inject = (text: string) =>
-    serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { gate: true });
+    serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
   return { name, account, mine, world, moved, bitcoin, coins, serving, inject };
 }
 
@@ -374,7 +374,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   equal(made.status, 201, made.text);
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const inject = (text: string) =>
-    serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { gate: true });
+    serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
   const release = "update blocks set status = 'RELEASED' where status = 'OPEN'";
   await rejects(inject(release), /stays blocked until it has ended/);
   for (const status of ["FAILED", "CANCELED"]) {

@@ -24,7 +24,7 @@ test("serializable() runs whoever lost a race again, so that none is lost", asyn
   equal(retries > 0, true);
 });
 
-test("serializable() behind the gate never fails against another behind it", async (realm) => {
+test("serializable() under the ledger lock never fails against another one under it", async (realm) => {
   const { account } = await realm.currency("1");
   let retries = 0;
   await Promise.all(Array.from({ length: 12 }, (_, i) =>
@@ -32,7 +32,7 @@ test("serializable() behind the gate never fails against another behind it", asy
       const [row] = await tx`select data from accounts where id = ${account}`;
       await tx`update accounts set data = ${tx.json({ ...row.data, [`k${i}`]: i })}
         where id = ${account}`;
-    }, { gate: true, onRetry: () => retries++ })));
+    }, { lockLedger: true, onRetry: () => retries++ })));
   const [{ data }] = await realm.pool.sql`select data from accounts where id = ${account}`;
   deepEqual(Object.keys(data).length, 12);
   equal(retries, 0);
@@ -77,7 +77,7 @@ test("a transaction that holds the ledger lock and falls silent is ended; the ne
     await tx`update accounts set data = '{"lost": true}' where id = ${account}`;
     held.resolve();
     await awake.promise; // as a process that is stopped, or cut off
-  }, { gate: true });
+  }, { lockLedger: true });
   const ended = rejects(stopped);
   await held.promise;
   const move = { source: { account }, destination: { account: other }, value: "1" };

@@ -25,7 +25,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
     }, key);
   equal((await move("1")).status, 201);
 
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const early = Array.from({ length: ASKED }, (_, i) => move("1", `key-${i}`));
   let refused = 0;
   let deepest = 0;
@@ -46,7 +46,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   assertOverloaded(await send("/v1/transactions/batch", { ...batch, atomic: false }));
   // What does not move value is answered meanwhile.
   equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).status, 200);
-  await gate.open();
+  await lock.open();
 
   const answers = await Promise.all(early);
   equal(lane.depth(), 0);
@@ -70,14 +70,14 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
 Deno.test("more commands than may wait are answered 503 with retry-after, and the rest as ever", async () => {
   await using realm = await testRealm();
   const { account } = await realm.currency("1000");
-  const gate = await holdGate(realm);
+  const lock = await holdLedgerLock(realm);
   const block = (amount: string) =>
     realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount });
   const waiting = Array.from({ length: SEATS }, (_, i) => block(i < 60 ? "1" : "5000"));
   const late = await Promise.all(Array.from({ length: 20 }, () => block("1")));
   for (const answer of late) assertOverloaded(answer);
   equal((await realm.nobody("GET", "/health/live")).status, 200);
-  await gate.open();
+  await lock.open();
   const codes = (await Promise.all(waiting)).map(({ status }) => status);
   deepEqual(codes, codes.map((_, i) => i < 60 ? 201 : 409));
   deepEqual(await realm.balance(account), { total: "1000", available: "940" });
@@ -131,8 +131,8 @@ async function withSmallLane(realm: TestRealm) {
   };
 }
 
-/** Takes the ledger's gate as a long transaction would, until it is opened. */
-async function holdGate(realm: TestRealm): Promise<{ open(): Promise<void> }> {
+/** Takes the ledger lock as a long transaction would, until it is opened. */
+async function holdLedgerLock(realm: TestRealm): Promise<{ open(): Promise<void> }> {
   const taken = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const holding = realm.command(async (tx) => {
@@ -143,7 +143,7 @@ async function holdGate(realm: TestRealm): Promise<{ open(): Promise<void> }> {
   await taken.promise;
   const [{ held }] = await rowsOf<{ held: number }>(
     realm,
-    "select count(*)::int as held from pg_locks where relation = 'ledger_gate'::regclass and granted",
+    "select count(*)::int as held from pg_locks where relation = 'ledger_lock'::regclass and granted",
   );
   equal(held, 1);
   return {

@@ -125,7 +125,7 @@ Deno.test("in a realm that is restored alone nothing is canceled or handed out b
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const actor = { ...realm.admin.actor, at: Date.now() };
   await rejects(
-    serializable(serving, (tx) => cancelWithdrawal(tx, actor, id), { gate: true }),
+    serializable(serving, (tx) => cancelWithdrawal(tx, actor, id), { lockLedger: true }),
     /is the worker's to write/,
     "the schema itself asks whether it was compared",
   );

@@ -42,7 +42,7 @@ export async function bookAsOwner(
         type,
         ...moveParameters(rows, positionsOf(rows)),
       ]),
-    { gate: true },
+    { lockLedger: true },
   );
   return row.refusals;
 }

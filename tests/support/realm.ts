@@ -87,7 +87,7 @@ export interface TestRealm extends AsyncDisposable {
   /** A virtual account that is ready, funded from a currency's account. */
   account(of: { asset: string; by?: TestUser; from?: string; total?: string }): Promise<string>;
   balance(account: string): Promise<{ total: string; available: string }>;
-  command<T>(work: (tx: Tx) => Promise<T>, gate?: boolean): Promise<T>;
+  command<T>(work: (tx: Tx) => Promise<T>, lockLedger?: boolean): Promise<T>;
   /** Runs every job that is due. */
   drain(): Promise<void>;
   /** Ends what is the realm's own, and nothing that others share. */
@@ -224,7 +224,7 @@ async function furnish(
     nobody: send(null),
     neighbour: () => makeNeighbour(services, database),
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
-    command: (work, gate = false) => serializable(pool, work, { gate }),
+    command: (work, lockLedger = false) => serializable(pool, work, { lockLedger }),
     async user(of = {}) {
       const row = await serializable(
         pool,

@@ -14,7 +14,7 @@ export type Task<N extends JobName> = (bench: Bench, payload: JobPayloads[N]) =>
 /** The handlers. */
 export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "account.enable": async (bench, { account }) => {
-    await bench.step((tx) => enableAccount(tx, bench.actor, account), { gate: true });
+    await bench.step((tx) => enableAccount(tx, bench.actor, account), { lockLedger: true });
   },
   "deposit.forward": forwardJob,
   "deposit.rescan": rescanJob,

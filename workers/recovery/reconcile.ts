@@ -172,7 +172,7 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
     .toSorted((a, b) => a.index - b.index);
   for (const { ramp, index, address } of found) {
     await bench.step((tx) => recoverAddress(tx, bench.actor, { ramp, index, address }), {
-      gate: true,
+      lockLedger: true,
     });
   }
   // The scanner was there before, and did not know whose they were.
@@ -252,7 +252,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
     else {
       const result = await bench.step((tx) => takeIn(tx, bench.actor, place, found), {
-        gate: true,
+        lockLedger: true,
       });
       if (result !== null) taken.push(result);
     }
@@ -333,7 +333,7 @@ async function ask({ bench, place, ramps, options }: Work): Promise<Question[]> 
     const paid = await options.answer(question);
     if (paid === null) open.push(question);
     else if (paid) {
-      await bench.step((tx) => settlePaid(tx, bench.actor, order), { gate: true });
+      await bench.step((tx) => settlePaid(tx, bench.actor, order), { lockLedger: true });
     }
   }
   return open;

@@ -72,7 +72,7 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
     const { proofs, deferred } = await prove(bench, chain, own.proven, facts);
     deferred.push(...own.deferred);
     if (deferred.length > 0) await bench.step((tx) => deferDeposits(tx, deferred));
-    await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { gate: true });
+    await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { lockLedger: true });
     after = ripe[ripe.length - 1].id;
     if (ripe.length < BATCH || bench.signal.aborted) return;
   }
@@ -121,7 +121,7 @@ async function derived(
   if (unproven.length === 0) return { proven: ripe, deferred: [] };
   const ours: UnprovenRow[] = [];
   for (const row of unproven) if (await isOurs(row)) ours.push(row);
-  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { gate: true });
+  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { lockLedger: true });
   const foreign = new Set(
     unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
   );

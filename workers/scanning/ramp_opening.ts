@@ -37,7 +37,7 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   const fault = await faultOf(bench, ramp);
   if (fault !== null) {
     bench.log("error", "an asset is not what the registry says", { account, fault });
-    return await bench.step((tx) => refuseRamp(tx, account, fault), { gate: true });
+    return await bench.step((tx) => refuseRamp(tx, account, fault), { lockLedger: true });
   }
   const chain = ramp.chain as ChainId;
   const network = ramp.network as Network;
@@ -48,7 +48,7 @@ export async function openRampJob(bench: Bench, { account }: { account: string }
   // Whoever withdraws as soon as the ramp is ready finds a price.
   await refreshFees(bench, { chain, network });
   const derived = { xpub, addresses };
-  await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { gate: true });
+  await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { lockLedger: true });
 }
 
 /** Reserves addresses of a ramp, so that as many as there should be lie beyond the next one. */
@@ -73,7 +73,7 @@ async function proveUnreserved(bench: Bench, ramp: string): Promise<void> {
   const ours: UnprovenRow[] = [];
   for (const row of rows) if (await isOurs(row)) ours.push(row);
   if (ours.length === 0) return;
-  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { gate: true });
+  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { lockLedger: true });
 }
 
 /** Derives the addresses from one index up to another, and lets others work in between. */

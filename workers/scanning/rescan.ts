@@ -47,5 +47,5 @@ async function resumeAt(
   const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
   if (ancestor === null) throw new TypeError("the chain does not have the block to begin at");
   const to = { from: cursor, ancestor };
-  await bench.step((tx) => resume(tx, bench.actor, cursor, to), { gate: true });
+  await bench.step((tx) => resume(tx, bench.actor, cursor, to), { lockLedger: true });
 }

@@ -238,7 +238,7 @@ async function findFooting(
   }
   const lost = await bench.step(
     (tx) => rollBack(tx, bench.actor, cursor, { from: cursor, ancestor }),
-    { gate: true },
+    { lockLedger: true },
   );
   const depth = cursor.height - ancestor.height;
   const level = lost.length > 0 ? "error" : "info";

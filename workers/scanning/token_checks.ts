@@ -29,7 +29,7 @@ export async function checkToken(bench: Bench, { token }: { token: string }): Pr
   const others = [null, own].map((contract) => ({ address, contract }));
   const { amounts } = await chain.balances(others, height);
   const found = { id: row.id, told, held, twin: there > 0n && amounts.includes(there), height };
-  await bench.step((tx) => concludeCheck(tx, bench.actor, found), { gate: true });
+  await bench.step((tx) => concludeCheck(tx, bench.actor, found), { lockLedger: true });
   await refreshFees(bench, row);
 }
 

@@ -5,14 +5,14 @@ import { EXPIRED_MAX, expireDueBlocks } from "../../domain/ledger/blocks.ts";
 
 /**
  * Expires a realm's blocks until none is due or the time is up; tells how many. Between two slices
- * others have the ledger's gate.
+ * others have the ledger lock.
  */
 export async function expireRealm(
   pool: Pool,
   over: () => boolean = () => false,
 ): Promise<number> {
   for (let expired = 0;;) {
-    const count = await serializable(pool, expireDueBlocks, { gate: true });
+    const count = await serializable(pool, expireDueBlocks, { lockLedger: true });
     expired += count;
     if (count < EXPIRED_MAX || over()) return expired;
   }

@@ -51,7 +51,7 @@ export async function assertScanned(
 }
 
 /**
- * Runs the step that ends an order, behind the gate. One that ends it unpaid waits while its ramp is in
+ * Runs the step that ends an order, under the ledger lock. One that ends it unpaid waits while its ramp is in
  * quarantine, or the process does not know the database: what was charged for it would go back to those
  * whom a newer database may have paid.
  *
@@ -69,7 +69,7 @@ export async function endInTurn<T>(
     const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
     if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
     return await end(tx, current);
-  }, { gate: true });
+  }, { lockLedger: true });
 }
 
 /**

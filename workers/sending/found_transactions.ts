@@ -114,7 +114,7 @@ async function takeOther(
   if (ramps.length > 0 || cursor === null || cursor.height < found.height) {
     throw new ChainError("held", `${QUARANTINED}: ${detail}`);
   }
-  await bench.step((tx) => takeIn(tx, bench.actor, order, found), { gate: true });
+  await bench.step((tx) => takeIn(tx, bench.actor, order, found), { lockLedger: true });
 }
 
 function isSame(one: FoundPayment, other: FoundPayment): boolean {

@@ -20,7 +20,7 @@ import {
 } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { bookGas } from "../../domain/sending/network_fees.ts";
 
-/** Follows an order; the transaction holds the ledger's gate when it has ended. */
+/** Follows an order; the transaction holds the ledger lock when it has ended. */
 export interface Follower {
   /** Something about it changed: a hash, a block. */
   progress?(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;

@@ -65,7 +65,7 @@ export class Outdated extends Error {
 export async function stepInTurn<T>(
   { bench, turn }: Pick<OrderWork, "bench" | "turn">,
   work: (tx: Tx, order: OrderRow) => Promise<T>,
-  options: { gate?: boolean } = {},
+  options: { lockLedger?: boolean } = {},
 ): Promise<T> {
   return await bench.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
 }
@@ -101,7 +101,7 @@ export async function holdOf(bench: Bench, order: OrderRow): Promise<string | nu
 
 /**
  * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins. What
- * holds the order is asked before, and again behind the ledger's gate when the bytes are stored, so
+ * holds the order is asked before, and again under the ledger lock when the bytes are stored, so
  * that nothing is signed once a stop or a freeze was answered.
  *
  * @returns the order as it is then
@@ -145,7 +145,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
     }
     if (current.state !== "planned") return current;
     return await updateOrder(tx, order.id, { state: "signed", hash: signed.hash });
-  }, { gate: true });
+  }, { lockLedger: true });
   if (typeof stored === "string") return await holdBack(work, order, stored);
   await crossing("stored");
   return stored;

@@ -17,7 +17,7 @@ import { assertKnown } from "./found_transactions.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./signing.ts";
 
-/** The ledger's gate is held while all that a payout carries is booked, so it is not too many. */
+/** The ledger lock is held while all that a payout carries is booked, so it is not too many. */
 const MEMBERS_MAX = 25;
 
 /** What came of a look at a new order: it is carried, or no longer new. */

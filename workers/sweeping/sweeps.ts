@@ -42,7 +42,7 @@ export async function forwardJob(bench: Bench, { account }: { account: string })
   const read = () => reading(bench.pool, (db) => selectForward(db, account));
   let forward = await read();
   if (forward?.owing && compare(forward.free, "0") > 0) {
-    await bench.step((tx) => settleAhead(tx, bench.actor, account), { gate: true });
+    await bench.step((tx) => settleAhead(tx, bench.actor, account), { lockLedger: true });
     forward = await read();
   }
   if (forward === null || compare(forward.free, "0") <= 0) return;
@@ -56,9 +56,9 @@ export async function forwardJob(bench: Bench, { account }: { account: string })
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
-  // The ramp's account pays for a token of the realm's own: it is written behind the gate.
-  const gate = forward.token !== null;
-  await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }), { gate });
+  // The ramp's account pays for a token of the realm's own: it is written under the ledger lock.
+  const lockLedger = forward.token !== null;
+  await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }), { lockLedger });
 }
 
 /** Measures what a token's sweep brought to its ramp, and has it booked. */
@@ -81,7 +81,7 @@ export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Prom
     throw new ChainError("unavailable", `the node does not show what ${hash} moved`);
   }
   const arrived = checks.reduce((sum, one) => sum + one!.received, 0n);
-  await bench.step((tx) => settleSwept(tx, bench.actor, { sweep, arrived }), { gate: true });
+  await bench.step((tx) => settleSwept(tx, bench.actor, { sweep, arrived }), { lockLedger: true });
 }
 
 async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
