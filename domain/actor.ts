@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { InstallationSettings } from "./installation_settings.ts";
 import type { WithdrawalSettings } from "./withdrawal_settings.ts";
 
 /** Roles, weakest first; a user holds its role and all weaker ones. */
@@ -39,6 +40,11 @@ export interface Actor {
   apiKey?: { id: string; name: string };
   /** Network address the request came from; null for work that nobody outside asked for. */
   address: string | null;
+}
+
+/** The actor of a request, with the settings of the installation that serves it. */
+export interface RequestActor extends Actor {
+  readonly settings: InstallationSettings;
 }
 
 /** The strongest of the actor's roles. */

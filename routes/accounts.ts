@@ -55,10 +55,9 @@ export const accountRoutes: readonly AnyRoute[] = [
       command(
         call,
         async (tx) => {
-          const { chains } = call.services.config;
           const row = call.body.type === "deposit"
             ? await createNamedDepositAccount(tx, call.actor, call.body)
-            : await createAccount(tx, call.actor, { ...call.body, chains });
+            : await createAccount(tx, call.actor, call.body);
           await nameAccount(tx, call.actor, row, call.body.alias);
           return await showAccount(tx, call.actor, row);
         },

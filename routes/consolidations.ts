@@ -70,8 +70,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     ],
     handle: (call) =>
       command(call, async (tx) => {
-        const { chains } = call.services.config;
-        const input = { ...call.body, account: call.params.id, chains };
+        const input = { ...call.body, account: call.params.id };
         return viewConsolidation(await createConsolidation(tx, call.actor, input));
       }, { dryRun: call.query.dry_run, lockLedger: true }),
   }),

@@ -28,11 +28,7 @@ export const depositRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: RescanView,
     errors: ["permission.role", "permission.scope", "chain.not_configured"],
-    handle: (call) =>
-      command(call, (tx) => {
-        const { chains } = call.services.config;
-        return requestRescan(tx, call.actor, { ...call.body, chains });
-      }),
+    handle: (call) => command(call, (tx) => requestRescan(tx, call.actor, call.body)),
   }),
   route({
     method: "GET",

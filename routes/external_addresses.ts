@@ -56,10 +56,10 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     answer: ExternalAddressView,
     errors: [...ERRORS, "address.invalid", "address.assigned"],
     handle: async (call) => {
-      const { platform, config: { chains } } = call.services;
+      const { platform } = call.services;
       const { id: account, external_address: address } = call.params;
       const elsewhere = await foreignForms(platform, call.actor.realm.id, address);
-      const input = { account, address, chains, elsewhere };
+      const input = { account, address, elsewhere };
       return await command(call, (tx) => assignAddress(tx, call.actor, input));
     },
   }),
@@ -80,7 +80,6 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
         unassignAddress(tx, call.actor, {
           account: call.params.id,
           address: call.params.external_address,
-          chains: call.services.config.chains,
         })),
   }),
 ];

@@ -60,14 +60,12 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       "balance.insufficient",
       "stop.active",
     ],
-    handle: (call) => {
-      const input = { ...call.body, chains: call.services.config.chains };
-      return patiently(
+    handle: (call) =>
+      patiently(
         call,
-        async (tx) => viewDeployed(await deployToken(tx, call.actor, input)),
+        async (tx) => viewDeployed(await deployToken(tx, call.actor, call.body)),
         { ready: { among: deployedAmong, view: findDeployed }, lockLedger: true },
-      );
-    },
+      ),
   }),
   route({
     method: "POST",
@@ -82,14 +80,12 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     status: 201,
     answer: RegisteredView,
     errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],
-    handle: (call) => {
-      const input = { ...call.body, chains: call.services.config.chains };
-      return patiently(
+    handle: (call) =>
+      patiently(
         call,
-        async (tx) => viewRegistered(await registerToken(tx, call.actor, input)),
+        async (tx) => viewRegistered(await registerToken(tx, call.actor, call.body)),
         { ready: { among: registeredAmong, view: findRegistered }, lockLedger: true },
-      );
-    },
+      ),
   }),
   ...collectionRoutes({
     collection: TOKEN_COLLECTION,

@@ -55,8 +55,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     errors: ESTIMATE_ERRORS,
     handle: (call) => {
       const wanted = check(Estimate, { ...call.query, ...call.body }, "request.invalid");
-      const input = { ...wanted, chains: call.services.config.chains };
-      return query(call, (db) => estimateFee(db, call.actor, input));
+      return query(call, (db) => estimateFee(db, call.actor, wanted));
     },
   }),
   route({
@@ -69,10 +68,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: Fee,
     errors: ESTIMATE_ERRORS,
-    handle: (call) => {
-      const input = { ...call.body, chains: call.services.config.chains };
-      return query(call, (db) => estimateFee(db, call.actor, input));
-    },
+    handle: (call) => query(call, (db) => estimateFee(db, call.actor, call.body)),
   }),
   route({
     method: "POST",
@@ -105,15 +101,12 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "rate.limited",
       "stop.active",
     ],
-    handle: (call) => {
-      const { chains, hotFeeMaxFactor: feeFactor } = call.services.config;
-      const input = { ...call.body, chains, feeFactor };
-      return command(
+    handle: (call) =>
+      command(
         call,
-        async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, input)),
+        async (tx) => viewWithdrawal(await createWithdrawal(tx, call.actor, call.body)),
         { lockLedger: true, dryRun: call.query.dry_run },
-      );
-    },
+      ),
   }),
   ...collectionRoutes({
     collection: WITHDRAWALS,
@@ -167,8 +160,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "permission.role",
     ],
     handle: (call) => {
-      const feeFactor = call.services.config.hotFeeMaxFactor;
-      const input = { ...call.params, ...call.body, feeFactor };
+      const input = { ...call.params, ...call.body };
       return command(
         call,
         async (tx) => viewWithdrawal(await hastenWithdrawal(tx, call.actor, input)),

@@ -15,7 +15,7 @@ import {
   selectIdentityOfUser,
 } from "../../db/identity/identities.ts";
 import { selectUser } from "../../db/identity/users.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { type Asset, findAsset } from "../assets.ts";
 import { minorUnits } from "../codes.ts";
 import {
@@ -36,7 +36,7 @@ import { isId, newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { add, compare, DecimalText, subtract, trim } from "../money.ts";
 import { assertMay, assertMayAssign, notFound } from "../permissions.ts";
-import { type ChainSettings, placeFor } from "../chains/networks.ts";
+import { placeFor } from "../chains/networks.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
 /** What is asked for when an account is made. */
@@ -112,13 +112,13 @@ export interface LedgerAsset {
  */
 export async function createAccount(
   tx: Tx,
-  actor: Actor,
-  input: NewAccount & { chains: ChainSettings },
+  actor: RequestActor,
+  input: NewAccount,
 ): Promise<AccountRow> {
   const asset = await resolveAsset(tx, input.asset, input.testnet);
   if (input.type === "ramp") {
     assertReceivable(asset.registered);
-    const place = placeFor(input.chains, asset.registered.chain, input.testnet);
+    const place = placeFor(actor.settings.chains, asset.registered.chain, input.testnet);
     const row = await openAccount(tx, actor, { ...input, ramp: undefined, asset, enabled: false });
     await registerRamp(tx, actor, row, place);
     return row;

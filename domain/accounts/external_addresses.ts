@@ -14,7 +14,7 @@ import {
   selectExternalAddresses,
 } from "../../db/accounts/external_addresses.ts";
 import { assertAccount, findAccount } from "./accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress, parseAddress } from "../chains/addresses.ts";
 import { type Asset, findAsset } from "../assets.ts";
 import { DomainError } from "../errors.ts";
@@ -22,17 +22,16 @@ import { isId, newId } from "../ids.ts";
 import { LIMIT_MAX, OFFSET_MAX } from "../collections/list_parameters.ts";
 import { assertNotOurs, ours } from "./own_addresses.ts";
 import { notFound } from "../permissions.ts";
-import { type ChainSettings, networkOf } from "../chains/networks.ts";
+import { networkOf } from "../chains/networks.ts";
 
 /** A watched address as shown. */
 export const ExternalAddressView = z.object({ address: z.string(), currency: z.string() })
   .meta({ id: "ExternalAddress" });
 
-/** Names an account, an address and where chains are. */
+/** Names an account and an address. */
 export interface Assignment {
   account: string;
   address: string;
-  chains: ChainSettings;
 }
 
 /**
@@ -44,7 +43,7 @@ export interface Assignment {
  */
 export async function assignAddress(
   tx: Tx,
-  actor: Actor,
+  actor: RequestActor,
   input: Assignment & { elsewhere: readonly string[] },
 ): Promise<{ address: string; currency: string }> {
   const { account, asset, network } = await target(tx, actor, input);
@@ -81,7 +80,7 @@ export async function assignAddress(
  */
 export async function unassignAddress(
   tx: Tx,
-  actor: Actor,
+  actor: RequestActor,
   input: Assignment,
 ): Promise<{ address: string; currency: string }[]> {
   const { account, asset, network } = await target(tx, actor, input);
@@ -111,14 +110,18 @@ export async function listAssigned(
   return await selectExternalAddresses(db, (await findAccount(db, actor, account)).id, part);
 }
 
-async function target(tx: Tx, actor: Actor, input: Assignment) {
+async function target(tx: Tx, actor: RequestActor, input: Assignment) {
   const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
   assertAccount(actor, "write", account);
   const asset: Asset | null = account.type === "virtual" ? findAsset(account.asset) : null;
   if (asset === null) {
     throw unwatching();
   }
-  return { account, asset, network: networkOf(input.chains, asset.chain, account.testnet) };
+  return {
+    account,
+    asset,
+    network: networkOf(actor.settings.chains, asset.chain, account.testnet),
+  };
 }
 
 function unwatching(): DomainError {

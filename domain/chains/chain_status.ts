@@ -5,7 +5,8 @@ import type { Db } from "../../db/database.ts";
 import { countGains } from "../../db/accounts/onchain_balances.ts";
 import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import { allAssets, CHAINS } from "../assets.ts";
-import { type ChainSettings, depthOf, isConfigured, networkOf, witnessesOf } from "./networks.ts";
+import type { ChainSettings } from "../installation_settings.ts";
+import { depthOf, isConfigured, networkOf, witnessesOf } from "./networks.ts";
 
 /** An asset as shown. */
 export const AssetView = z.object({

@@ -6,6 +6,7 @@
 import type { Network } from "./addresses.ts";
 import { chainFacts, type ChainId } from "../assets.ts";
 import { DomainError } from "../errors.ts";
+import type { ChainSettings } from "../installation_settings.ts";
 
 /** One chain on one network. */
 export interface ChainPlace {
@@ -14,22 +15,6 @@ export interface ChainPlace {
   /** Which network. */
   readonly network: Network;
 }
-
-/** The settings of a chain's network. */
-export interface NetworkSettings {
-  readonly rpcUrls: readonly string[];
-  readonly confirmations: number | null;
-  readonly quorum: number;
-}
-
-/** The settings of all chains, as the configuration has them. */
-export type ChainSettings = Readonly<
-  Record<ChainId, {
-    readonly main: NetworkSettings;
-    readonly testnet: NetworkSettings;
-    readonly testnetNetwork: "testnet" | "signet" | "regtest";
-  }>
->;
 
 /** Tells which network of a chain accounts are on. Only the Bitcoin family has several for tests. */
 export function networkOf(settings: ChainSettings, chain: ChainId, testnet: boolean): Network {

@@ -18,7 +18,7 @@ import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, updateOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import { assertAccount, findAccount } from "../accounts/accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { chainFacts, nativeAsset } from "../assets.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
@@ -37,7 +37,8 @@ import { compare, fromUnits, toUnits } from "../money.ts";
 import { createOrder, hastenOrder } from "../sending/chain_orders.ts";
 import { notFound } from "../permissions.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
-import { type ChainPlace, type ChainSettings, depthOf, placeFor } from "../chains/networks.ts";
+import { type ChainPlace, depthOf, placeFor } from "../chains/networks.ts";
+import type { ChainSettings } from "../installation_settings.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
 
 /** A ramp whose coins may be gathered. */
@@ -60,17 +61,17 @@ interface Field {
  */
 export async function createConsolidation(
   tx: Tx,
-  actor: Actor,
-  input: NewConsolidation & { account: string; chains: ChainSettings },
+  actor: RequestActor,
+  input: NewConsolidation & { account: string },
 ): Promise<ConsolidationRow> {
-  const field = await fieldOf(tx, actor, input);
+  const field = await fieldOf(tx, actor, input.account);
   const { account, asset, gathering, place } = field;
   const ceilings = ceilingsOf(input, gathering, asset.decimals);
   const { total } = await selectConsolidations(tx, account.id, OPEN);
   if (total > 0) throw stillOpen();
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
   assertRate(ceilings, quote, { gathering, asset });
-  const { coins, units, estimate } = await appraise(tx, field, quote, input.chains);
+  const { coins, units, estimate } = await appraise(tx, field, quote, actor.settings.chains);
   if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
     const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
     throw new DomainError("condition.failed", why);
@@ -130,10 +131,10 @@ const OPEN = { status: "PROCESSING", limit: 1, offset: 0 };
 
 async function fieldOf(
   tx: Tx,
-  actor: Actor,
-  input: { account: string; chains: ChainSettings },
+  actor: RequestActor,
+  id: string,
 ): Promise<Field> {
-  const account = await writableRamp(tx, actor, input.account);
+  const account = await writableRamp(tx, actor, id);
   const asset = await resolveChainAsset(tx, account.asset);
   const gathering = GATHERINGS[asset.chain];
   if (gathering === undefined) {
@@ -143,7 +144,7 @@ async function fieldOf(
   await rampOf(tx, account, asset);
   assertSendable(asset.code);
   await assertSolvent(tx, { asset: asset.code, testnet: account.testnet });
-  const place = placeFor(input.chains, asset.chain, account.testnet);
+  const place = placeFor(actor.settings.chains, asset.chain, account.testnet);
   const address = await findOwnAddress(tx, account.id);
   return { account, asset, gathering, place, address };
 }

@@ -21,7 +21,7 @@ import {
 import { selectRamp } from "../../db/accounts/ramps.ts";
 import { deleteCountedStrays } from "../../db/deposits/unmatched_deposits.ts";
 import { assertAccount } from "../accounts/accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { parseContract } from "../chains/addresses.ts";
 import {
   type ChainId,
@@ -40,7 +40,7 @@ import { enqueue } from "../jobs.ts";
 import { Amount, AmountOrZero, assertScale, fromUnits, toUnits } from "../money.ts";
 import { createOrder } from "../sending/chain_orders.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
-import { type ChainPlace, type ChainSettings, placeFor } from "../chains/networks.ts";
+import { type ChainPlace, placeFor } from "../chains/networks.ts";
 import { TOKEN_COLLECTION } from "./token_collection.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
@@ -101,10 +101,10 @@ interface Home {
  */
 export async function deployToken(
   tx: Tx,
-  actor: Actor,
-  input: NewToken & { chains: ChainSettings },
+  actor: RequestActor,
+  input: NewToken,
 ): Promise<TokenRow> {
-  const { account, place, suffix } = await homeOf(tx, actor, input);
+  const { account, place, suffix } = await homeOf(tx, actor, input.account);
   assertScale(input.supply, input.decimal_places, "/supply");
   const symbol = `${input.symbol}${suffix}`;
   await assertFree(tx, symbol);
@@ -163,10 +163,10 @@ export async function deployToken(
  */
 export async function registerToken(
   tx: Tx,
-  actor: Actor,
-  input: TokenRegistration & { chains: ChainSettings },
+  actor: RequestActor,
+  input: TokenRegistration,
 ): Promise<TokenRow> {
-  const home = await homeOf(tx, actor, input);
+  const home = await homeOf(tx, actor, input.account);
   if (input.contract_address !== undefined) return await adoptToken(tx, actor, input, home);
   const token = await selectTokenBySymbol(tx, `${input.symbol}${home.suffix}`) ??
     await selectTokenBySymbol(tx, input.symbol);
@@ -289,10 +289,10 @@ async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
 
 async function homeOf(
   tx: Tx,
-  actor: Actor,
-  input: { account: string; chains: ChainSettings },
+  actor: RequestActor,
+  id: string,
 ): Promise<Home> {
-  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  const account = isId(id) ? await selectAccount(tx, id) : null;
   assertAccount(actor, "write", account);
   const asset = findAsset(account.asset);
   const ramp = await selectRamp(tx, account.id);
@@ -303,7 +303,7 @@ async function homeOf(
   if (!account.enabled) throw new DomainError("account.not_enabled", "the ramp is not ready yet");
   if (!account.active) throw new DomainError("account.inactive", "the ramp is deactivated");
   if (account.frozen) throw new DomainError("account.frozen", "the ramp is frozen");
-  return { account, place: placeFor(input.chains, asset.chain, account.testnet), suffix };
+  return { account, place: placeFor(actor.settings.chains, asset.chain, account.testnet), suffix };
 }
 
 async function assertFree(tx: Tx, symbol: string): Promise<void> {

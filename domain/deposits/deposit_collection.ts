@@ -3,14 +3,14 @@ import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectSweeps } from "../../db/deposits/sweeps.ts";
-import type { Actor } from "../actor.ts";
+import type { RequestActor } from "../actor.ts";
 import { type ChainId, CHAINS } from "../assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewDeposit } from "./deposit_views.ts";
 import { Flag } from "../entity.ts";
 import { enqueue } from "../jobs.ts";
 import { assertRealmAdmin } from "../permissions.ts";
-import { type ChainSettings, placeFor } from "../chains/networks.ts";
+import { placeFor } from "../chains/networks.ts";
 
 /** The collection of deposits: records, which nobody changes. */
 export const DEPOSITS: Collection<DepositRow> = {
@@ -77,12 +77,11 @@ export const RescanView = z.object({ queued: z.literal(true), ...Rescan.shape })
  */
 export async function requestRescan(
   tx: Tx,
-  actor: Actor,
-  input: z.infer<typeof Rescan> & { chains: ChainSettings },
+  actor: RequestActor,
+  wanted: z.infer<typeof Rescan>,
 ): Promise<z.infer<typeof RescanView>> {
   assertRealmAdmin(actor);
-  const { chains, ...wanted } = input;
-  placeFor(chains, wanted.chain, wanted.testnet);
+  placeFor(actor.settings.chains, wanted.chain, wanted.testnet);
   await enqueue(tx, actor, "deposit.rescan", wanted);
   return { queued: true, ...wanted };
 }

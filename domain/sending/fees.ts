@@ -11,7 +11,7 @@ import type { Db } from "../../db/database.ts";
 import { type QuoteRow, selectQuote, selectWorths } from "../../db/sending/fee_quotes.ts";
 import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";
 import { chainFacts } from "../assets.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
@@ -19,7 +19,7 @@ import { Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { Amount, assertScale, fromUnits, scaleOf, toUnits } from "../money.ts";
-import { type ChainPlace, type ChainSettings, placeFor } from "../chains/networks.ts";
+import { type ChainPlace, placeFor } from "../chains/networks.ts";
 
 /** How soon a withdrawal shall be mined. */
 export const Speed = z.enum(["slow", "medium", "fast"]).meta({ id: "Speed" });
@@ -173,14 +173,18 @@ async function converted(
  */
 export async function estimateFee(
   db: Db,
-  actor: Actor,
-  input: Estimate & { chains: ChainSettings },
+  actor: RequestActor,
+  input: Estimate,
 ): Promise<string> {
   const account = isId(input.account) ? await selectAccount(db, input.account) : null;
   assertAccount(actor, "read", account);
   const asset = await resolveChainAsset(db, account.asset);
   assertScale(input.amount, asset.decimals, "/amount");
-  const place = placeFor(input.chains, asset.chain, asset.token?.testnet ?? account.testnet);
+  const place = placeFor(
+    actor.settings.chains,
+    asset.chain,
+    asset.token?.testnet ?? account.testnet,
+  );
   await checkAddress(place.chain, place.network, input.address);
   const own = account.type === "virtual" ? account.ramp : account.id;
   const ramp = asset.token?.ramp ?? own;

@@ -22,7 +22,7 @@ import {
   type WithdrawalRow,
 } from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import type { ChainId } from "../assets.ts";
 import { freeBlock, openBlock } from "../ledger/blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
@@ -61,8 +61,8 @@ interface Rise {
  */
 export async function hastenWithdrawal(
   tx: Tx,
-  actor: Actor,
-  input: { id: string; speed: Speed; feeFactor: number },
+  actor: RequestActor,
+  input: { id: string; speed: Speed },
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, input.id);
   const order = row.status === "PROCESSING" ? await lockCarrying(tx, row.order_id) : null;
@@ -77,7 +77,7 @@ export async function hastenWithdrawal(
   assertAccount(actor, "write", account);
   const rise = await riseOf(tx, actor, { row, order, account, speed: input.speed });
   const paid = compare(rise.more, "0") > 0;
-  const factor = input.feeFactor;
+  const factor = actor.settings.hotFeeMaxFactor;
   const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
   await updateOrder(tx, order.id, { ...raised, hastened_at: head });
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};

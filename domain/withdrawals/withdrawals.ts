@@ -17,7 +17,7 @@ import {
   type WithdrawalRow,
 } from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";
 import { openBlock } from "../ledger/blocks.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
@@ -31,7 +31,7 @@ import { add, Amount, assertScale, compare, subtract, toUnits } from "../money.t
 import { cancelOrder, createOrder } from "../sending/chain_orders.ts";
 import { assertNotStranding } from "../accounts/own_addresses.ts";
 import { notFound } from "../permissions.ts";
-import { type ChainPlace, type ChainSettings, placeFor } from "../chains/networks.ts";
+import { type ChainPlace, placeFor } from "../chains/networks.ts";
 import { SourceParty } from "../ledger/parties.ts";
 import { sponsorshipOf } from "../sending/token_gas.ts";
 import { assertNotStopped } from "../stops/stops.ts";
@@ -56,13 +56,6 @@ export const NewWithdrawal = z.strictObject({
 }).meta({ id: "NewWithdrawal" });
 /** What is asked for when value is withdrawn. */
 export type NewWithdrawal = z.infer<typeof NewWithdrawal>;
-
-/** What the installation's settings say of withdrawals. */
-export interface WithdrawalLimits {
-  chains: ChainSettings;
-  /** A withdrawal never costs more than so many times what its user is charged. */
-  feeFactor: number;
-}
 
 /** A day that is over lets more be canceled. */
 const DISCARDED_RETRY_S = 3_600;
@@ -89,13 +82,13 @@ interface Decision {
  */
 export async function createWithdrawal(
   tx: Tx,
-  actor: Actor,
-  input: NewWithdrawal & WithdrawalLimits,
+  actor: RequestActor,
+  input: NewWithdrawal,
 ): Promise<WithdrawalRow> {
   const decided = await decide(tx, actor, input);
   const { account, ramp, asset, place, price, amount, charged, sender } = decided;
   const keeper = asset.token?.ramp ?? null;
-  const cost = budgetFor(price, { asset, amount, factor: input.feeFactor });
+  const cost = budgetFor(price, { asset, amount, factor: actor.settings.hotFeeMaxFactor });
   const paying = { ramp: keeper ?? ramp.id, sender, user: actor.user, asset, fee: price.fee };
   const sponsored = await sponsorshipOf(tx, paying);
   const { ids: [id], at } = newIds(actor.at, 1);
@@ -160,8 +153,8 @@ export async function createWithdrawal(
 
 async function decide(
   tx: Tx,
-  actor: Actor,
-  input: NewWithdrawal & WithdrawalLimits,
+  actor: RequestActor,
+  input: NewWithdrawal,
 ): Promise<Decision> {
   const account = await sourceOf(tx, input);
   assertAccount(actor, "write", account);
@@ -172,7 +165,11 @@ async function decide(
   const ramp = await rampOf(tx, account, asset);
   assertSendable(asset.code);
   assertScale(input.value, asset.decimals, "/value");
-  const place = placeFor(input.chains, asset.chain, asset.token?.testnet ?? account.testnet);
+  const place = placeFor(
+    actor.settings.chains,
+    asset.chain,
+    asset.token?.testnet ?? account.testnet,
+  );
   const sender = await findOwnAddress(tx, asset.token?.ramp ?? ramp.id);
   const { address } = input.destination;
   const destination = await checkAddress(place.chain, place.network, address);

@@ -264,7 +264,8 @@ function callOf(
   { params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
-  const actor = { ...caller.actor, at: arrival.at };
+  const { chains, hotFeeMaxFactor } = services.config;
+  const actor = { ...caller.actor, at: arrival.at, settings: { chains, hotFeeMaxFactor } };
   const keyed = route.method === "POST" || route.method === "PATCH";
   return {
     services,

@@ -1,5 +1,5 @@
 /** Which realm a request is about that users send with their key, and the operator with the platform's. @module */
-import type { Actor } from "../../domain/actor.ts";
+import type { RequestActor } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { notFound } from "../../domain/permissions.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
@@ -13,7 +13,7 @@ import type { Call } from "./route.ts";
 export async function namedRealm<P, Q, B>(
   call: Call<P, Q, B>,
   named: string | undefined,
-): Promise<{ realm: RealmContext; actor: Actor }> {
+): Promise<{ realm: RealmContext; actor: RequestActor }> {
   const { services, actor, realm: own } = call;
   if (own !== null) {
     if (named !== undefined && named !== own.id) throw notFound("realm.not_found");

@@ -4,7 +4,7 @@
  * @module
  */
 import type { z } from "zod";
-import type { Actor } from "../../domain/actor.ts";
+import type { Actor, RequestActor } from "../../domain/actor.ts";
 import type { IdempotencyClaim } from "../../domain/command.ts";
 import type { Cost } from "../../domain/realms/usage.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
@@ -33,7 +33,7 @@ export interface Call<P, Q, B> {
   at: number;
   /** The application key, on routes that take one. */
   applicationKey: string;
-  actor: Actor;
+  actor: RequestActor;
   /** The caller with the rights that its key gives now; null where the key holds no more. */
   actorNow: () => Promise<Actor | null>;
   /** The claims of the user key; null for the operator. */

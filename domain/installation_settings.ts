@@ -1,0 +1,29 @@
+/**
+ * The settings of the installation that requests are decided by. The operator sets them; a caller
+ * cannot.
+ * @module
+ */
+import type { ChainId } from "./assets.ts";
+
+/** The settings of a chain's network. */
+export interface NetworkSettings {
+  readonly rpcUrls: readonly string[];
+  readonly confirmations: number | null;
+  readonly quorum: number;
+}
+
+/** The settings of all chains, as the configuration has them. */
+export type ChainSettings = Readonly<
+  Record<ChainId, {
+    readonly main: NetworkSettings;
+    readonly testnet: NetworkSettings;
+    readonly testnetNetwork: "testnet" | "signet" | "regtest";
+  }>
+>;
+
+/** The settings of the installation that requests are decided by. */
+export interface InstallationSettings {
+  readonly chains: ChainSettings;
+  /** A withdrawal costs its ramp at most the fee charged to its user times this factor. */
+  readonly hotFeeMaxFactor: number;
+}
