@@ -3,8 +3,8 @@
  * enough or a death, needs the quorum; all else only delays.
  * @module
  */
-import type { Nodes } from "./node_pool.ts";
-import type { Fate } from "./outgoing.ts";
+import type { Nodes, Peer } from "./node_pool.ts";
+import type { Fate, FateQuery } from "./outgoing.ts";
 import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
 
 /** What one node knows of an order's transactions. */
@@ -21,8 +21,25 @@ export interface Testimony {
   readonly dead: (Fate & { readonly state: "dead" }) | null;
 }
 
+/**
+ * Asks nodes what became of an order's transactions, and combines their reports. It waits for all of
+ * them, or until as many as the quorum say the same.
+ *
+ * @param report asks one node
+ * @returns the status, with the reports that it rests on
+ */
+export async function voteOnStatus<Report extends Testimony>(
+  nodes: Nodes,
+  query: FateQuery,
+  report: (peer: Peer) => Promise<Report>,
+): Promise<{ readonly status: Fate; readonly heard: readonly Heard<Report>[] }> {
+  if (query.candidates.length === 0) return { status: { state: "unseen" }, heard: [] };
+  const { heard } = await nodes.hear(report, (some) => isSettled(some, nodes.quorum));
+  return { status: judge(nodes, heard, query.depth), heard };
+}
+
 /** Tells whether as many nodes as the quorum say the same, so that slower ones need not be waited for. */
-export function isSettled(heard: readonly Heard<Testimony>[], quorum: number): boolean {
+function isSettled(heard: readonly Heard<Testimony>[], quorum: number): boolean {
   return campOf(campsOf(heard, keyOf), quorum) !== null;
 }
 
@@ -40,8 +57,8 @@ function deadKey({ by, height }: Fate & { readonly state: "dead" }): string {
   return `${by} ${height}`;
 }
 
-/** Judges the testimonies of nodes. */
-export function judge(
+/** Combines the reports of nodes. */
+function judge(
   nodes: Pick<Nodes, "quorum" | "report">,
   heard: readonly Heard<Testimony>[],
   depth: number,

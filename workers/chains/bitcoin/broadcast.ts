@@ -4,11 +4,8 @@
  * chain, is in the way. One that refuses may have passed the bytes on: a refusal is never a verdict.
  * @module
  */
-import { ChainError } from "../chain.ts";
-import type { Peer } from "../node_pool.ts";
+import { broadcastToAll } from "../broadcast.ts";
 import type { Broadcast, Obstacle, Signed } from "../outgoing.ts";
-import { hearAll } from "../quorum.ts";
-import { RpcError } from "../rpc.ts";
 import type { CoinChain } from "./context.ts";
 
 const KNOWN =
@@ -34,19 +31,12 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
 const FORBIDDEN =
   /^(\d+: )?(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^(\d+: )?mandatory-script-verify-flag-failed|tx decode failed/i;
 
-/** Sends signed bytes to all nodes at once; once one has taken them the others are not waited for long. */
-export async function broadcastRaw(chain: CoinChain, signed: Signed): Promise<Broadcast> {
-  const { heard } = await hearAll(
-    chain.nodes.peers,
-    (peer) => sendTo(peer, signed),
-    (some) => some.some(({ answer: { outcome } }) => outcome !== "unknown"),
-  );
-  const answers = heard.map(({ answer }) => answer);
-  const best = answers.find(({ outcome }) => outcome === "accepted") ??
-    answers.find(({ outcome }) => outcome === "known") ??
-    // Malformed only if every node says so.
-    answers.find(({ obstacle }) => obstacle !== "malformed");
-  return best ?? answers[0];
+/** Sends signed bytes to all nodes. */
+export async function broadcastRaw({ nodes }: CoinChain, signed: Signed): Promise<Broadcast> {
+  return await broadcastToAll(nodes, signed, {
+    send: (peer, raw) => peer.call("sendrawtransaction", [raw]),
+    readRefusal,
+  });
 }
 
 /** Sorts a node's refusal. */
@@ -56,16 +46,4 @@ export function readRefusal(message: string): Broadcast {
   if (FORBIDDEN.test(message)) return { outcome: "unknown", obstacle: "malformed", detail };
   const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
   return { outcome: "unknown", obstacle, detail };
-}
-
-async function sendTo(peer: Peer, signed: Signed): Promise<Broadcast> {
-  try {
-    const hash = await peer.call("sendrawtransaction", [signed.raw]);
-    if (hash === signed.hash) return { outcome: "accepted", obstacle: null, detail: null };
-    return { outcome: "unknown", obstacle: "silent", detail: `${peer.name} gave another hash` };
-  } catch (error) {
-    if (error instanceof RpcError) return readRefusal(error.message);
-    const detail = error instanceof ChainError ? error.message : "no answer";
-    return { outcome: "unknown", obstacle: "silent", detail };
-  }
 }

@@ -3,6 +3,7 @@
  * mempool takes and not above our cap. Rates are base units per 1000 virtual bytes.
  * @module
  */
+import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { type Fee, type Speed, SPEEDS } from "../outgoing.ts";
@@ -11,7 +12,7 @@ import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
 import type { CoinTable } from "./networks.ts";
-import { isMissingMethod, record, satoshi } from "./node_answers.ts";
+import { isMissingMethod, satoshi } from "./node_answers.ts";
 import { dustOf } from "./scripts.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf } from "./size.ts";
 
@@ -109,7 +110,7 @@ function ratesIn(answer: unknown, names: readonly string[]): bigint[] {
     if (isMissingMethod(answer)) return [];
     throw answer;
   }
-  const fields = record(answer, "a state of the node");
+  const fields = readRecord(answer, "a state of the node");
   return names.flatMap((name) => fields[name] === undefined ? [] : [satoshi(fields[name])]);
 }
 
@@ -118,7 +119,7 @@ async function estimated(peer: Peer, answer: unknown, target: number): Promise<b
   if (answer instanceof RpcError) {
     return isMissingMethod(answer) ? await estimatedSimply(peer, target) : null;
   }
-  const fields = record(answer, "an estimate");
+  const fields = readRecord(answer, "an estimate");
   return rateOf(fields.feerate ?? fields.fee);
 }
 

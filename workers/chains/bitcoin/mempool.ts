@@ -3,12 +3,13 @@
  * bounded memory, until it is mined, replaced or dropped: it is to be shown, and never to be counted.
  * @module
  */
+import { readList, readRecord } from "../answers.ts";
 import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import type { Transfer, Watch } from "../observations.ts";
 import { readRaw } from "./block.ts";
 import type { CoinChain } from "./context.ts";
-import { type CoinTransaction, hash, list, record } from "./node_answers.ts";
+import { type CoinTransaction, hash } from "./node_answers.ts";
 import { transfersOf } from "./scan.ts";
 
 /** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */
@@ -44,7 +45,7 @@ export async function readPool(chain: CoinChain, watch: Watch): Promise<Transfer
 
 async function refreshPool(chain: CoinChain, peer: Peer): Promise<void> {
   const { pool } = chain;
-  const waiting = new Set(list(await peer.call("getrawmempool", [])).map(hash));
+  const waiting = new Set(readList(await peer.call("getrawmempool", [])).map(hash));
   for (const known of pool.keys()) if (!waiting.has(known)) pool.delete(known);
   let outputs = 0;
   for (const known of pool.values()) outputs += known.outputs.length;
@@ -62,7 +63,9 @@ async function refreshPool(chain: CoinChain, peer: Peer): Promise<void> {
 export async function arePooled(peer: Peer, hashes: readonly string[]): Promise<boolean[]> {
   const calls = hashes.map((one) => ({ method: "getmempoolentry", params: [one] }));
   return (await peer.batch(calls)).map((answer) => {
-    if (!(answer instanceof RpcError)) return record(answer, "an entry of the mempool") !== null;
+    if (!(answer instanceof RpcError)) {
+      return readRecord(answer, "an entry of the mempool") !== null;
+    }
     if (isAbsent(answer)) return false;
     throw answer;
   });

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
+import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import {
   allOf,
@@ -14,7 +15,7 @@ import {
   plainRefusals,
 } from "../node_pool.ts";
 import type { CoinList, ListedCoin } from "../coins.ts";
-import { isHex, plain, RpcError, shownBriefly } from "../rpc.ts";
+import { isHex, plain, RpcError } from "../rpc.ts";
 import type { Block } from "../observations.ts";
 import { CASH_FORK, COIN_TABLES, type CoinChainId, GENESIS, NETWORK_NAMES } from "./networks.ts";
 
@@ -81,7 +82,7 @@ async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<
     told(peer, "getblockchaininfo", []),
     told(peer, "getblockhash", [0]),
   ]);
-  const name = text(record(info, "a chain").chain, "a network's name");
+  const name = readText(readRecord(info, "a chain").chain, "a network's name");
   if (!NETWORK_NAMES[network].includes(name)) throw wrong(`it calls itself ${plain(name)}`);
   const first = hash(genesis);
   const public_ = Object.values(GENESIS).flat();
@@ -157,9 +158,9 @@ export interface OutputList extends CoinList {
 export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise<OutputList> {
   const wanted = new Set(scripts);
   const asked = ["start", [...wanted].map((hex) => `raw(${hex})`)];
-  const answer = record(await peer.call("scantxoutset", asked), "a list of outputs");
-  if (answer.success !== true) throw nonsense("a whole list of outputs", answer.success);
-  const coins = list(answer.unspents).map((one) => record(one, "an output")).filter((one) =>
+  const answer = readRecord(await peer.call("scantxoutset", asked), "a list of outputs");
+  if (answer.success !== true) throw malformedAnswer("a whole list of outputs", answer.success);
+  const coins = readList(answer.unspents).map((one) => readRecord(one, "an output")).filter((one) =>
     typeof one.scriptPubKey === "string" && wanted.has(one.scriptPubKey) &&
     one.tokenData === undefined &&
     satoshi(one.amount) > 0n
@@ -203,11 +204,11 @@ export function coinOf(claim: string): { readonly hash: string; readonly index: 
 
 /** Reads a transaction. */
 export function readTransaction(answer: unknown): CoinTransaction {
-  const fields = record(answer, "a transaction");
-  const inputs = list(fields.vin).map((one) => record(one, "an input"));
-  const outputs = list(fields.vout).flatMap(readOutput);
+  const fields = readRecord(answer, "a transaction");
+  const inputs = readList(fields.vin).map((one) => readRecord(one, "an input"));
+  const outputs = readList(fields.vout).flatMap(readOutput);
   if (new Set(outputs.map(({ index }) => index)).size < outputs.length) {
-    throw nonsense("outputs, each once", fields.vout);
+    throw malformedAnswer("outputs, each once", fields.vout);
   }
   return {
     hash: hash(fields.txid),
@@ -225,7 +226,7 @@ const MONEY_MAX = 10n ** 20n;
 /** Reads an amount of whole coins with at most 8 places, as text or small number, into satoshi. */
 export function satoshi(answer: unknown): bigint {
   const units = unitsOf(answer);
-  if (units > MONEY_MAX) throw nonsense("an amount", answer);
+  if (units > MONEY_MAX) throw malformedAnswer("an amount", answer);
   return units;
 }
 
@@ -233,20 +234,20 @@ function unitsOf(answer: unknown): bigint {
   const match = /^(\d{1,12})(?:\.(\d{1,20}))?(?:e([+-]?\d{1,2}))?$/i.exec(
     typeof answer === "number" || typeof answer === "string" ? `${answer}` : "",
   );
-  if (!match) throw nonsense("an amount", answer);
+  if (!match) throw malformedAnswer("an amount", answer);
   const [, whole, places = "", exponent = "0"] = match;
   const shift = 8 + Number(exponent) - places.length;
   const digits = BigInt(whole + places);
   if (shift >= 0) return digits * 10n ** BigInt(shift);
   const divisor = 10n ** BigInt(-shift);
-  if (digits % divisor !== 0n) throw nonsense("an amount", answer);
+  if (digits % divisor !== 0n) throw malformedAnswer("an amount", answer);
   return digits / divisor;
 }
 
 /** Reads a whole number that counts something. */
 export function count(answer: unknown, what: string): number {
   if (typeof answer !== "number" || !Number.isSafeInteger(answer) || answer < 0) {
-    throw nonsense(what, answer);
+    throw malformedAnswer(what, answer);
   }
   return answer;
 }
@@ -258,34 +259,20 @@ const OUTPUTS_MAX = 1_000_000;
 function place(answer: unknown): number {
   const number = count(answer, "an output's number");
   if (number < OUTPUTS_MAX) return number;
-  throw nonsense("an output's number", answer);
+  throw malformedAnswer("an output's number", answer);
 }
 
 /** Reads a block's or transaction's id. */
 export function hash(answer: unknown): string {
   if (typeof answer !== "string" || !/^[0-9a-f]{64}$/.test(answer)) {
-    throw nonsense("a hash", answer);
+    throw malformedAnswer("a hash", answer);
   }
   return answer;
-}
-
-/** Reads a list. */
-export function list(answer: unknown): unknown[] {
-  if (!Array.isArray(answer)) throw nonsense("a list", answer);
-  return answer;
-}
-
-/** Reads the fields of an object. */
-export function record(answer: unknown, what: string): Record<string, unknown> {
-  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
-    throw nonsense(what, answer);
-  }
-  return answer as Record<string, unknown>;
 }
 
 function readHeader(answer: unknown, wanted: string): Block {
-  const fields = record(answer, "a block");
-  if (hash(fields.hash) !== wanted) throw nonsense(`a block ${wanted}`, fields.hash);
+  const fields = readRecord(answer, "a block");
+  if (hash(fields.hash) !== wanted) throw malformedAnswer(`a block ${wanted}`, fields.hash);
   const height = count(fields.height, "a height");
   return {
     height,
@@ -296,7 +283,7 @@ function readHeader(answer: unknown, wanted: string): Block {
 }
 
 function readOutput(answer: unknown): Output[] {
-  const fields = record(answer, "an output");
+  const fields = readRecord(answer, "an output");
   // Outputs of Litecoin's extension block are not ours to see; coins with tokens not ours to spend.
   if (fields.ismweb === true || fields.output_id !== undefined) return [];
   if (fields.tokenData !== undefined) return [];
@@ -309,7 +296,7 @@ function readOutput(answer: unknown): Output[] {
 
 function readUnspent(answer: unknown): Unspent | null {
   if (answer === null) return null;
-  const fields = record(answer, "an output");
+  const fields = readRecord(answer, "an output");
   return {
     bestHash: hash(fields.bestblock),
     confirmations: count(fields.confirmations, "confirmations"),
@@ -320,20 +307,7 @@ function readUnspent(answer: unknown): Unspent | null {
 }
 
 function script(answer: unknown): string {
-  const { hex } = record(answer, "a script");
-  if (typeof hex !== "string" || !isHex(hex)) throw nonsense("a script", hex);
+  const { hex } = readRecord(answer, "a script");
+  if (typeof hex !== "string" || !isHex(hex)) throw malformedAnswer("a script", hex);
   return hex;
-}
-
-function text(answer: unknown, what: string): string {
-  if (typeof answer !== "string") throw nonsense(what, answer);
-  return answer;
-}
-
-function nonsense(what: string, answer: unknown): ChainError {
-  const said = shownBriefly(answer);
-  return new ChainError(
-    "unavailable",
-    `the node answered no ${what.replace(/^an? /, "")}: ${said}`,
-  );
 }

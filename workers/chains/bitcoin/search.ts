@@ -3,6 +3,7 @@
  * its unspent outputs, its mempool, and whole blocks.
  * @module
  */
+import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { followedBlock } from "../head.ts";
 import type { Peer } from "../node_pool.ts";
@@ -27,7 +28,6 @@ import {
   isMissingMethod,
   type OutputList,
   readTransaction,
-  record,
   type Unspent,
   unspentAt,
   unspentOf,
@@ -191,7 +191,7 @@ export async function minedIn(peer: Peer, txid: string): Promise<Block | null> {
 async function indexed(peer: Peer, txid: string): Promise<Block | null> {
   const [answer] = await peer.batch([{ method: "getrawtransaction", params: [txid, true] }]);
   if (answer instanceof RpcError) return null;
-  const { blockhash } = record(answer, "a transaction");
+  const { blockhash } = readRecord(answer, "a transaction");
   if (readTransaction(answer).hash !== txid || typeof blockhash !== "string") return null;
   const block = await headerOf(peer, hash(blockhash));
   return await hashAt(peer, block.height) === block.hash ? block : null;

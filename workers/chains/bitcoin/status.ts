@@ -3,13 +3,14 @@
  * with the block in which another transaction spent a coin of it, and with the signature on that.
  * @module
  */
+import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
-import { isSettled, judge, type Testimony } from "../status_votes.ts";
+import { type Testimony, voteOnStatus } from "../status_votes.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Fate, FateQuery, Signed } from "../outgoing.ts";
 import type { Block } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
-import { blockOf, coinOf, headerOf, list, record, satoshi, unspentOf } from "./node_answers.ts";
+import { blockOf, coinOf, headerOf, satoshi, unspentOf } from "./node_answers.ts";
 import { arePooled } from "./mempool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
@@ -28,13 +29,7 @@ const OUTPUTS_ASKED = 101;
  * good, and that all are dead, is said only if as many nodes as the quorum say so.
  */
 export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> {
-  if (query.candidates.length === 0) return { state: "unseen" };
-  const { quorum } = chain.nodes;
-  const { heard } = await chain.nodes.hear(
-    (peer) => testify(chain, peer, query),
-    (some) => isSettled(some, quorum),
-  );
-  return judge(chain.nodes, heard, query.depth);
+  return (await voteOnStatus(chain.nodes, query, (peer) => testify(chain, peer, query))).status;
 }
 
 async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Testimony> {
@@ -148,8 +143,8 @@ async function minedFate(peer: Peer, signed: Signed, block: Block): Promise<Mine
 
 /** Reads a fee from a block, as newer nodes tell it, where it was not kept with the bytes. */
 async function feeIn(peer: Peer, signed: Signed, block: Block): Promise<bigint> {
-  const { tx } = record(await peer.call("getblock", [block.hash, 2]), "a block");
-  const listed = list(tx).map((one) => record(one, "a transaction"));
+  const { tx } = readRecord(await peer.call("getblock", [block.hash, 2]), "a block");
+  const listed = readList(tx).map((one) => readRecord(one, "a transaction"));
   const fee = listed.find(({ txid }) => txid === signed.hash)?.fee;
   if (fee !== undefined) return satoshi(fee);
   throw new ChainError("unavailable", `${peer.name} does not tell the fee of ${signed.hash}`);

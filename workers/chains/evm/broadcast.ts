@@ -3,11 +3,8 @@
  * they like, and one that refuses may have passed the bytes on: a refusal is never a verdict.
  * @module
  */
-import { ChainError } from "../chain.ts";
-import type { Peer } from "../node_pool.ts";
+import { broadcastToAll } from "../broadcast.ts";
 import type { Broadcast, Obstacle, Signed } from "../outgoing.ts";
-import { hearAll } from "../quorum.ts";
-import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 
 const KNOWN =
@@ -28,19 +25,12 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   ],
 ];
 
-/** Sends signed bytes to all nodes at once; once one has taken them the others are not waited for long. */
-export async function broadcastRaw(evm: Evm, signed: Signed): Promise<Broadcast> {
-  const { heard } = await hearAll(
-    evm.nodes.peers,
-    (peer) => sendTo(peer, signed),
-    (some) => some.some(({ answer: { outcome } }) => outcome !== "unknown"),
-  );
-  const answers = heard.map(({ answer }) => answer);
-  const best = answers.find(({ outcome }) => outcome === "accepted") ??
-    answers.find(({ outcome }) => outcome === "known") ??
-    // Malformed only if every node says so.
-    answers.find(({ obstacle }) => obstacle !== "malformed");
-  return best ?? answers[0];
+/** Sends signed bytes to all nodes. */
+export async function broadcastRaw({ nodes }: Evm, signed: Signed): Promise<Broadcast> {
+  return await broadcastToAll(nodes, signed, {
+    send: (peer, raw) => peer.call("eth_sendRawTransaction", [raw]),
+    readRefusal,
+  });
 }
 
 /** Sorts a node's refusal. */
@@ -51,16 +41,4 @@ export function readRefusal(message: string): Broadcast {
   }
   const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
   return { outcome: "unknown", obstacle, detail };
-}
-
-async function sendTo(peer: Peer, signed: Signed): Promise<Broadcast> {
-  try {
-    const hash = await peer.call("eth_sendRawTransaction", [signed.raw]);
-    if (hash === signed.hash) return { outcome: "accepted", obstacle: null, detail: null };
-    return { outcome: "unknown", obstacle: "silent", detail: `${peer.name} gave another hash` };
-  } catch (error) {
-    if (error instanceof RpcError) return readRefusal(error.message);
-    const detail = error instanceof ChainError ? error.message : "no answer";
-    return { outcome: "unknown", obstacle: "silent", detail };
-  }
 }

@@ -3,6 +3,7 @@
  * Prices are wei per gas, or base units of a fee token per gas on Celo.
  * @module
  */
+import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { type Fee, type Speed, SPEEDS } from "../outgoing.ts";
@@ -11,7 +12,7 @@ import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readAddresses } from "./erc20.ts";
-import { big, bytes, list, record } from "./node_answers.ts";
+import { big, bytes } from "./node_answers.ts";
 
 /** What one unit of gas is bid. */
 export interface GasPrice {
@@ -111,10 +112,10 @@ async function gasPrices(
   if (feeToken !== null) return await tokenPrices(peer, feeToken);
   if (evm.table.bids === "legacy") return await legacyPrices(peer);
   const asked = [BLOCKS, "latest", SPEEDS.map((speed) => PERCENTILES[speed])];
-  const history = record(await peer.call("eth_feeHistory", asked), "a fee history");
-  const bases = list(history.baseFeePerGas).map((base) => big(base, "a base fee"));
-  const rewards = list(history.reward ?? []).map((row) =>
-    list(row).map((tip) => big(tip, "a tip"))
+  const history = readRecord(await peer.call("eth_feeHistory", asked), "a fee history");
+  const bases = readList(history.baseFeePerGas).map((base) => big(base, "a base fee"));
+  const rewards = readList(history.reward ?? []).map((row) =>
+    readList(row).map((tip) => big(tip, "a tip"))
   );
   // The list ends with the block to come.
   const base = bases.at(-1);

@@ -5,9 +5,10 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { chainFacts } from "../../../domain/assets.ts";
+import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
-import { isHex, RpcError, shownBriefly } from "../rpc.ts";
+import { isHex, RpcError } from "../rpc.ts";
 import type { Block } from "../observations.ts";
 import { type EvmChainId, MAIN_CHAIN_IDS } from "./networks.ts";
 
@@ -165,7 +166,7 @@ export function toHex(value: number | bigint): string {
 /** Reads a block; null where the node has none. */
 export function readBlock(answer: unknown): EvmBlock | null {
   if (answer === null) return null;
-  const fields = record(answer, "a block");
+  const fields = readRecord(answer, "a block");
   const listed = Array.isArray(fields.transactions) ? fields.transactions : [];
   return {
     height: number(fields.number, "a height"),
@@ -173,15 +174,15 @@ export function readBlock(answer: unknown): EvmBlock | null {
     parentHash: hash(fields.parentHash),
     time: number(fields.timestamp, "a time"),
     baseFee: fields.baseFeePerGas === undefined ? null : big(fields.baseFeePerGas, "a base fee"),
-    bloom: text(fields.logsBloom ?? "0x1"),
-    hasLogs: !/^0x0*$/.test(text(fields.logsBloom ?? "0x1")),
+    bloom: readText(fields.logsBloom ?? "0x1"),
+    hasLogs: !/^0x0*$/.test(readText(fields.logsBloom ?? "0x1")),
     transactions: listed.filter((one) => typeof one === "object").map(readTransaction),
   };
 }
 
 /** Reads a transaction. */
 export function readTransaction(answer: unknown): EvmTransaction {
-  const fields = record(answer, "a transaction");
+  const fields = readRecord(answer, "a transaction");
   return {
     hash: hash(fields.hash),
     from: address(fields.from),
@@ -197,7 +198,7 @@ export function readTransaction(answer: unknown): EvmTransaction {
 /** Reads a receipt; null where the transaction is in no block. */
 export function readReceipt(answer: unknown): EvmReceipt | null {
   if (answer === null) return null;
-  const fields = record(answer, "a receipt");
+  const fields = readRecord(answer, "a receipt");
   const gas = big(fields.gasUsed, "gas");
   const price = big(fields.effectiveGasPrice ?? "0x0", "a gas price");
   const onOtherLayer = big(fields.l1Fee ?? "0x0", "a fee");
@@ -205,7 +206,7 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
     big(fields.blobGasPrice ?? "0x0", "a gas price");
   // Whatever is neither is no answer: it would have a payment fail that was made.
   const status = number(fields.status, "a status");
-  if (status > 1) throw nonsense("a status", fields.status);
+  if (status > 1) throw malformedAnswer("a status", fields.status);
   return {
     hash: hash(fields.transactionHash),
     blockHash: hash(fields.blockHash),
@@ -214,39 +215,33 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
     success: status === 1,
     fee: gas * price + onOtherLayer + blobs,
     gasFee: gas * price,
-    logs: list(fields.logs).map(readLog),
+    logs: readList(fields.logs).map(readLog),
   };
 }
 
 /** Reads a log. */
 export function readLog(answer: unknown): EvmLog {
-  const fields = record(answer, "a log");
+  const fields = readRecord(answer, "a log");
   return {
     address: address(fields.address),
-    topics: list(fields.topics).map(hash),
+    topics: readList(fields.topics).map(hash),
     data: bytes(fields.data),
     blockHash: hash(fields.blockHash),
     hash: hash(fields.transactionHash),
   };
 }
 
-/** Reads a list. */
-export function list(answer: unknown): unknown[] {
-  if (!Array.isArray(answer)) throw nonsense("a list", answer);
-  return answer;
-}
-
 /** Reads a whole number small enough to count with. */
 export function number(answer: unknown, what: string): number {
   const count = big(answer, what);
-  if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw nonsense(what, answer);
+  if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw malformedAnswer(what, answer);
   return Number(count);
 }
 
 /** Reads an amount. */
 export function big(answer: unknown, what: string): bigint {
   if (typeof answer !== "string" || !/^0x[0-9a-f]{1,64}$/i.test(answer)) {
-    throw nonsense(what, answer);
+    throw malformedAnswer(what, answer);
   }
   return BigInt(answer);
 }
@@ -254,7 +249,7 @@ export function big(answer: unknown, what: string): bigint {
 /** Reads bytes of any length, as lower-case hexadecimal. */
 export function bytes(answer: unknown): string {
   if (typeof answer !== "string" || !answer.startsWith("0x") || !isHex(answer.slice(2))) {
-    throw nonsense("bytes", answer);
+    throw malformedAnswer("bytes", answer);
   }
   return answer.toLowerCase();
 }
@@ -262,17 +257,9 @@ export function bytes(answer: unknown): string {
 /** Reads 32 bytes. */
 export function hash(answer: unknown): string {
   if (typeof answer !== "string" || !/^0x[0-9a-f]{64}$/i.test(answer)) {
-    throw nonsense("a hash", answer);
+    throw malformedAnswer("a hash", answer);
   }
   return answer.toLowerCase();
-}
-
-/** Reads the fields of an object. */
-export function record(answer: unknown, what: string): Record<string, unknown> {
-  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
-    throw nonsense(what, answer);
-  }
-  return { ...answer };
 }
 
 /** Tells whether something is an address. */
@@ -281,19 +268,6 @@ export function isAddress(answer: unknown): answer is string {
 }
 
 function address(answer: unknown): string {
-  if (!isAddress(answer)) throw nonsense("an address", answer);
+  if (!isAddress(answer)) throw malformedAnswer("an address", answer);
   return answer.toLowerCase();
-}
-
-function text(answer: unknown): string {
-  if (typeof answer !== "string") throw nonsense("text", answer);
-  return answer;
-}
-
-function nonsense(what: string, answer: unknown): ChainError {
-  const said = shownBriefly(answer);
-  return new ChainError(
-    "unavailable",
-    `the node answered no ${what.replace(/^an? /, "")}: ${said}`,
-  );
 }

@@ -3,12 +3,13 @@
  * it, whatever a node says.
  * @module
  */
+import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import { readCip64 } from "./cip64.ts";
 import type { Evm } from "./context.ts";
-import { bytes, record } from "./node_answers.ts";
+import { bytes } from "./node_answers.ts";
 
 /** Whose nonce was taken. */
 export interface NoncePlace {
@@ -63,7 +64,7 @@ async function signedBy({ ethers }: Evm, peer: Peer, hash: string) {
     const given = await peer.call("eth_getTransactionByHash", [hash]);
     return given === null
       ? null
-      : ethers.Transaction.from(fieldsOf(record(given, "a transaction")));
+      : ethers.Transaction.from(fieldsOf(readRecord(given, "a transaction")));
   } catch (error) {
     if (error instanceof ChainError || error instanceof RpcError) throw error;
     return null; // no transaction that the library knows, so none that our key has signed

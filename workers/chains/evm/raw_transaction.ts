@@ -1,7 +1,7 @@
 /** Reads the signed bytes of a mined transaction. What a node tells is believed only if its hash is right. @module */
+import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Evm } from "./context.ts";
-import { record } from "./node_answers.ts";
 import { isHex } from "../rpc.ts";
 
 /** Reads the signed bytes of a transaction; they prove who signed it, and what it does. */
@@ -26,7 +26,7 @@ export async function rawOf(evm: Evm, hash: string): Promise<string> {
 
 /** Writes the bytes of a transaction that a node tells field by field. */
 function written({ ethers }: Evm, given: unknown): string | null {
-  const told = record(given, "a transaction");
+  const told = readRecord(given, "a transaction");
   const text = (name: string) => typeof told[name] === "string" ? told[name] as string : undefined;
   try {
     return ethers.Transaction.from({

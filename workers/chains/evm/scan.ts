@@ -4,6 +4,7 @@
  * What is found is read from receipts, so it was mined, in that very block, and succeeded.
  * @module
  */
+import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
@@ -17,7 +18,6 @@ import {
   type EvmReceipt,
   type EvmTransaction,
   isMissingMethod,
-  list,
   readBlock,
   readLog,
   readReceipt,
@@ -240,7 +240,7 @@ export async function loggedIn(
     }))),
   );
   return blocks.map((block, at) => {
-    const logs = list(answers[at]).map(readLog);
+    const logs = readList(answers[at]).map(readLog);
     const wrong = logs.find((log) => log.blockHash !== block.hash);
     if (wrong) throw new ChainError("unavailable", `${peer.name} gave logs of another block`);
     return new Set(logs.filter((log) => arrives(log.topics, index)).map(hashOf));
@@ -283,7 +283,9 @@ async function singleReceipts(peer: Peer, hashes: readonly string[]) {
 
 async function receiptsOfBlock(peer: Peer, block: Block) {
   try {
-    return list(await peer.call("eth_getBlockReceipts", [toHex(block.height)])).map(readReceipt);
+    return readList(await peer.call("eth_getBlockReceipts", [toHex(block.height)])).map(
+      readReceipt,
+    );
   } catch (error) {
     if (error instanceof RpcError && isMissingMethod(error)) return [];
     throw error;

@@ -3,12 +3,13 @@
  * permit.
  * @module
  */
+import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Block, Scanned, Transfer, Watch } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { mergedPart, type Told } from "./scan_quorum.ts";
-import { hash, list, record } from "./node_answers.ts";
+import { hash } from "./node_answers.ts";
 import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
 import { recheck } from "./transfer_proof.ts";
@@ -84,7 +85,7 @@ export async function searchBlock(
     const sum = coins.reduce((all, { amount }) => all + amount, 0n);
     const traces = enough !== undefined && sum >= enough ? [] : await tracesOf(evm, block);
     for (const one of traces) {
-      const { txHash, result } = record(one, "a trace");
+      const { txHash, result } = readRecord(one, "a trace");
       if (!result) continue;
       found.push(...inside(evm, block, { hash: hash(txHash), trace: result, index }));
     }
@@ -98,7 +99,7 @@ async function tracesOf(evm: Evm, block: Block): Promise<unknown[]> {
   for (const peer of evm.nodes.peers) {
     try {
       const trace = await traced(peer, "debug_traceBlockByHash", [block.hash, TRACER]);
-      if (trace !== null) return list(trace);
+      if (trace !== null) return readList(trace);
     } catch (error) {
       failures.push(error);
     }

@@ -3,6 +3,7 @@
  * traces, and at balances.
  * @module
  */
+import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { campOf, campsOf, reachedBy, unconfirmed } from "../quorum.ts";
@@ -18,7 +19,6 @@ import {
   number,
   readReceipt,
   readTransaction,
-  record,
   toHex,
 } from "./node_answers.ts";
 import { bare, blockAt, indexOf, transfersOf, unlisted, type WatchIndex } from "./scan.ts";
@@ -219,7 +219,7 @@ export function inside(
     { given: trace, outermost: true },
   ];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const frame = record(next.given, "a call");
+    const frame = readRecord(next.given, "a call");
     // What failed was undone, with all that it had called.
     if (frame.error !== undefined) continue;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");

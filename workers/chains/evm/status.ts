@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { isSettled, judge, type Testimony } from "../status_votes.ts";
+import { type Testimony, voteOnStatus } from "../status_votes.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import type { Fate, FateQuery, Signed } from "../outgoing.ts";
 import { RpcError } from "../rpc.ts";
@@ -38,13 +38,11 @@ const LAYERS = 2n;
  * good, that it failed, and that all are dead, is said only if as many nodes as the quorum say so.
  */
 export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
-  if (query.candidates.length === 0) return { state: "unseen" };
-  const { quorum } = evm.nodes;
-  const { heard } = await evm.nodes.hear(
+  const { status: fate, heard } = await voteOnStatus(
+    evm.nodes,
+    query,
     (peer) => testify(evm, peer, query),
-    (some) => isSettled(some, quorum),
   );
-  const fate = judge(evm.nodes, heard, query.depth);
   const ended = fate.state === "dead" || (fate.state === "mined" && !fate.success);
   for (const { peer, answer } of heard) {
     if (!ended || evm.network !== "main" || answer.finalized !== null) continue;

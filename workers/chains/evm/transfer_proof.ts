@@ -3,22 +3,14 @@
  * must say the same, down to what the balance of the receiver gained.
  * @module
  */
+import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Block, Checked, Evidence, Transfer } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
-import {
-  big,
-  bytes,
-  isMissingState,
-  isRefusal,
-  list,
-  number,
-  readLog,
-  toHex,
-} from "./node_answers.ts";
+import { big, bytes, isMissingState, isRefusal, number, readLog, toHex } from "./node_answers.ts";
 import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
 import { spentIn } from "./outflow.ts";
 
@@ -166,6 +158,6 @@ function logQuestion(block: Block, contract: string | null, topics: (string | nu
 }
 
 function sumOf(answer: unknown): bigint {
-  const said = list(answer).map(readLog).map((log) => readTransferLog(log.topics, log.data));
+  const said = readList(answer).map(readLog).map((log) => readTransferLog(log.topics, log.data));
   return said.reduce((sum, one) => sum + (one?.amount ?? 0n), 0n);
 }
