@@ -1,4 +1,4 @@
-/** The bench: what every task in a worker is given. @module */
+/** The worker context: what every task in a worker is given. @module */
 import type { Pool, Tx } from "../db/database.ts";
 import type { RealmRow } from "../db/realms/realms.ts";
 import type { Actor } from "../domain/actor.ts";
@@ -7,8 +7,8 @@ import type { Log } from "../log.ts";
 import type { Chains } from "./chains/registry.ts";
 import type { Signer } from "./keys/signer.ts";
 
-/** What a task works at. */
-export interface Bench {
+/** The realm, pools and clients that a task works with. */
+export interface WorkerContext {
   realm: RealmRow;
   pool: Pool;
   actor: Actor;

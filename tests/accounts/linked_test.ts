@@ -4,7 +4,7 @@ import { RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/nodes/anvil.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -357,7 +357,7 @@ async function xpubOf(stage: RampStage, ramp: string): Promise<string> {
 }
 
 async function quoteFees(realm: TestRealm): Promise<void> {
-  const bench = await benchOf(realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await refreshFees(context);
+  context.chains.close();
 }

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { installToken } from "../support/token_contracts.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
@@ -50,9 +50,9 @@ Deno.test("a withdrawal to an address of ours where it would be stranded is refu
   await mineUntil(stage, async () => (await stage.account(eth.id)).balance.total === "9");
   const gift = { source: { account: eth.id }, destination: { account }, value: "4" };
   equal((await realm.admin.send("POST", "/v1/transactions", gift)).status, 201);
-  const bench = await benchOf(realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await refreshFees(context);
+  context.chains.close();
   const withdraw = async (source: string, address: string) => {
     const body = { source: { account: source }, destination: { address }, value: "1" };
     const answer = await realm.admin.send("POST", "/v1/withdrawals", body);

@@ -134,8 +134,8 @@ Deno.test("a hundredth of what is owed, or what the realm has set, may be lost b
     );
     equal(status, 200, text);
     const withdrawals = body.withdrawals;
-    const { actor } = desk.bench;
-    Object.assign(desk.bench, { actor: { ...actor, realm: { ...actor.realm, withdrawals } } });
+    const { actor } = desk.context;
+    Object.assign(desk.context, { actor: { ...actor, realm: { ...actor.realm, withdrawals } } });
     await compared(desk);
   };
   await set("0.2");
@@ -209,9 +209,9 @@ async function payIn(desk: Desk, amount: string): Promise<void> {
 
 /** Has the house lose coins, on the chain and in its books. */
 async function lose(desk: Desk, amount: string): Promise<void> {
-  const actor = { ...desk.bench.actor, at: Date.now() };
+  const actor = { ...desk.context.actor, at: Date.now() };
   const asset = { code: "ETH", decimals: 18, testnet: false };
-  await desk.bench.step(async (tx) => {
+  await desk.context.step(async (tx) => {
     const source = await counterparty(tx, actor, "fees", asset);
     const destination = await counterparty(tx, actor, "world", asset);
     await postMove(tx, actor, { type: "fee", source, destination, amount }, { force: true });
@@ -229,8 +229,8 @@ async function change(desk: Desk, wei: bigint): Promise<void> {
 async function compared(desk: Desk) {
   const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  const actor = { ...desk.bench.actor, at: Date.now() };
-  await checkSolvency({ ...desk.bench, actor });
+  const actor = { ...desk.context.actor, at: Date.now() };
+  await checkSolvency({ ...desk.context, actor });
   const { body } = await desk.realm.admin.send("GET", "/v1/solvency?asset=ETH");
   return body[0];
 }

@@ -147,7 +147,7 @@ Deno.test({
   async fn() {
     await using desk = await openCoinDesk(LITECOIN);
     const drift = async () => {
-      await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+      await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
       return (await desk.realm.admin.send("GET", "/v1/solvency")).body[0]?.drift ?? "0";
     };
     const agree = async (step: string) => equal(await drift(), "0", step);
@@ -195,7 +195,7 @@ Deno.test({
     );
     await desk.rob((await newParty("LITECOIN")).address, claim);
     await desk.follow();
-    await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
     const [row] = (await desk.realm.admin.send("GET", "/v1/solvency")).body;
     deepEqual([row.drift, row.solvent], ["-4", false]);
   },
@@ -219,9 +219,9 @@ async function leave(desk: Desk, wei: bigint): Promise<void> {
 
 /** Has the house lose coins, on the chain and in its books. */
 async function lose(desk: Desk, amount: string): Promise<void> {
-  const actor = { ...desk.bench.actor, at: Date.now() };
+  const actor = { ...desk.context.actor, at: Date.now() };
   const asset = { code: "ETH", decimals: 18, testnet: false };
-  await desk.bench.step(async (tx) => {
+  await desk.context.step(async (tx) => {
     const source = await counterparty(tx, actor, "fees", asset);
     const destination = await counterparty(tx, actor, "world", asset);
     await postMove(tx, actor, { type: "fee", source, destination, amount }, { force: true });
@@ -243,8 +243,8 @@ async function stateOf(desk: Desk): Promise<[drift: string, solvent: boolean]> {
 async function compared(desk: Desk) {
   const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  const actor = { ...desk.bench.actor, at: Date.now() };
-  await checkSolvency({ ...desk.bench, actor });
+  const actor = { ...desk.context.actor, at: Date.now() };
+  await checkSolvency({ ...desk.context, actor });
   const { body } = await desk.realm.admin.send("GET", PATH);
   return body[0];
 }

@@ -1,11 +1,11 @@
 /** Chain and ledger are compared at every step of what comes in and is swept. */
 import { deepEqual, equal } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import type { Bench } from "../../workers/worker_context.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -27,8 +27,8 @@ for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
       await stage.anvil.pool({ to: ramp.address, value: ETHER });
       await token.pay(deposit.address, 100n * USDC);
     } else await stage.anvil.pool({ to: deposit.address, value: 2n * ETHER });
-    const bench = await benchOf(stage.realm);
-    const agree = (step: string) => assertLevel(stage, bench, step);
+    const context = await workerContextOf(stage.realm);
+    const agree = (step: string) => assertLevel(stage, context, step);
     const swept = async () =>
       (await rowsOf(stage.realm, "select 1 from sweeps where state = 'done'")).length > 0;
     for (let round = 0; !await swept() && round < ROUNDS; round++) {
@@ -36,15 +36,15 @@ for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
       await agree(`block ${round}`);
       await stage.follower.look();
       await agree(`scanned ${round}`);
-      await refreshFees(bench);
-      await look(stage, bench, agree);
+      await refreshFees(context);
+      await look(stage, context, agree);
       await agree(`looked ${round}`);
       await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
       await stage.realm.drain();
       await agree(`done ${round}`);
     }
     equal(await swept(), true);
-    bench.chains.close();
+    context.chains.close();
   });
 }
 
@@ -55,8 +55,8 @@ async function made(stage: RampStage, body: Record<string, unknown>): Promise<st
   return answer.body.id;
 }
 
-async function assertLevel(stage: RampStage, bench: Bench, step: string): Promise<void> {
-  await checkSolvency(now(bench));
+async function assertLevel(stage: RampStage, context: WorkerContext, step: string): Promise<void> {
+  await checkSolvency(now(context));
   const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
   const drifts = body.map(({ asset, drift }: Record<string, string>) => [asset, drift]);
   deepEqual([step, drifts], [step, drifts.map(([asset]: [string]) => [asset, "0"])]);
@@ -64,7 +64,7 @@ async function assertLevel(stage: RampStage, bench: Bench, step: string): Promis
 
 async function look(
   stage: RampStage,
-  bench: Bench,
+  context: WorkerContext,
   crossing: (step: string) => Promise<void>,
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
@@ -72,10 +72,10 @@ async function look(
     `select id as order, looks as look from orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
-  for (const seen of orders) await advanceOrder(now(bench), seen, crossing);
+  for (const seen of orders) await advanceOrder(now(context), seen, crossing);
 }
 
-function now(bench: Bench): Bench {
+function now(context: WorkerContext): WorkerContext {
   const at = Date.now();
-  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  return { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
 }

@@ -4,7 +4,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { attestRealm } from "../../workers/installation/attestation.ts";
 import { shareAddresses } from "../../workers/installation/address_directory.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
@@ -22,13 +22,13 @@ Deno.test("indices that a reconciliation passes over are linked by nobody", asyn
   equal(await link(linked), 200);
   await tamper(realm, `update ramps set quarantined = '{"detail": "restored", "at": 1}'`);
   await stage.anvil.mine(3);
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   const options = { gap: 1_000, back: 100, answer: () => Promise.resolve(null) };
   const [place] = await reconcileRealm(
-    { ...bench, actor: { ...bench.actor, at: Date.now() } },
+    { ...context, actor: { ...context.actor, at: Date.now() } },
     options,
   );
-  bench.chains.close();
+  context.chains.close();
   deepEqual([place.lifted, place.obstacles], [true, []]);
   await realm.drain();
   deepEqual((await thief.send("GET", `/v1/accounts/${account}/assign`)).body, []);
@@ -106,13 +106,13 @@ Deno.test("no realm's role reads the directory of addresses, and it holds none i
 
 /** Has a realm's addresses told to the installation, and its links compared, as workers do. */
 async function share(realm: TestRealm, atOnce?: number): Promise<void> {
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   await shareAddresses(
-    { ...bench, actor: { ...bench.actor, at: Date.now() } },
+    { ...context, actor: { ...context.actor, at: Date.now() } },
     realm.database.platform,
     atOnce,
   );
-  bench.chains.close();
+  context.chains.close();
 }
 
 /** A virtual account on a ramp, made for a user. */
@@ -136,9 +136,9 @@ Deno.test("of very many links each pass compares some, and in the end all of the
   await using stage = await rampStage();
   const ramp = await stage.ramp();
   const neighbour = await stage.realm.neighbour();
-  const bench = await benchOf(neighbour);
-  await attestRealm(bench, neighbour.database.platform);
-  bench.chains.close();
+  const context = await workerContextOf(neighbour);
+  await attestRealm(context, neighbour.database.platform);
+  context.chains.close();
   const body = { type: "virtual", asset: "ETH", testnet: true };
   const { body: { id } } = await neighbour.admin.send("POST", "/v1/accounts", body);
   await neighbour.drain();

@@ -5,7 +5,7 @@ import { type Lie, type LyingNode, startLyingNode } from "../support/lies.ts";
 import { driftsOf, rampStage } from "../support/ramp_fixture.ts";
 import { passOn, type Question } from "../support/nodes/misbehaving_node.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { kindOf } from "./evm/lying_chain.ts";
 import { newParty } from "./evm/fixture.ts";
 import { deepEqual, equal } from "node:assert/strict";
@@ -38,7 +38,7 @@ async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
   const virtual = await send("POST", "/v1/accounts", { type: "virtual", asset: "ETH", ramp });
   await realm.drain();
   const { address } = await stage.address(virtual.body.id);
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   async function step(): Promise<void> {
     await anvil.mine();
     await makeDue(realm);
@@ -51,7 +51,7 @@ async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
     ...{ realm, node: node!, telling, step, paid: ETHER / 10n, brings: "1" },
     deposit: () => anvil.pool({ to: address, value: ETHER }),
     async withdraw() {
-      await refreshFees(bench);
+      await refreshFees(context);
       const to = newParty().address;
       const made = await send("POST", "/v1/withdrawals", {
         ...{ source: { account: virtual.body.id }, destination: { address: to }, value: "0.1" },
@@ -62,7 +62,7 @@ async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
     held: async (to) => BigInt(await anvil.rpc<string>("eth_getBalance", to, "latest")),
     agree: async () => deepEqual(await driftsOf(stage), [["ETH", "0"]]),
     async [Symbol.asyncDispose]() {
-      bench.chains.close();
+      context.chains.close();
       await stage[Symbol.asyncDispose]();
       await node![Symbol.asyncDispose]();
     },

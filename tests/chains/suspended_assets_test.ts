@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { applyAssets } from "../../domain/chains/asset_settings.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -90,9 +90,9 @@ Deno.test("a contract that was set later is looked at before the first withdrawa
   await anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(ramp.address, 5n * USDC);
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "5");
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
   await rowsOf(stage.realm, "delete from token_proofs");
   await token.become("Silent");
   const made = await withdraw(stage, ramp.id);

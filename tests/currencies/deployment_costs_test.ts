@@ -4,7 +4,7 @@ import { add, compare } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
 import { agrees, coinRamp, feesOf } from "../support/consolidation_fixture.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { SOON } from "../support/own_token.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
@@ -169,9 +169,9 @@ function units(text: string): bigint {
 }
 
 async function quote(stage: RampStage): Promise<void> {
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
 }
 
 async function deploy(user: TestUser, account: string, symbol: string) {

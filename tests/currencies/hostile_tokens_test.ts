@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { installToken } from "../support/token_contracts.ts";
 
@@ -32,9 +32,9 @@ Deno.test("a token that re-enters is swept and withdrawn once, whatever it logs"
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "100");
   await stage.mine();
   deepEqual(await booksOf(stage, ramp), ["100", "100"]);
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
   const { send } = stage.realm.admin;
   const made = await send("POST", "/v1/withdrawals", {
     source: { account: ramp.id },
@@ -69,9 +69,9 @@ async function booksOf(stage: RampStage, ramp: { id: string }): Promise<[string,
 }
 
 async function driftOf(stage: RampStage): Promise<string[]> {
-  const bench = await benchOf(stage.realm);
-  await checkSolvency(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await checkSolvency(context);
+  context.chains.close();
   const proofs = (await stage.realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
   return proofs.map(({ drift }: { drift: string }) => drift);
 }

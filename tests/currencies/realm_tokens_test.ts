@@ -3,7 +3,7 @@ import { createCurrency, NewCurrency } from "../../domain/currencies/currencies.
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/nodes/anvil.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
@@ -304,9 +304,9 @@ async function deployed(
 ): Promise<Mine> {
   await stage.anvil.pool({ to: ramp.address, value: ETHER });
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "1");
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
   const { admin } = stage.realm;
   const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
   const answer = await working(stage, admin.send("POST", DEPLOY, { ...body, account: ramp.id }));
@@ -319,7 +319,7 @@ async function deployed(
   const made = await admin.send("POST", REGISTER, { account: ramp.id, symbol: "GOLD" });
   equal(made.status, 201, made.text);
   await stage.mine();
-  const refreshed = await benchOf(stage.realm);
+  const refreshed = await workerContextOf(stage.realm);
   await refreshFees(refreshed);
   refreshed.chains.close();
   return await mineOf(stage, answer.body.id);

@@ -44,7 +44,7 @@ Deno.test("a token is deployed, registered when final, and withdrawn to others",
 /** The currency's account withdraws the token itself; the ramp bears the gas. */
 async function paysOut(desk: Desk, account: string, contract: string): Promise<void> {
   const { refreshFees } = await import("../../workers/sending/fee_quotes.ts");
-  await refreshFees(desk.bench);
+  await refreshFees(desk.context);
   await rowsOf(
     desk.realm,
     `insert into holdings (chain, network, address, contract, amount, height, seen_at)
@@ -64,7 +64,7 @@ async function paysOut(desk: Desk, account: string, contract: string): Promise<v
   equal((await desk.realm.balance(account)).total, "987.5");
   const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(desk.realm, "update chain_cursors set height = $1", [head]);
-  await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+  await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
   const { body } = await desk.realm.admin.send("GET", "/v1/solvency");
   deepEqual(
     body.map((row: Record<string, unknown>) => [row.asset, row.drift]),

@@ -9,7 +9,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { type Rogue, startRogue } from "../support/nodes/misbehaving_node.ts";
@@ -49,9 +49,9 @@ Deno.test("an owner cannot take its deposit from under the sweep, and stops nobo
   deepEqual(await driftsOf(stage), [["ETH", "0"]]);
   const { total } = (await stage.account(virtual)).balance;
   equal(total, (await stage.account(ramp.id)).balance.assets);
-  const bench = await benchOf(realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await refreshFees(context);
+  context.chains.close();
   const out = { source: { account: virtual }, destination: { address: OUTSIDE }, value: "0.1" };
   equal((await user.send("POST", "/v1/withdrawals", out)).status, 201);
 });
@@ -151,15 +151,15 @@ Deno.test("a fee of more than is credited is borne by the fees, and given back f
 Deno.test("coins that a sweep takes along before they are credited are credited, and go on", async () => {
   const env = { LITECOIN_TESTNET_CONFIRMATIONS: "4" };
   await using desk = await openCoinDesk({ ...LITECOIN, env });
-  const { node, realm, bench } = desk;
+  const { node, realm, context } = desk;
   const place = { chain: "LITECOIN", network: "regtest" } as const;
-  const scan = () => scanPlace({ ...bench, actor: { ...bench.actor, at: Date.now() } }, place);
+  const scan = () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, place);
   await desk.quote();
   await desk.deposit(COIN);
   await node.mine(4);
   await scan();
   const [{ account }] = await rowsOf<{ account: string }>(realm, "select account from deposits");
-  await forwardJob(bench, { account });
+  await forwardJob(context, { account });
   equal((await rowsOf(realm, "select id from orders where state = 'new'")).length, 1);
   await desk.deposit(2n * COIN);
   await node.mine();
@@ -237,8 +237,8 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
   const token = await installToken(anvil, "USDC");
   const ramp = await stage.ramp("USDC");
   const deposit = await stage.address(ramp.id);
-  const bench = await benchOf(realm);
-  const now = () => ({ ...bench, actor: { ...bench.actor, at: Date.now() } });
+  const context = await workerContextOf(realm);
+  const now = () => ({ ...context, actor: { ...context.actor, at: Date.now() } });
   const scan = () => scanPlace(now(), { chain: "ETHEREUM", network: "main" });
   await anvil.pool({ to: deposit.address, value: ETHER });
   await token.pay(deposit.address, 10_000_000n);
@@ -267,7 +267,7 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
     await scan();
   }
   await forwardJob(now(), { account: deposit.id });
-  bench.chains.close();
+  context.chains.close();
   await stage.mine(2);
   const { total, assets } = (await stage.account(ramp.id)).balance;
   deepEqual([total, assets], ["15", "15"]);

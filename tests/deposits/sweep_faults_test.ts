@@ -1,10 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Bench } from "../../workers/worker_context.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
 import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
 import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -90,20 +90,20 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
   await stage.anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(deposit.address, 7_000_000n);
   await token.become("Taxed");
-  const bench = await benchOf(stage.realm);
-  const sweep = await sweptUnbooked(stage, bench, deposit.id);
+  const context = await workerContextOf(stage.realm);
+  const sweep = await sweptUnbooked(stage, context, deposit.id);
   equal((await stage.account(ramp.id)).balance.total, "0", "measured first, then booked");
   const ending = {
-    ...bench,
-    step: async (...of: Parameters<Bench["step"]>) => {
-      await bench.step(...of);
+    ...context,
+    step: async (...of: Parameters<WorkerContext["step"]>) => {
+      await context.step(...of);
       throw new End();
     },
-  } as Bench;
-  await Promise.allSettled([sweptJob(bench, { sweep }), sweptJob(ending, { sweep })]);
-  await sweptJob(bench, { sweep });
+  } as WorkerContext;
+  await Promise.allSettled([sweptJob(context, { sweep }), sweptJob(ending, { sweep })]);
+  await sweptJob(context, { sweep });
   await stage.realm.drain();
-  bench.chains.close();
+  context.chains.close();
   const moves = await rowsOf<{ type: string; amount: string }>(
     stage.realm,
     "select type, trim_scale(amount)::text as amount from transactions order by id",
@@ -117,10 +117,14 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
 });
 
 /** Carries a token's deposit on until its sweep is through on the chain and nobody has booked it. */
-async function sweptUnbooked(stage: RampStage, bench: Bench, account: string): Promise<string> {
+async function sweptUnbooked(
+  stage: RampStage,
+  context: WorkerContext,
+  account: string,
+): Promise<string> {
   for (let round = 0; round < 20; round++) {
     await stage.anvil.mine();
-    const now = { ...bench, actor: { ...bench.actor, at: Date.now() } };
+    const now = { ...context, actor: { ...context.actor, at: Date.now() } };
     await scanPlace(now, PLACE);
     await forwardJob(now, { account });
     for (const seen of await openOrders(stage)) await advanceOrder(now, seen);
@@ -155,19 +159,20 @@ Deno.test("two processes follow the same realm: each deposit is credited and swe
 async function live(stage: RampStage, turn: Turn): Promise<boolean> {
   let ended = false;
   let taken = 0;
-  const bench = await benchOf(stage.realm);
+  const context = await workerContextOf(stage.realm);
   async function step<T>(
-    work: Parameters<Bench["step"]>[0],
-    how?: Parameters<Bench["step"]>[1],
+    work: Parameters<WorkerContext["step"]>[0],
+    how?: Parameters<WorkerContext["step"]>[1],
   ): Promise<T> {
     const now = !ended && turn.at !== 0 && ++taken === turn.at;
     if (now) ended = true;
     if (now && turn.when === "before") throw new End();
-    const result = await bench.step(work, how);
+    const result = await context.step(work, how);
     if (now) throw new End();
     return result as T;
   }
-  const worker = () => ({ ...bench, step, actor: { ...bench.actor, at: Date.now() } }) as Bench;
+  const worker = () =>
+    ({ ...context, step, actor: { ...context.actor, at: Date.now() } }) as WorkerContext;
   const crossing = (passed: Step) => {
     if (ended || passed !== turn.step) return;
     ended = true;
@@ -198,7 +203,7 @@ async function live(stage: RampStage, turn: Turn): Promise<boolean> {
     }
     throw new Error(`not swept: ${JSON.stringify(turn)}`);
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
 }
 

@@ -269,8 +269,8 @@ Deno.test("an address that is injected credits nothing: its key is not ours", as
   await desk.anvil.send({ to: THIEF, value: 10n ** 18n });
   await desk.anvil.mine();
   await desk.anvil.mine();
-  const bench = { ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } };
-  await scanPlace(bench, { chain: "ETHEREUM", network: "main" });
+  const context = { ...desk.context, actor: { ...desk.context.actor, at: Date.now() } };
+  await scanPlace(context, { chain: "ETHEREUM", network: "main" });
   const [deposit] = await rowsOf<{ status: string; error: { code: string; detail: string } }>(
     realm,
     "select status, error from deposits",
@@ -368,7 +368,7 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
   const compare = async () => {
     const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
     await rowsOf(realm, "update chain_cursors set height = $1, head = $1", [head]);
-    await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
     return (await rowsOf<{ solvent: boolean }>(realm, "select solvent from solvency"))[0].solvent;
   };
   const [{ id: world }] = await rowsOf<{ id: string }>(

@@ -6,7 +6,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
 import { compareRealm } from "../../workers/installation/attestation.ts";
-import { benchOf, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { openDesk, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -212,11 +212,11 @@ Deno.test("a worker that is held up while others attest does not take their step
       };
     },
   });
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   try {
-    await compareRealm(bench, { ...platform, sql });
+    await compareRealm(context, { ...platform, sql });
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
   equal(pauses < 0, true, "it was held up twice");
   const ramps = await rowsOf<{ quarantined: unknown }>(realm, "select quarantined from ramps");

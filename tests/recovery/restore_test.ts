@@ -203,8 +203,8 @@ Deno.test("a quarantine is told by the chains of the realm and by /health/ready"
     (await realm.admin.send("GET", "/v1/chains")).body;
   const [{ healthy, error, quarantined }] = chains.filter(({ chain }) => chain === "ETHEREUM");
   deepEqual([healthy, error, quarantined], [false, `chain.quarantined: ${OLDER}`, 1]);
-  const options = { database: realm.database, log: () => {}, chains: desk.bench.chains };
-  const { signer } = desk.bench;
+  const options = { database: realm.database, log: () => {}, chains: desk.context.chains };
+  const { signer } = desk.context;
   const timetable = startTimetable({ ...options, signer, rates: null, now: Date.now }, {
     loop: false,
     only: realm.id,

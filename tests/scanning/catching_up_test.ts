@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { type LongChain, startLongChain } from "../support/nodes/long_chain.ts";
 import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -40,17 +40,17 @@ async function openClimb(): Promise<Climb> {
   const [chain] = made;
   const ramp = await stage.ramp();
   await stage.mine();
-  const bench = await benchOf(stage.realm);
+  const context = await workerContextOf(stage.realm);
   return {
     stage,
     chain,
     ramp,
     pay: async () => void await stage.anvil.send({ to: ramp.address, value: ETHER }),
-    pass: () => scanPlace({ ...bench, actor: { ...bench.actor, at: Date.now() } }, PLACE),
+    pass: () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, PLACE),
     shown: async () => (await stage.realm.admin.send("GET", "/v1/chains")).body[0],
     total: async () => (await stage.account(ramp.id)).balance.total,
     async [Symbol.asyncDispose]() {
-      bench.chains.close();
+      context.chains.close();
       await stage[Symbol.asyncDispose]();
       await chain[Symbol.asyncDispose]();
     },
@@ -175,8 +175,8 @@ Deno.test("the runner works while a realm catches up", async () => {
   await climb.chain.stretch(4000);
   const { realm } = climb.stage;
   const { name } = await realm.currency("10");
-  const bench = await benchOf(realm);
-  const { log, chains, signer } = bench;
+  const context = await workerContextOf(realm);
+  const { log, chains, signer } = context;
   const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 200 };
   const runner = startRunner(options, { only: realm.id });
   try {
@@ -187,7 +187,7 @@ Deno.test("the runner works while a realm catches up", async () => {
     equal(ended, false, "the account was enabled only after the climb");
     await climbing;
   } finally {
-    bench.chains.close();
+    context.chains.close();
     await runner.stop();
   }
 });

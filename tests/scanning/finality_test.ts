@@ -81,12 +81,12 @@ async function failed(desk: Desk): Promise<string> {
 async function taken(desk: Desk): Promise<string> {
   const { body: { id } } = await desk.withdraw("1");
   await desk.look();
-  const { bench, address } = desk;
+  const { context, address } = desk;
   const order = { chain: "ETHEREUM", network: "main" } as const;
-  const rows = await reading(bench.pool, (db) => selectLeaves(db, order as never, [address]));
+  const rows = await reading(context.pool, (db) => selectLeaves(db, order as never, [address]));
   const leaves = rows.map((row) => ({ ...order, ...row }));
-  const vault = { realm: bench.realm.id, pool: bench.pool };
-  const raw = await bench.signer.lend(vault, leaves, (keys) => {
+  const vault = { realm: context.realm.id, pool: context.pool };
+  const raw = await context.signer.lend(vault, leaves, (keys) => {
     const one = Transaction.from({
       ...{ type: 2, chainId: 1, nonce: 0, to: STRANGER, value: 1n, gasLimit: 21_000n },
       ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
@@ -114,8 +114,8 @@ async function givenBack(desk: Desk, id: string, own: boolean): Promise<string> 
 const outside = async ({ anvil }: Desk) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 
-async function reportsOf({ bench }: Desk): Promise<string> {
-  return (await bench.chains.open({ chain: "ETHEREUM", testnet: false })).reports().join("\n");
+async function reportsOf({ context }: Desk): Promise<string> {
+  return (await context.chains.open({ chain: "ETHEREUM", testnet: false })).reports().join("\n");
 }
 
 /** Takes the last blocks away, with what they held. */
@@ -199,7 +199,7 @@ for (
     await using witnessed = await behind(1);
     const { desk, nodes: [node] } = witnessed;
     await desk.anvil.mine(4);
-    const chain = await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false });
+    const chain = await desk.context.chains.open({ chain: "ETHEREUM", testnet: false });
     const called = `0x${(await chain.head()).finalized!.toString(16)}`;
     const told = final(desk, tell);
     node.trick = async (question) => {

@@ -82,7 +82,7 @@ Deno.test({
     const { mismatches } = await checkLedger(desk.realm.pool);
     const codes = new Set(mismatches.map(({ code }) => code));
     deepEqual([...codes].toSorted(), ["coin.holding", "coin.order"]);
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     deepEqual(await coinsOf(desk), before);
     equal((await checkLedger(desk.realm.pool)).mismatches.length, 0);
     await coinsAgree(desk);
@@ -114,7 +114,7 @@ Deno.test({
       "select error from orders where state = 'new'",
     );
     match(error, /is gone, and nothing here spent it/);
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     const [row] = await desk.ended([id]);
     equal(row.status, "DONE", JSON.stringify(row.error));
     deepEqual(await desk.held(to.address), [850_000_000n]);
@@ -194,7 +194,7 @@ async function resurrect(desk: CoinDesk): Promise<void> {
 }
 
 async function chainOf(desk: CoinDesk) {
-  return await desk.bench.chains.open({ chain: "LITECOIN", testnet: true });
+  return await desk.context.chains.open({ chain: "LITECOIN", testnet: true });
 }
 
 async function coinsOf(desk: CoinDesk) {
@@ -242,10 +242,10 @@ Deno.test({
     lies(liar, ({ method }) => method === "gettxout" ? null : undefined);
     const away = new RogueError(-28, "loading block index");
     lies(other, () => Promise.reject(away));
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     deepEqual(await coinsOf(desk), before);
     other.trick = liar.trick;
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     const gone = await coinsOf(desk);
     const unknown = () =>
       rowsOf<{ claim: string; spender_retry_at: string | null }>(
@@ -254,12 +254,12 @@ Deno.test({
       );
     equal(gone.filter((coin) => coin.spent_by === "unknown").length > 0, true);
     // It is told, and searched again; no sooner than its turn comes.
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     equal((await unknown()).every((one) => one.spender_retry_at !== null), true);
     for (const node of nodes) node.trick = honest;
     await desk.follow();
     match((await chains(desk)).error, /coins are gone, and no block shows who spent them/);
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     equal((await unknown()).length > 0, true);
     // The nodes have these coins all the same: they were never gone.
     const soon = () =>
@@ -267,13 +267,13 @@ Deno.test({
         tx`update coins set spender_retry_at = now() - interval '1 second'`
       );
     await soon();
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     deepEqual(await coinsOf(desk), before);
     // And of those that are, a block shows by whom.
     await desk.realm.command((tx) =>
       tx`update coins set spent_by = 'unknown' where spent_by is not null`
     );
-    await verifyRound(desk.bench, await chainOf(desk), PLACE);
+    await verifyRound(desk.context, await chainOf(desk), PLACE);
     deepEqual(await coinsOf(desk), before);
     deepEqual(await unknown(), []);
   },

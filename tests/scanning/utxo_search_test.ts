@@ -22,7 +22,7 @@ async function passOver(desk: CoinDesk): Promise<void> {
   });
 }
 
-const chainOf = (desk: CoinDesk) => desk.bench.chains.open({ chain: PLACE.chain, testnet: true });
+const chainOf = (desk: CoinDesk) => desk.context.chains.open({ chain: PLACE.chain, testnet: true });
 const totalOf = async (desk: CoinDesk) => (await desk.account(desk.virtual)).balance.total;
 const queued = (desk: CoinDesk) =>
   rowsOf<{ from: number }>(
@@ -44,11 +44,11 @@ Deno.test({
     await desk.node.mine(3);
     await desk.follow();
     const before = await totalOf(desk);
-    const missing = await searchPlace(desk.bench, await chainOf(desk), PLACE);
+    const missing = await searchPlace(desk.context, await chainOf(desk), PLACE);
     deepEqual([missing?.length, await totalOf(desk)], [1, before]);
     deepEqual((await queued(desk)).map(({ from }) => from), [missedAt]);
     await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
-    deepEqual(await searchPlace(desk.bench, await chainOf(desk), PLACE), []);
+    deepEqual(await searchPlace(desk.context, await chainOf(desk), PLACE), []);
     equal((await queued(desk)).length, 1);
     await desk.agree();
   },
@@ -61,11 +61,11 @@ Deno.test({
     await using desk = await openCoinDesk(LITECOIN);
     await desk.deposit(2n * COIN);
     await desk.node.mine();
-    equal(await searchPlace(desk.bench, await chainOf(desk), PLACE), null);
+    equal(await searchPlace(desk.context, await chainOf(desk), PLACE), null);
     await desk.follow();
-    deepEqual(await searchPlace(desk.bench, await chainOf(desk), PLACE), []);
+    deepEqual(await searchPlace(desk.context, await chainOf(desk), PLACE), []);
     await desk.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
-    equal(await searchPlace(desk.bench, await chainOf(desk), PLACE), null);
+    equal(await searchPlace(desk.context, await chainOf(desk), PLACE), null);
     deepEqual([...await queued(desk)], []);
   },
 });
@@ -95,11 +95,11 @@ Deno.test({
       await using desk = await openCoinDesk({ ...LITECOIN, start });
       await desk.node.mine();
       await desk.follow();
-      const bench = { ...desk.bench, log: () => {} };
+      const context = { ...desk.context, log: () => {} };
       made = 100;
       const read: number[] = [];
       for (let search = 0; search < 4; search++) {
-        equal((await searchPlace(bench, await chainOf(desk), PLACE))?.length, made);
+        equal((await searchPlace(context, await chainOf(desk), PLACE))?.length, made);
         read.push((await queued(desk)).length);
         await rowsOf(desk.realm, "delete from jobs where name = 'deposit.rescan'");
       }
@@ -109,7 +109,7 @@ Deno.test({
       await passOver(desk);
       await desk.node.mine(3);
       await desk.follow();
-      equal((await searchPlace(bench, await chainOf(desk), PLACE))?.length, 1);
+      equal((await searchPlace(context, await chainOf(desk), PLACE))?.length, 1);
       await desk.until(async () => Number(await totalOf(desk)) > 4.9);
       await desk.agree();
     } finally {
@@ -127,7 +127,7 @@ Deno.test({
     await desk.node.mine();
     await desk.follow();
     const { database, id } = desk.realm;
-    const { chains, signer } = desk.bench;
+    const { chains, signer } = desk.context;
     const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
     const timetable = startTimetable(of, { loop: false, only: id });
     await timetable.drain(30_000);
@@ -148,9 +148,9 @@ Deno.test("BCH: coins are searched in the node's own list", async () => {
   await using desk = await openCoinDesk(CASH);
   await desk.deposit(2n * COIN);
   await desk.until(async () => await totalOf(desk) !== "0");
-  const chain = await desk.bench.chains.open({ chain: CASH.id, testnet: true });
+  const chain = await desk.context.chains.open({ chain: CASH.id, testnet: true });
   const place = { chain: CASH.id, network: "regtest" } as const;
-  deepEqual(await searchPlace(desk.bench, chain, place), []);
+  deepEqual(await searchPlace(desk.context, chain, place), []);
 });
 
 Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and what was hidden is credited once", async () => {
@@ -172,11 +172,11 @@ Deno.test("BCH: where no node lists its coins, the latest blocks are read again,
     await desk.node.mine(3);
     await desk.follow();
     equal(await totalOf(desk), before);
-    await searchCoins({ ...desk.bench, log: () => {} });
+    await searchCoins({ ...desk.context, log: () => {} });
     await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
     await desk.agree();
     // The nodes' other answers are not doubted for it.
-    const chain = await desk.bench.chains.open({ chain: CASH.id, testnet: true });
+    const chain = await desk.context.chains.open({ chain: CASH.id, testnet: true });
     equal((await chain.head()).height, await desk.node.rpc<number>("getblockcount"));
   } finally {
     for (const one of rogues) await one.abort();

@@ -166,7 +166,7 @@ async function fastTogether(desk: CoinDesk, sent: readonly Sent[]): Promise<void
   const plans = await rowsOf<{ plan: string }>(desk.realm, "select plan from order_candidates");
   const size = plans.reduce((sum, { plan }) => sum + readPlan(plan).vsize!, 0);
   const fee = sent.reduce((sum, one) => sum + BigInt(one.fee), 0n);
-  const chain = await desk.bench.chains.open({ chain: "DOGECOIN", testnet: true });
+  const chain = await desk.context.chains.open({ chain: "DOGECOIN", testnet: true });
   const { fast, medium } = await chain.quote(null);
   const rate = fast.perInput * BigInt(size) / 148n; // an input is 148 bytes
   ok(fee >= rate * 99n / 100n, `${fee} for ${size} bytes`);

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { startRogue } from "../support/nodes/misbehaving_node.ts";
 
@@ -44,7 +44,7 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
   await rowsOf(realm, "update fee_quotes set quoted_at = now() - interval '11 minutes'");
   deepEqual((await estimate(realm, ramp)).body.code, "chain.stale");
   equal(asked, before);
-  const { chains, signer, log } = await benchOf(realm);
+  const { chains, signer, log } = await workerContextOf(realm);
   const options = { database: realm.database, log, now: Date.now, chains, signer, rates: null };
   const timetable = startTimetable(options, { loop: false, only: realm.id });
   await timetable.drain(20_000);
@@ -66,7 +66,7 @@ Deno.test("a node that tells no prices keeps no ramp from opening", async () => 
   const ramp = await openRamp(realm);
   equal((await realm.admin.send("GET", `/v1/accounts/${ramp}`)).body.enabled, true);
   deepEqual((await estimate(realm, ramp)).body.code, "chain.stale");
-  const bench = await benchOf(realm);
-  await refreshFees(bench, { chain: "ETHEREUM", network: "main" });
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await refreshFees(context, { chain: "ETHEREUM", network: "main" });
+  context.chains.close();
 });

@@ -9,7 +9,7 @@ import { openDatabase } from "../../db/database.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
-import type { Bench } from "../../workers/worker_context.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openFence } from "../../workers/installation/fence.ts";
 import { forwardJob } from "../../workers/sweeping/sweeps.ts";
 import type { Crossing, Step } from "../../workers/sending/signing.ts";
@@ -17,7 +17,7 @@ import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { Anvil } from "../support/nodes/anvil.ts";
 import { COIN, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { benchOf, openDesk } from "../support/evm_fixture.ts";
+import { openDesk, workerContextOf } from "../support/evm_fixture.ts";
 import { backups } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
 import { SOON } from "../support/own_token.ts";
@@ -46,7 +46,7 @@ const STOPS: readonly Step[] = [
 /** Where orders of a kind are carried out. */
 interface Scene extends AsyncDisposable {
   realm: TestRealm;
-  bench: Bench;
+  context: WorkerContext;
   /** Has one more order that is about to be carried out. */
   begin(): Promise<void>;
   /** Orders of the turn; the child's is made in its parent's. */
@@ -64,10 +64,10 @@ type Env = Record<string, string>;
 const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
   "a deployment": async (env) => {
     const desk = await openDesk({ env });
-    const { anvil, realm, bench, address, ramp } = desk;
+    const { anvil, realm, context, address, ramp } = desk;
     let asked = 0;
     return {
-      ...{ realm, bench, purpose: "deploy" },
+      ...{ realm, context, purpose: "deploy" },
       begin: async () => {
         const n = ++asked;
         const token = { ...TOKEN, name: `Gold ${n}`, symbol: `GOLD${n}`, account: ramp };
@@ -87,22 +87,22 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
     const token = await installToken(anvil, "USDC");
     const ramp = await stage.ramp("USDC");
     await anvil.send({ to: ramp.address, value: ETHER });
-    const bench = await benchOf(realm);
+    const context = await workerContextOf(realm);
     return {
-      ...{ realm, bench, purpose: "gas" },
+      ...{ realm, context, purpose: "gas" },
       begin: async () => {
         const deposit = await stage.address(ramp.id);
         await token.pay(deposit.address, 25_000_000n);
         await anvil.mine(3);
         await follower.look();
         await follower.look();
-        await forwardJob(bench, { account: deposit.id });
+        await forwardJob(context, { account: deposit.id });
       },
       mine: () => anvil.mine(),
       made: () => countOf(anvil, ramp.address),
       agree: () => Promise.resolve(),
       [Symbol.asyncDispose]: async () => {
-        bench.chains.close();
+        context.chains.close();
         await stage[Symbol.asyncDispose]();
       },
     };
@@ -149,7 +149,7 @@ function coinScene(
   begin: () => Promise<void>,
 ): Scene {
   return {
-    ...{ realm: desk.realm, bench: desk.bench, purpose, begin },
+    ...{ realm: desk.realm, context: desk.context, purpose, begin },
     mine: async () => void await desk.node.mine(),
     made: () => Promise.resolve(null),
     agree: async () => {
@@ -164,7 +164,7 @@ function coinScene(
 /** Takes the looks at all open orders, now. */
 async function look(
   scene: Scene,
-  bench = scene.bench,
+  context = scene.context,
   crossing?: Crossing,
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
@@ -173,7 +173,7 @@ async function look(
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   const at = Date.now();
-  const now = { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
   for (const seen of orders) await advanceOrder(now, seen, crossing);
 }
 
@@ -188,7 +188,7 @@ async function resumed(scene: Scene, step: Step): Promise<boolean> {
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let held = false;
-  const stopped = look(scene, scene.bench, async (passed) => {
+  const stopped = look(scene, scene.context, async (passed) => {
     if (held || passed !== step) return;
     held = true;
     reached.resolve();
@@ -285,15 +285,15 @@ for (
       const copied = await fenceOf(clone, elsewhere);
       try {
         match((await copied.fence.fault())!, /restored or copied/);
-        const { realm, bench } = scene;
+        const { realm, context } = scene;
         const place = realm.id;
         const pool = copied.database.working(
           (await realm.services.realms.find(place))!.place,
         );
         const signer = openSigner(key, Date.now, copied.fence);
         const beside = {
-          ...{ ...bench, pool, signer },
-          step: ((run, how) => serializable(pool, run, how)) as Bench["step"],
+          ...{ ...context, pool, signer },
+          step: ((run, how) => serializable(pool, run, how)) as WorkerContext["step"],
         };
         const signedIn = async () =>
           (await reading(

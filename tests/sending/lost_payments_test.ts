@@ -50,7 +50,7 @@ Deno.test({
       "another payment may not take its place",
     );
     equal(await refusedBy(desk, claim, next), "coins_kept");
-    await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
     ok((await desk.node.rpc<string[]>("getrawmempool")).includes(hash), "it is sent again");
     equal((await desk.ended([next]))[0].status, "DONE");
     deepEqual(await desk.held(first.address), [3n * COIN]);

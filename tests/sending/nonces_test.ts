@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { benchOf, type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type Desk, openDesk, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import * as nodes from "../support/nodes/misbehaving_node.ts";
 
@@ -217,7 +217,7 @@ Deno.test("a withdrawal that one of two nodes refuses by now is hastened as it s
       await agree(desk);
     });
   }
-  const chain = await desk.bench.chains.open({ chain: "ETHEREUM", testnet: false });
+  const chain = await desk.context.chains.open({ chain: "ETHEREUM", testnet: false });
   const told = chain.reports().filter((one) => one.toLowerCase().includes(TRAP));
   equal(told.length, 1, "it is told once");
   match(told[0], /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/);
@@ -338,10 +338,10 @@ const LITTLE = 10n ** 8n;
 async function raisePrice(desk: Desk, times: bigint): Promise<void> {
   await desk.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(LITTLE * times).toString(16)}`);
   await desk.anvil.mine();
-  // Prices are shared for a moment by whom the same bench serves.
-  const bench = await benchOf(desk.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  // Prices are shared for a moment by whom the same context serves.
+  const context = await workerContextOf(desk.realm);
+  await refreshFees(context);
+  context.chains.close();
 }
 
 /** Has every open order planned, and no further. */
@@ -351,7 +351,7 @@ async function planAll(desk: Desk): Promise<void> {
     "select id as order, looks as look from orders where state = 'new' order by id",
   );
   for (const seen of orders) {
-    await advanceOrder(desk.bench, seen, (step) => {
+    await advanceOrder(desk.context, seen, (step) => {
       if (step === "planned") throw new Error("far enough");
     }).catch((error) => equal(error.message, "far enough"));
   }

@@ -261,7 +261,7 @@ async function bringTo(desk: Desk, state: OrderState): Promise<void> {
 async function refusedBy(desk: Desk, statement: string): Promise<string | null> {
   const undo = new Error("taken back");
   try {
-    await desk.bench.step(async (tx) => {
+    await desk.context.step(async (tx) => {
       await tx.unsafe(statement);
       await tx.unsafe("set constraints all immediate");
       throw undo;

@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/nodes/anvil.ts";
-import { benchOf } from "../support/evm_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 
 const ETHER = 10n ** 18n;
@@ -18,9 +18,9 @@ Deno.test("a stop of a destination holds by whatever of its addresses and accoun
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "20");
   const give = { source: { account: ramp.id }, destination: { account: payer }, value: "5" };
   equal((await send("POST", "/v1/transactions", give)).status, 201);
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
   const source = { account: payer };
   const codes = async () => {
     const asked = [

@@ -33,7 +33,7 @@ const ROUNDS = 30;
 /** Makes a desk. */
 export async function coinRamp(play: Play): Promise<CoinRamp> {
   const desk = await openCoinDesk(play);
-  const { node, realm, ramp, bench, look } = desk;
+  const { node, realm, ramp, context, look } = desk;
   const { send } = realm.admin;
   const script = (await scriptOf(play.id, "regtest", desk.address)).toHex();
   const follower = testFollower(realm);
@@ -63,7 +63,7 @@ export async function coinRamp(play: Play): Promise<CoinRamp> {
     },
     coins: () => desk.held(desk.address),
     async solvency() {
-      await checkSolvency(bench);
+      await checkSolvency(context);
       return (await send("GET", "/v1/solvency")).body[0];
     },
     async [Symbol.asyncDispose]() {

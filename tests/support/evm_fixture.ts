@@ -9,7 +9,7 @@ import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { counterparty } from "../../domain/ledger/posting.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
-import type { Bench } from "../../workers/worker_context.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import type { Crossing } from "../../workers/sending/signing.ts";
@@ -41,7 +41,7 @@ export interface DeskOptions {
 export interface Desk extends AsyncDisposable {
   realm: TestRealm;
   anvil: Anvil;
-  bench: Bench;
+  context: WorkerContext;
   /** Id of the ramp account, and of a virtual account on it. */
   ramp: string;
   account: string;
@@ -77,7 +77,7 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
     ...options.env,
   };
   const realm = await testRealm({ env });
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
   if (made.status !== 201) throw new Error(made.text);
   await realm.drain();
@@ -92,7 +92,7 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
   const desk = assemble({
     realm,
     anvil,
-    bench,
+    context,
     ramp,
     account: virtual.body.id,
     address,
@@ -101,18 +101,18 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
   });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
   await desk.sight();
-  await refreshFees(bench);
+  await refreshFees(context);
   await credit(realm, desk.account, options.total ?? "10");
   return desk;
 }
 
 function assemble(
-  parts: Pick<Desk, "realm" | "anvil" | "bench" | "ramp" | "account" | "address"> & {
+  parts: Pick<Desk, "realm" | "anvil" | "context" | "ramp" | "account" | "address"> & {
     asset: string;
     chain: string;
   },
 ): Desk {
-  const { realm, anvil, bench, ramp, account, address, asset, chain } = parts;
+  const { realm, anvil, context, ramp, account, address, asset, chain } = parts;
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
@@ -122,7 +122,7 @@ function assemble(
       `select id as order, looks as look from orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
-    for (const seen of orders) await advanceOrder(fresh(bench), seen, crossing);
+    for (const seen of orders) await advanceOrder(fresh(context), seen, crossing);
   }
   return {
     ...parts,
@@ -169,20 +169,20 @@ function assemble(
       };
     },
     async [Symbol.asyncDispose]() {
-      bench.chains.close();
+      context.chains.close();
       await realm[Symbol.asyncDispose]();
       await anvil.stop();
     },
   };
 }
 
-/** A bench outside of the runner, for a worker whose end a test decides. */
-export async function benchOf(realm: TestRealm): Promise<Bench> {
+/** A context outside of the runner, for a worker whose end a test decides. */
+export async function workerContextOf(realm: TestRealm): Promise<WorkerContext> {
   const { services } = realm;
-  const context = (await services.realms.find(realm.id))!;
+  const realmContext = (await services.realms.find(realm.id))!;
   return {
-    realm: context.row(),
-    pool: realm.database.working(placeOf(context.row())),
+    realm: realmContext.row(),
+    pool: realm.database.working(placeOf(realmContext.row())),
     actor: { ...realm.admin.actor, user: realm.id, kind: "worker" },
     log: services.log,
     chains: openChains(services.config.chains),
@@ -192,10 +192,10 @@ export async function benchOf(realm: TestRealm): Promise<Bench> {
   };
 }
 
-/** The same bench, now. */
-function fresh(bench: Bench): Bench {
+/** The same context, now. */
+function fresh(context: WorkerContext): WorkerContext {
   const at = Date.now();
-  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  return { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
 }
 
 /** Books a deposit, as if one had been seen. */

@@ -10,7 +10,7 @@ import {
   type Question,
   reconcileRealm,
 } from "../../workers/recovery/reconcile.ts";
-import { benchOf } from "./evm_fixture.ts";
+import { workerContextOf } from "./evm_fixture.ts";
 import type { TestRealm } from "./realm.ts";
 import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
 
@@ -102,11 +102,11 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
 
 /** Looks at a realm as workers do every quarter of a minute. */
 export async function attest(realm: TestRealm): Promise<void> {
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   try {
-    await attestRealm(bench, realm.database.platform);
+    await attestRealm(context, realm.database.platform);
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
 }
 
@@ -115,14 +115,14 @@ export async function reconcile(
   realm: TestRealm,
   answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
 ): Promise<PlaceReport[]> {
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   const at = Date.now();
-  const now = { ...bench, actor: { ...bench.actor, at } };
+  const now = { ...context, actor: { ...context.actor, at } };
   try {
     const reports = await reconcileRealm(now, { gap: 50, back: 100, answer });
-    await attestRealm(bench, realm.database.platform);
+    await attestRealm(context, realm.database.platform);
     return reports;
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
 }

@@ -20,7 +20,7 @@ export interface Trial<T = unknown> {
 }
 
 /** What lies are tried on. */
-export interface Bench {
+export interface WorkerContext {
   readonly node: LyingNode;
   readonly trials: readonly Trial[];
   /** Opens the chain behind nodes, anew. */
@@ -53,11 +53,11 @@ const AT_ONCE = 6;
  * @param picked which lies are told, and to whom: numbers of the ways in which nodes are asked
  */
 export async function tryLies(
-  bench: Bench,
+  context: WorkerContext,
   picked: (lie: Lie, at: number) => readonly number[] = () => [0, 1, 2],
 ): Promise<Outcome> {
-  const { node } = bench;
-  const truths = await truthsOf(bench);
+  const { node } = context;
+  const truths = await truthsOf(context);
   const kinds = [...node.answers].map(([kind, samples]) => [kind, [...samples]] as const);
   const told = kinds.flatMap(([kind, samples]) =>
     fieldsOf(samples).flatMap((field) => liesAbout(kind, field, othersOf(kinds, field.samples)))
@@ -69,7 +69,7 @@ export async function tryLies(
       const { lie, ways } = next;
       for (const truth of truths.filter(({ asked }) => asked.has(lie.kind))) {
         answers += ways.length;
-        faults.push(...await faultsOf(bench, lie, truth, ways));
+        faults.push(...await faultsOf(context, lie, truth, ways));
       }
     }
   }
@@ -98,7 +98,7 @@ interface Truth {
   readonly asked: ReadonlySet<string>;
 }
 
-async function truthsOf({ node, trials, open }: Bench): Promise<Truth[]> {
+async function truthsOf({ node, trials, open }: WorkerContext): Promise<Truth[]> {
   const truths: Truth[] = [];
   for (const trial of trials) {
     node.asked.clear();
@@ -142,7 +142,7 @@ const STAGES: readonly (readonly [string, string])[] = [
 ];
 
 async function faultsOf(
-  { node, open }: Bench,
+  { node, open }: WorkerContext,
   lie: Lie,
   { trial, truth }: Truth,
   ways: readonly number[],

@@ -6,7 +6,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import type { Crossing } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { rich } from "./nodes/anvil.ts";
-import { benchOf } from "./evm_fixture.ts";
+import { workerContextOf } from "./evm_fixture.ts";
 import { mineUntil, type RampStage } from "./ramp_fixture.ts";
 import { type Answer, rowsOf, type TestUser } from "./realm.ts";
 
@@ -131,16 +131,16 @@ export function units(text: string): bigint {
 
 /** Prices payments at this moment. */
 export async function quote(stage: RampStage): Promise<void> {
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
 }
 
 /** Takes the looks at open orders, now; tells of each place it passes. */
 export async function look(stage: RampStage, crossing: Crossing = () => {}): Promise<void> {
-  const bench = await benchOf(stage.realm);
+  const context = await workerContextOf(stage.realm);
   const at = Date.now();
-  const now = { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
   try {
     const open = await rowsOf<{ order: string; look: number }>(
       stage.realm,
@@ -149,6 +149,6 @@ export async function look(stage: RampStage, crossing: Crossing = () => {}): Pro
     );
     for (const seen of open) await advanceOrder(now, seen, crossing);
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
 }

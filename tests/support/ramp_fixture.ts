@@ -5,7 +5,7 @@
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { type TestFollower, testFollower } from "./scan_steps.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { benchOf } from "./evm_fixture.ts";
+import { workerContextOf } from "./evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
@@ -109,9 +109,9 @@ export async function mineUntil(stage: RampStage, done: () => Promise<boolean>):
 
 /** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
 export async function driftsOf(stage: RampStage): Promise<[asset: string, drift: string][]> {
-  const bench = await benchOf(stage.realm);
-  await checkSolvency({ ...bench, actor: { ...bench.actor, at: Date.now() } });
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await checkSolvency({ ...context, actor: { ...context.actor, at: Date.now() } });
+  context.chains.close();
   const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
   return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
 }

@@ -10,13 +10,13 @@ import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { newId } from "../../domain/ids.ts";
 import { toUnits } from "../../domain/money.ts";
-import type { Bench } from "../../workers/worker_context.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
 import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import type { Crossing } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { startBcash } from "./nodes/bcash.ts";
-import { benchOf } from "./evm_fixture.ts";
+import { workerContextOf } from "./evm_fixture.ts";
 import { type TestFollower, testFollower } from "./scan_steps.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "./nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
@@ -34,7 +34,7 @@ export interface Play {
 export interface CoinDesk extends AsyncDisposable {
   readonly node: CoinNode;
   readonly realm: TestRealm;
-  readonly bench: Bench;
+  readonly context: WorkerContext;
   readonly ramp: string;
   /** The ramp's address. */
   readonly address: string;
@@ -95,7 +95,7 @@ export async function openCoinDesk({ id, asset, start, env }: Play): Promise<Coi
     },
   });
   const follower = testFollower(realm);
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   const { send } = realm.admin;
   async function made(path: string, body: Record<string, unknown>): Promise<Answer["body"]> {
     const answer = await send("POST", path, body);
@@ -109,16 +109,16 @@ export async function openCoinDesk({ id, asset, start, env }: Play): Promise<Coi
   const virtual = (await made("/v1/accounts", body)).id;
   const target = (await made(`/v1/account/${virtual}/address`, {})).address.address;
   await follower.follow();
-  return assemble({ id, node, realm, follower, bench, ramp, address, virtual, target });
+  return assemble({ id, node, realm, follower, context, ramp, address, virtual, target });
 }
 
 /** What a desk is made of. */
 type Parts =
-  & Pick<CoinDesk, "node" | "realm" | "bench" | "ramp" | "address" | "virtual">
+  & Pick<CoinDesk, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
   & { readonly id: CoinChainId; readonly follower: TestFollower; readonly target: string };
 
 function assemble(parts: Parts): CoinDesk {
-  const { id, node, realm, follower, bench, ramp, address, virtual, target } = parts;
+  const { id, node, realm, follower, context, ramp, address, virtual, target } = parts;
   const { send } = realm.admin;
   const script = async (of: string) => (await scriptOf(id, "regtest", of)).toHex();
   const withdrawal = async (of: string) => (await send("GET", `/v1/withdrawals/${of}`)).body;
@@ -140,10 +140,10 @@ function assemble(parts: Parts): CoinDesk {
     const total = async () => toUnits((await account(ramp)).balance.total, 8);
     const wanted = amounts.reduce((sum, amount) => sum + amount, await total());
     await until(async () => await total() >= wanted);
-    await refreshFees(bench);
+    await refreshFees(context);
   }
   return {
-    ...{ node, realm, bench, ramp, address, virtual, account, withdrawal, held, until, fund },
+    ...{ node, realm, context, ramp, address, virtual, account, withdrawal, held, until, fund },
     deposit: async (amount) => await node.pay([{ script: await script(target), amount }]),
     withdraw: async (to, value, more = {}) => {
       const order = { source: { account: virtual }, destination: { address: to }, value, ...more };
@@ -152,16 +152,16 @@ function assemble(parts: Parts): CoinDesk {
       return answer.body.id;
     },
     follow: () => follower.follow(),
-    look: (crossing) => lookAt(realm, bench, crossing),
-    advance: (seen) => advanceOrder(atThisTime(bench), seen),
+    look: (crossing) => lookAt(realm, context, crossing),
+    advance: (seen) => advanceOrder(atThisTime(context), seen),
     async ended(ids) {
       const read = () => Promise.all(ids.map(withdrawal));
       await until(async () => (await read()).every(({ status }) => status !== "PROCESSING"));
       return await read();
     },
-    quote: () => refreshFees(bench),
+    quote: () => refreshFees(context),
     rob: async (to, ...claims) => {
-      const raw = await theft(bench, { id, to, claims });
+      const raw = await theft(context, { id, to, claims });
       await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     },
     release: async () => {
@@ -172,7 +172,7 @@ function assemble(parts: Parts): CoinDesk {
     agree: () => assertAgreement(realm, held),
     [Symbol.asyncDispose]: async () => {
       follower[Symbol.dispose]();
-      bench.chains.close();
+      context.chains.close();
       await realm[Symbol.asyncDispose]();
       await node.stop();
     },
@@ -199,7 +199,7 @@ export async function hurry(realm: TestRealm): Promise<void> {
 
 async function lookAt(
   realm: TestRealm,
-  bench: Bench,
+  context: WorkerContext,
   crossing: Crossing = () => {},
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
@@ -207,21 +207,21 @@ async function lookAt(
     `select id as order, looks as look from orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
-  for (const seen of orders) await advanceOrder(atThisTime(bench), seen, crossing);
+  for (const seen of orders) await advanceOrder(atThisTime(context), seen, crossing);
 }
 
-function atThisTime(bench: Bench): Bench {
+function atThisTime(context: WorkerContext): WorkerContext {
   const at = Date.now();
-  return { ...bench, actor: { ...bench.actor, at, requestId: newId(at) } };
+  return { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
 }
 
 /** Signs what spends coins of an address of ours, as whoever had its key could. */
 async function theft(
-  bench: Bench,
+  context: WorkerContext,
   { id, to, claims }: { id: CoinChainId; to: string; claims: readonly string[] },
 ): Promise<string> {
   const coins = await reading(
-    bench.pool,
+    context.pool,
     (db) =>
       db<{ hash: string; index: number; amount: string; address: string }[]>`
       select hash, index, amount::text, address from coins
@@ -233,15 +233,15 @@ async function theft(
     ...{ height: 1, parent: null },
   }));
   const [{ address }] = coins;
-  const chain = await bench.chains.open({ chain: id, testnet: true });
+  const chain = await context.chains.open({ chain: id, testnet: true });
   const payments = [{ to, amount: "all" as const }];
   const order = { kind: "pay" as const, from: address, contract: null, payments };
   const plan = chain.plan(await chain.draft(order, "fast"), { nonce: null, coins: offered });
   const place = { chain: id, network: "regtest" as const };
-  const rows = await reading(bench.pool, (db) => selectLeaves(db, place, [address]));
-  const vault = { realm: bench.realm.id, pool: bench.pool };
+  const rows = await reading(context.pool, (db) => selectLeaves(db, place, [address]));
+  const vault = { realm: context.realm.id, pool: context.pool };
   const leaves = rows.map((row) => ({ ...place, ...row }));
-  return (await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+  return (await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
 }
 
 async function troubles(realm: TestRealm): Promise<string> {

@@ -64,7 +64,7 @@ Deno.test({
     await desk.look();
     equal(BigInt(await flying()), due + BigInt(fee));
     const compared = async () => {
-      await checkSolvency(desk.bench);
+      await checkSolvency(desk.context);
       const [row] = await rowsOf<{ drift: string; sending: string }>(
         desk.realm,
         "select trim_scale(drift)::text as drift, sending::text from solvency",

@@ -13,7 +13,7 @@ import {
   type CeloNode,
   startCeloNode,
 } from "../support/nodes/celo.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { testFollower } from "../support/scan_steps.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
@@ -55,9 +55,9 @@ async function openStage(): Promise<Stage> {
   const { ramp } = (await send("GET", `/v1/accounts/${made.body.id}`)).body;
   await token.pay(ramp.address, 100n * UNIT);
   await turn();
-  const bench = await benchOf(realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await refreshFees(context);
+  context.chains.close();
   return {
     anvil,
     celo,
@@ -142,14 +142,14 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
   const { send } = realm.admin;
   const draw = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "30" };
   const { id } = (await send("POST", "/v1/withdrawals", draw)).body;
-  const bench = await benchOf(realm);
+  const context = await workerContextOf(realm);
   try {
     const [seen] = await rowsOf<{ order: string; look: number }>(
       realm,
       "select id as order, looks as look from orders",
     );
     let canceled = 0;
-    await advanceOrder(bench, seen, async (step) => {
+    await advanceOrder(context, seen, async (step) => {
       if (step !== "stored" || canceled > 0) return;
       canceled = (await send("POST", `/v1/withdrawals/${id}/cancel`)).status;
     });
@@ -163,7 +163,7 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
       "select plan from order_candidates where raw is not null order by created_at desc limit 1",
     );
     const prior = readPlan<Plan>(plan);
-    const chain = await bench.chains.open({ chain: "CELO", testnet: false });
+    const chain = await context.chains.open({ chain: "CELO", testnet: false });
     const cancels = { speed: "fast" as const, budget: null, cancels: true };
     const nothing = chain.plan(
       await chain.redraft(prior, cancels),
@@ -172,7 +172,7 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
     );
     deepEqual([nothing.order.kind, nothing.feeContract, nothing.amounts], ["noop", token, []]);
   } finally {
-    bench.chains.close();
+    context.chains.close();
   }
 });
 
@@ -273,9 +273,9 @@ async function agrees(stage: Stage, expected: bigint): Promise<void> {
     "select total::text as world from accounts where system = 'world' and asset = 'CUSD'",
   );
   equal(-toUnits(world, 18), held);
-  const bench = await benchOf(stage.realm);
-  await checkSolvency(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await checkSolvency(context);
+  context.chains.close();
   const [proof] = (await stage.realm.admin.send("GET", "/v1/solvency?asset=CUSD")).body;
   deepEqual([proof.drift, proof.assets], ["0", ethers.formatUnits(held, 18)]);
 }

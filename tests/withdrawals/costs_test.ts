@@ -201,7 +201,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
       desk.realm,
       "select id as order, looks as look from orders where state = 'new'",
     );
-    await Promise.all(orders.map((seen) => advanceOrder(desk.bench, seen)));
+    await Promise.all(orders.map((seen) => advanceOrder(desk.context, seen)));
   };
   await t.step("the limit", async () => {
     await setWithdrawals(desk, { ETH: { daily_cost: "0.0001" } });
@@ -239,11 +239,11 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
       )).toReversed();
     await desk.withdraw("2");
     const [, second] = await seen();
-    await advanceOrder(desk.bench, second, async (step) => {
+    await advanceOrder(desk.context, second, async (step) => {
       if (step !== "drafted") return;
       for (let round = 0; round < 4; round++) {
         await desk.anvil.mine();
-        await advanceOrder(desk.bench, (await seen())[0]);
+        await advanceOrder(desk.context, (await seen())[0]);
       }
     });
     deepEqual((await seen()).map(({ state }) => state), ["done", "new"]);
@@ -275,7 +275,7 @@ async function setWithdrawals(desk: Desk, withdrawals: WithdrawalSettings): Prom
   const answer = await desk.realm.admin.send("PATCH", path, { withdrawals });
   equal(answer.status, 200, answer.text);
   deepEqual(answer.body.withdrawals, withdrawals);
-  desk.bench.actor.realm = { ...desk.bench.actor.realm, withdrawals };
+  desk.context.actor.realm = { ...desk.context.actor.realm, withdrawals };
 }
 
 /** Withdraws to the contract; gives what was answered. */
@@ -334,7 +334,7 @@ async function sound(desk: Desk): Promise<void> {
   );
   const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+  await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
   const { body: [row] } = await desk.realm.admin.send("GET", "/v1/solvency?asset=ETH");
   const more = held + toUnits(world, 18);
   equal(toUnits(row.drift, 18), more, `${row.drift} of ${funded}`);

@@ -8,7 +8,7 @@ import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { benchOf, credit, type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { credit, type Desk, openDesk, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -124,7 +124,7 @@ Deno.test("customers that one made, or all of them together, bring the house no 
   const ids: string[] = [];
   for (const customer of customers) ids.push(await asked(desk, customer, OUTSIDE));
   const settings = { withdrawals: { ETH: { loss_max: "4", testnet_loss_max: "0" } } };
-  const realmOf = { ...desk.bench.actor.realm, ...settings };
+  const realmOf = { ...desk.context.actor.realm, ...settings };
   const capped = async () => {
     const found: boolean[] = [];
     for (const id of ids) {
@@ -170,7 +170,7 @@ Deno.test({
     );
     const [order] = await orderOf(desk, made.body.id);
     const capsWith = async (LTC: Record<string, string>) => {
-      const settings = { ...desk.bench.actor.realm, withdrawals: { LTC } };
+      const settings = { ...desk.context.actor.realm, withdrawals: { LTC } };
       return (await reading(realm.pool, (db) => cappedBudgets(db, settings, [order]))).size;
     };
     equal(await capsWith({ loss_max: "1000", testnet_loss_max: "3" }), 1);
@@ -234,9 +234,9 @@ async function asked(
   { user, account }: Customer,
   address: string,
 ): Promise<string> {
-  const bench = await benchOf(desk.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(desk.realm);
+  await refreshFees(context);
+  context.chains.close();
   const made = await user.send("POST", "/v1/withdrawals", {
     ...{ source: { account }, destination: { address }, value: "0.01" },
   });
@@ -268,14 +268,14 @@ async function setLossMax(desk: Desk, loss_max: string): Promise<void> {
   const body = { withdrawals: { ETH: { loss_max } } };
   const set = await desk.realm.operator("PATCH", `/v1/realms/${desk.realm.id}`, body);
   equal(set.status, 200, set.text);
-  const { actor } = desk.bench;
-  Object.assign(desk.bench, { actor: { ...actor, realm: { ...actor.realm, ...body } } });
+  const { actor } = desk.context;
+  Object.assign(desk.context, { actor: { ...actor, realm: { ...actor.realm, ...body } } });
 }
 
 async function compared(desk: Desk): Promise<void> {
   const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  await checkSolvency({ ...desk.bench, actor: { ...desk.bench.actor, at: Date.now() } });
+  await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
 }
 
 Deno.test("a customer whose payments cost no more than was charged makes none dearer by having others wait behind it", async () => {

@@ -180,7 +180,7 @@ Deno.test("a withdrawal whose look was lost is taken up again", async () => {
   await rowsOf(desk.realm, "delete from jobs");
   await rowsOf(desk.realm, "update orders set looked_at = now() - interval '1 hour'");
   const { reviveOrders } = await import("../../domain/sending/chain_orders.ts");
-  equal(await desk.bench.step((tx) => reviveOrders(tx, desk.bench.actor)), 1);
+  equal(await desk.context.step((tx) => reviveOrders(tx, desk.context.actor)), 1);
   await desk.realm.drain();
   ok((await desk.read(id)).chain.hash);
 });

@@ -196,15 +196,15 @@ Deno.test("another transaction took the nonce: only when it is buried, and the r
 });
 
 /** Signs a payment of nothing with the ramp's own key and its first nonce, past all records. */
-async function rivalOf({ bench, address }: Desk): Promise<string> {
+async function rivalOf({ context, address }: Desk): Promise<string> {
   const place = { chain: "ETHEREUM", network: "main" } as const;
-  const chain = await bench.chains.open({ chain: "ETHEREUM", testnet: false });
+  const chain = await context.chains.open({ chain: "ETHEREUM", testnet: false });
   const draft = await chain.draft({ kind: "noop", from: address }, "fast");
   const plan = chain.plan(draft, { nonce: 0, coins: [] });
-  const rows = await reading(bench.pool, (db) => selectLeaves(db, place, plan.signers));
+  const rows = await reading(context.pool, (db) => selectLeaves(db, place, plan.signers));
   const leaves = rows.map((row) => ({ ...place, ...row }));
-  const vault = { realm: bench.realm.id, pool: bench.pool };
-  return (await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+  const vault = { realm: context.realm.id, pool: context.pool };
+  return (await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
 }
 
 /** Ends the work of all orders at a step. */

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { benchOf, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
@@ -105,9 +105,9 @@ async function openTill(): Promise<Till> {
   await stage.anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(ramp.address, 100n * USDC);
   await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "100");
-  const bench = await benchOf(stage.realm);
-  await refreshFees(bench);
-  bench.chains.close();
+  const context = await workerContextOf(stage.realm);
+  await refreshFees(context);
+  context.chains.close();
   const { admin } = stage.realm;
   const read = async (id: string) => (await admin.send("GET", `/v1/withdrawals/${id}`)).body;
   return {
@@ -137,9 +137,9 @@ async function openTill(): Promise<Till> {
 /** Compares chain and ledger as the timetable does. */
 async function drift(till: Till): Promise<[string, boolean]> {
   const { realm } = till.stage;
-  const bench = await benchOf(realm);
-  await checkSolvency(bench);
-  bench.chains.close();
+  const context = await workerContextOf(realm);
+  await checkSolvency(context);
+  context.chains.close();
   const [row] = (await realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
   return [row.drift, row.solvent];
 }

@@ -30,7 +30,7 @@ import {
   type Found,
 } from "../../domain/audit/solvency.ts";
 import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Transfer } from "../chains/observations.ts";
 import { verifyRound } from "../sending/utxos.ts";
@@ -47,66 +47,66 @@ const UNMINED: FlightFate = { hash: null, height: null, success: true, fee: null
 
 /** An asset of which chain and ledger are compared. */
 interface Subject {
-  readonly bench: Bench;
+  readonly context: WorkerContext;
   readonly chain: Chain;
   readonly of: Compared & { readonly decimals: number };
 }
 
 /** Compares every asset that the realm has ramps of. What cannot be asked keeps its last. */
-export async function checkSolvency(bench: Bench): Promise<void> {
+export async function checkSolvency(context: WorkerContext): Promise<void> {
   const verified = new Set<string>();
-  for (const ramped of await reading(bench.pool, selectRamped)) {
+  for (const ramped of await reading(context.pool, selectRamped)) {
     try {
       const place = { chain: ramped.chain as ChainId, network: ramped.network } as ChainPlace;
-      const chain = await bench.chains.open({
+      const chain = await context.chains.open({
         chain: place.chain,
         testnet: place.network !== "main",
       });
       const name = `${place.chain} ${place.network}`;
-      if (chain.traits.coins && !verified.has(name)) await verifyRound(bench, chain, place);
+      if (chain.traits.coins && !verified.has(name)) await verifyRound(context, chain, place);
       verified.add(name);
-      await checkAsset(bench, chain, ramped);
+      await checkAsset(context, chain, ramped);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
-      bench.log("warn", "not compared", { asset: ramped.asset, error });
+      context.log("warn", "not compared", { asset: ramped.asset, error });
     }
   }
 }
 
-async function checkAsset(bench: Bench, chain: Chain, ramped: RampedRow): Promise<void> {
+async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRow): Promise<void> {
   const { asset: code, testnet, network } = ramped;
   const asset = findAsset(code);
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, ramped));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, ramped));
   const decimals = asset?.decimals ?? ramped.decimals;
   if (decimals === null || cursor === null) return;
   const { height } = cursor;
   const contract = asset?.contract ?? ramped.contract ?? "";
   const place = { chain: ramped.chain, network };
   const of = { asset: code, testnet, ...place, contract, height, decimals };
-  const subject = { bench, chain, of };
+  const subject = { context, chain, of };
   const block = await chain.block(height);
   const balances = chain.traits.coins ? null : await heldBy(subject);
   let found = await foundBy(subject, balances);
-  if (compareSides(bench.actor, found).drift !== "0") {
+  if (compareSides(context.actor, found).drift !== "0") {
     found = await explain(subject, found);
     if (block === null || (await chain.block(height))?.hash !== block.hash) {
       throw new ChainError("unavailable", "the chain took another course meanwhile");
     }
   }
-  const { row, news } = await bench.step((tx) => concludeSolvency(tx, bench.actor, found));
+  const { row, news } = await context.step((tx) => concludeSolvency(tx, context.actor, found));
   const what = { asset: row.asset, drift: row.drift, fees: row.fees, height };
-  if (row.drift.startsWith("-")) bench.log("error", "assets are missing", what);
-  else if (row.stopped) bench.log("error", "losses of the house stop withdrawals", what);
-  else if (news && row.drift !== "0") bench.log("warn", "assets that nothing explains", what);
-  else if (news && !row.solvent) bench.log("warn", "losses of the house are not covered", what);
+  if (row.drift.startsWith("-")) context.log("error", "assets are missing", what);
+  else if (row.stopped) context.log("error", "losses of the house stop withdrawals", what);
+  else if (news && row.drift !== "0") context.log("warn", "assets that nothing explains", what);
+  else if (news && !row.solvent) context.log("warn", "losses of the house are not covered", what);
 }
 
 /** Reads the ledger after the chain, at one moment, so that nothing owed is older than what is there. */
 async function foundBy(
-  { bench, of }: Subject,
+  { context, of }: Subject,
   balances: ReadonlyMap<string, bigint> | null,
 ): Promise<Found> {
-  return await snapshot(bench.pool, async (tx) => {
+  return await snapshot(context.pool, async (tx) => {
     const cursor = await selectCursor(tx, of);
     // The scanner went back: what it knew of the blocks below is gone.
     if (cursor === null || cursor.height < of.height) {
@@ -122,14 +122,14 @@ async function foundBy(
       kept: { pending: 0n, swept: 0n },
       held: balances ?? new Map(coins.map(({ ramp, units }) => [ramp, BigInt(units)])),
       owed: new Map(owed.map(({ ramp, total }) => [ramp, total])),
-      lossMax: lossMaxOf(bench.actor.realm.withdrawals, of),
+      lossMax: lossMaxOf(context.actor.realm.withdrawals, of),
     };
   });
 }
 
-async function heldBy({ bench, chain, of }: Subject): Promise<Map<string, bigint>> {
+async function heldBy({ context, chain, of }: Subject): Promise<Map<string, bigint>> {
   const held = new Map<string, bigint>();
-  const holders = await reading(bench.pool, (db) => selectHolders(db, of));
+  const holders = await reading(context.pool, (db) => selectHolders(db, of));
   for (let from = 0; from < holders.length; from += AT_ONCE) {
     const some = holders.slice(from, from + AT_ONCE);
     const asked = some.map(({ address }) => ({ address, contract: of.contract || null }));
@@ -153,14 +153,17 @@ async function explain(subject: Subject, found: Found): Promise<Found> {
 }
 
 async function fatesOf(
-  { bench, chain, of }: Subject,
+  { context, chain, of }: Subject,
   flights: readonly FlightRow[],
 ): Promise<Map<string, FlightFate>> {
-  const depth = bench.chains.depth({ chain: of.chain as ChainId, testnet: of.network !== "main" });
+  const depth = context.chains.depth({
+    chain: of.chain as ChainId,
+    testnet: of.network !== "main",
+  });
   const open = flights.filter(({ state }) => state === "sent" || state === "mined");
   const fates = new Map<string, FlightFate>();
   await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
-    const rows = await reading(bench.pool, (db) => selectCandidates(db, id));
+    const rows = await reading(context.pool, (db) => selectCandidates(db, id));
     const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
     const fate = await chain.status({ candidates, since: since ?? 0, depth });
     if (fate.state !== "mined") return void fates.set(id, UNMINED);
@@ -172,8 +175,8 @@ async function fatesOf(
 }
 
 /** Measures what a token will have kept of deposits that are not credited yet. */
-async function keptOfPending({ bench, chain, of }: Subject): Promise<bigint> {
-  const rows = await reading(bench.pool, (db) => selectUnproven(db, of, ASKED_MAX));
+async function keptOfPending({ context, chain, of }: Subject): Promise<bigint> {
+  const rows = await reading(context.pool, (db) => selectUnproven(db, of, ASKED_MAX));
   let kept = 0n;
   await eachOf(rows, async (row) => {
     const amount = toUnits(row.amount, of.decimals);
@@ -194,10 +197,10 @@ async function keptOfPending({ bench, chain, of }: Subject): Promise<bigint> {
 
 /** Measures what a token kept of sweeps that are not booked yet. */
 async function keptOfSwept(
-  { bench, chain, of }: Subject,
+  { context, chain, of }: Subject,
   fates: ReadonlyMap<string, FlightFate>,
 ): Promise<bigint> {
-  const sweeps = await reading(bench.pool, (db) => selectUnbooked(db, of, ASKED_MAX));
+  const sweeps = await reading(context.pool, (db) => selectUnbooked(db, of, ASKED_MAX));
   let kept = 0n;
   await eachOf(sweeps, async (sweep) => {
     const { from, to, amount } = sweep;

@@ -13,7 +13,7 @@ import {
 import { markShared, selectUnshared } from "../../db/accounts/own_addresses.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { enterAddresses, foreignAddresses } from "../../domain/chains/address_directory.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 
 const AT_ONCE = 1_000;
 
@@ -24,27 +24,27 @@ const AT_ONCE = 1_000;
  * @param atOnce links that one pass compares
  */
 export async function shareAddresses(
-  bench: Bench,
+  context: WorkerContext,
   platform: Pool,
   atOnce: number = AT_ONCE,
 ): Promise<void> {
-  const { id } = bench.realm;
-  while (!bench.signal.aborted) {
-    const own = await reading(bench.pool, (db) => selectUnshared(db, AT_ONCE));
+  const { id } = context.realm;
+  while (!context.signal.aborted) {
+    const own = await reading(context.pool, (db) => selectUnshared(db, AT_ONCE));
     if (own.length === 0) break;
     await locking(platform, (tx) => enterAddresses(tx, id, own));
-    await bench.step((tx) => markShared(tx, own));
+    await context.step((tx) => markShared(tx, own));
   }
-  const after = await reading(bench.pool, selectCompared);
-  const linked = await reading(bench.pool, (db) => selectLinked(db, after, atOnce));
+  const after = await reading(context.pool, selectCompared);
+  const linked = await reading(context.pool, (db) => selectLinked(db, after, atOnce));
   const foreign = await reading(platform, (db) => foreignAddresses(db, id, linked));
   if (foreign.length > 0) {
-    await bench.step((tx) => endAssignments(tx, foreign, bench.actor.at));
-    bench.log("warn", "links ended: the addresses are of this installation", {
+    await context.step((tx) => endAssignments(tx, foreign, context.actor.at));
+    context.log("warn", "links ended: the addresses are of this installation", {
       realm: id,
       count: foreign.length,
     });
   }
   const last = linked.length < atOnce ? "" : linked.at(-1)!;
-  if (last !== after) await bench.step((tx) => updateCompared(tx, last));
+  if (last !== after) await context.step((tx) => updateCompared(tx, last));
 }

@@ -16,7 +16,7 @@ import { locking, reading } from "../../db/transaction.ts";
 import { beginStep, endStep, isExpected } from "../../domain/realms/attestations.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { shareAddresses } from "./address_directory.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 
 const APART = "the realm was restored alone, or brought from another installation;" +
   " run `deno task reconcile`";
@@ -25,21 +25,21 @@ const APART = "the realm was restored alone, or brought from another installatio
 const NUMBERS_PASSED = 10_000;
 
 /** Attests a realm, unless the whole database is not to be trusted. */
-export async function attestRealm(bench: Bench, platform: Pool): Promise<void> {
-  if (await bench.signer.fault() !== null) return;
-  await shareAddresses(bench, platform);
-  const from = await compareRealm(bench, platform);
+export async function attestRealm(context: WorkerContext, platform: Pool): Promise<void> {
+  if (await context.signer.fault() !== null) return;
+  await shareAddresses(context, platform);
+  const from = await compareRealm(context, platform);
   const step = { from, to: crypto.randomUUID() };
   const begun = await locking(platform, async (tx) => {
-    const steps = await lockRealmSteps(tx, bench.realm.id);
+    const steps = await lockRealmSteps(tx, context.realm.id);
     if (!isExpected(steps, from)) return false; // another worker went on meanwhile
-    await upsertRealmSteps(tx, bench.realm.id, beginStep(steps, step));
+    await upsertRealmSteps(tx, context.realm.id, beginStep(steps, step));
     return true;
   });
-  if (!begun || !await bench.step((tx) => attest(tx, step))) return;
+  if (!begun || !await context.step((tx) => attest(tx, step))) return;
   await locking(platform, async (tx) => {
-    const steps = await lockRealmSteps(tx, bench.realm.id);
-    await upsertRealmSteps(tx, bench.realm.id, endStep(steps, step));
+    const steps = await lockRealmSteps(tx, context.realm.id);
+    await upsertRealmSteps(tx, context.realm.id, endStep(steps, step));
   });
 }
 
@@ -50,12 +50,12 @@ export async function attestRealm(bench: Bench, platform: Pool): Promise<void> {
  * @param token the token of the schema when the jobs were taken
  */
 export async function confirmRealm(
-  bench: Bench,
+  context: WorkerContext,
   platform: Pool,
   token: string | null,
 ): Promise<void> {
-  const steps = await reading(platform, (db) => selectRealmSteps(db, bench.realm.id));
-  if (!isExpected(steps, token)) await compareRealm(bench, platform);
+  const steps = await reading(platform, (db) => selectRealmSteps(db, context.realm.id));
+  if (!isExpected(steps, token)) await compareRealm(context, platform);
 }
 
 /**
@@ -64,9 +64,9 @@ export async function confirmRealm(
  *
  * @returns the token of the schema
  */
-export async function compareRealm(bench: Bench, platform: Pool): Promise<string | null> {
-  const { id } = bench.realm;
-  const readToken = () => reading(bench.pool, selectToken);
+export async function compareRealm(context: WorkerContext, platform: Pool): Promise<string | null> {
+  const { id } = context.realm;
+  const readToken = () => reading(context.pool, selectToken);
   let token: string | null;
   let later = await readToken();
   do {
@@ -76,12 +76,14 @@ export async function compareRealm(bench: Bench, platform: Pool): Promise<string
     // A step is known to the platform before it is taken, so only a token that stays is a stranger's.
     later = await readToken();
   } while (later !== token);
-  const ramps = await bench.step(async (tx) => {
-    const news = await quarantine(tx, bench.actor, null, APART);
+  const ramps = await context.step(async (tx) => {
+    const news = await quarantine(tx, context.actor, null, APART);
     await passOverNumbers(tx, NUMBERS_PASSED);
     return news;
   });
-  if (ramps.length > 0) bench.log("error", "ramps are in quarantine", { realm: id, detail: APART });
+  if (ramps.length > 0) {
+    context.log("error", "ramps are in quarantine", { realm: id, detail: APART });
+  }
   await locking(platform, (tx) => upsertRealmSteps(tx, id, { now: token, next: [] }));
   return token;
 }

@@ -12,7 +12,7 @@ import type { RealmRow } from "../../db/realms/realms.ts";
 import { serializable, writing } from "../../db/transaction.ts";
 import type { JobName } from "../../domain/jobs.ts";
 import type { Log } from "../../log.ts";
-import { type Bench, workerActor } from "../worker_context.ts";
+import { workerActor, type WorkerContext } from "../worker_context.ts";
 import type { Chains } from "../chains/registry.ts";
 import type { Signer } from "../keys/signer.ts";
 import { TASKS } from "./handlers.ts";
@@ -51,12 +51,12 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
   try {
     const task = TASKS[job.name as JobName];
     if (task === undefined) throw new TypeError(`there is no job ${job.name}`);
-    const bench: Bench = {
-      ...benchFor(shop, site, job.id),
+    const context: WorkerContext = {
+      ...contextFor(shop, site, job.id),
       signal: AbortSignal.any([signal, lease.lost]),
       step: (work, how) => serializable(pool, (tx) => fenced(tx, job, work), how),
     };
-    await task(bench, job.payload as never);
+    await task(context, job.payload as never);
     await writing(pool, (db) => markDone(db, job));
     shop.log("debug", "job", { ...line, outcome: "done", duration_ms: shop.now() - start });
   } catch (error) {
@@ -69,11 +69,11 @@ export async function attemptJob(shop: Workshop, site: Site, job: JobRow): Promi
 }
 
 /** What is worked with in a realm, outside of any attempt. */
-export function benchFor(
+export function contextFor(
   { log, chains, signer, now }: Workshop,
   { realm, pool, signal }: Site,
   requestId: string,
-): Bench {
+): WorkerContext {
   return {
     ...{ realm, pool, log, chains, signer, signal },
     actor: workerActor(realm, requestId, now()),

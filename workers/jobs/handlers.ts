@@ -1,7 +1,7 @@
 /** Every job's handler; a job without one does not compile. @module */
 import { enableAccount } from "../../domain/accounts/accounts.ts";
 import type { JobName, JobPayloads } from "../../domain/jobs.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { forwardJob, sweptJob } from "../sweeping/sweeps.ts";
 import { checkToken } from "../scanning/token_checks.ts";
 import { openRampJob, reserveJob } from "../scanning/ramp_opening.ts";
@@ -9,17 +9,20 @@ import { rescanJob } from "../scanning/rescan.ts";
 import { advanceOrder } from "../sending/sender.ts";
 
 /** Does one job. It may run more than once, and two may run at once: only steps change things. */
-export type Task<N extends JobName> = (bench: Bench, payload: JobPayloads[N]) => Promise<void>;
+export type Task<N extends JobName> = (
+  context: WorkerContext,
+  payload: JobPayloads[N],
+) => Promise<void>;
 
 /** The handlers. */
 export const TASKS: { readonly [N in JobName]: Task<N> } = {
-  "account.enable": async (bench, { account }) => {
-    await bench.step((tx) => enableAccount(tx, bench.actor, account), { lockLedger: true });
+  "account.enable": async (context, { account }) => {
+    await context.step((tx) => enableAccount(tx, context.actor, account), { lockLedger: true });
   },
   "deposit.forward": forwardJob,
   "deposit.rescan": rescanJob,
   "deposit.swept": sweptJob,
-  "order.advance": (bench, seen) => advanceOrder(bench, seen),
+  "order.advance": (context, seen) => advanceOrder(context, seen),
   "ramp.open": openRampJob,
   "ramp.reserve": reserveJob,
   "token.check": checkToken,

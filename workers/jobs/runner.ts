@@ -19,7 +19,7 @@ import { reading, writing } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
-import { attemptJob, benchFor, type Site, type Workshop } from "./attempts.ts";
+import { attemptJob, contextFor, type Site, type Workshop } from "./attempts.ts";
 import { patiently } from "../timers.ts";
 
 /** The running workers of a process. */
@@ -248,8 +248,8 @@ async function confirm(floor: Floor, site: Site, jobs: readonly ClaimedRow[]): P
   if (jobs.length === 0) return;
   const { database, now } = floor.shop;
   try {
-    const bench = benchFor(floor.shop, site, newId(now()));
-    await confirmRealm(bench, database.platform, jobs[0].token);
+    const context = contextFor(floor.shop, site, newId(now()));
+    await confirmRealm(context, database.platform, jobs[0].token);
   } catch (error) {
     for (const job of jobs) await writing(site.pool, (db) => releaseJob(db, job));
     throw error;

@@ -35,7 +35,7 @@ import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
@@ -87,7 +87,7 @@ const LOOKS = 2;
 
 /** What a place is reconciled with. */
 interface Work {
-  bench: Bench;
+  context: WorkerContext;
   chain: Chain;
   place: ChainPlace;
   ramps: readonly QuarantinedRamp[];
@@ -98,22 +98,22 @@ interface Work {
 
 /** Reconciles every place of a realm that has ramps in quarantine; a place without a node waits. */
 export async function reconcileRealm(
-  bench: Bench,
+  context: WorkerContext,
   options: ReconcileOptions,
 ): Promise<PlaceReport[]> {
-  const places = await reading(bench.pool, selectQuarantinedPlaces);
+  const places = await reading(context.pool, selectQuarantinedPlaces);
   // A newer database may have opened ramps under the numbers of those that are not opened here.
   if (options.apart === true || places.length > 0) {
-    await bench.step((tx) => passOverNumbers(tx, options.gap));
+    await context.step((tx) => passOverNumbers(tx, options.gap));
   }
-  const all = await reading(bench.pool, selectQuarantinedRamps);
+  const all = await reading(context.pool, selectQuarantinedRamps);
   const names = [...new Set(all.map(({ chain, network }) => `${chain} ${network}`))];
   const reports: PlaceReport[] = [];
   for (const name of names) {
     const ramps = all.filter(({ chain, network }) => `${chain} ${network}` === name);
     const [chain, network] = name.split(" ") as [ChainId, Network];
     reports.push(
-      await reconcilePlace(bench, { chain, network }, ramps, options).catch((error) => {
+      await reconcilePlace(context, { chain, network }, ramps, options).catch((error) => {
         if (!(error instanceof ChainError)) throw error;
         const nothing = { addresses: [], taken: [], open: [], lifted: false };
         return { chain, network, ...nothing, obstacles: [error.message] };
@@ -124,22 +124,22 @@ export async function reconcileRealm(
 }
 
 async function reconcilePlace(
-  bench: Bench,
+  context: WorkerContext,
   place: ChainPlace,
   ramps: readonly QuarantinedRamp[],
   options: ReconcileOptions,
 ): Promise<PlaceReport> {
-  const chain = await bench.chains.open({
+  const chain = await context.chains.open({
     chain: place.chain,
     testnet: place.network !== "main",
   });
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   const known = Math.min(
     cursor?.height ?? 0,
     ...ramps.map(({ quarantined }) => quarantined.height ?? cursor?.height ?? 0),
   );
   const from = Math.max(0, known - options.back);
-  const work: Work = { bench, chain, place, ramps, options, from };
+  const work: Work = { context, chain, place, ramps, options, from };
   const addresses = await passOverIndices(work);
   const obstacles: string[] = [];
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
@@ -153,7 +153,7 @@ async function reconcilePlace(
 
 /** Finds addresses that a newer database had handed out, and passes over those that it may have. */
 async function passOverIndices(work: Work): Promise<{ index: number; address: string }[]> {
-  const { bench, ramps, options } = work;
+  const { context, ramps, options } = work;
   const derived = new Map<string, { ramp: string; index: number }>();
   for (const { account, chain, network, xpub, next_index } of ramps) {
     for (let at = next_index; at < next_index + options.gap; at += AT_ONCE) {
@@ -164,26 +164,26 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
       }
       // Whoever they were handed out to, they are ours: nobody links them.
       const passed = { ramp: account, from: at, addresses: some };
-      await bench.step((tx) => reserveAddresses(tx, bench.actor, passed));
+      await context.step((tx) => reserveAddresses(tx, context.actor, passed));
     }
   }
   const { used, transfers } = await findUsed(work, [...derived.keys()]);
   const found = [...used].map((address) => ({ address, ...derived.get(address)! }))
     .toSorted((a, b) => a.index - b.index);
   for (const { ramp, index, address } of found) {
-    await bench.step((tx) => recoverAddress(tx, bench.actor, { ramp, index, address }), {
+    await context.step((tx) => recoverAddress(tx, context.actor, { ramp, index, address }), {
       lockLedger: true,
     });
   }
   // The scanner was there before, and did not know whose they were.
   for (let at = 0; at < transfers.length; at += AT_ONCE) {
     const seen = { transfers: transfers.slice(at, at + AT_ONCE), coins: work.chain.traits.coins };
-    await bench.step((tx) => recordTransfers(tx, bench.actor, work.place, seen));
+    await context.step((tx) => recordTransfers(tx, context.actor, work.place, seen));
   }
   for (const { account, next_index } of ramps) {
-    await bench.step(async (tx) => {
+    await context.step(async (tx) => {
       await skipIndices(tx, account, next_index + options.gap);
-      await enqueue(tx, bench.actor, "ramp.reserve", { account }, { dedupe: account });
+      await enqueue(tx, context.actor, "ramp.reserve", { account }, { dedupe: account });
     });
   }
   return found.map(({ index, address }) => ({ index, address }));
@@ -193,7 +193,7 @@ async function findUsed(
   work: Work,
   addresses: readonly string[],
 ): Promise<{ used: Set<string>; transfers: Transfer[] }> {
-  const { bench, chain, place, from } = work;
+  const { context, chain, place, from } = work;
   const used = new Set<string>();
   const found: Transfer[] = [];
   if (addresses.length === 0) return { used, transfers: found };
@@ -205,7 +205,7 @@ async function findUsed(
       for (const [step, amount] of amounts.entries()) if (amount > 0n) used.add(some[step]);
     }
   }
-  const { contracts } = await loadWatch(bench, place);
+  const { contracts } = await loadWatch(context, place);
   const watch = { addresses: new Set(addresses), claims: new Set<string>(), contracts };
   const head = await chain.head();
   for await (const { transfers } of chain.scan(from, head.height, watch)) {
@@ -216,9 +216,9 @@ async function findUsed(
 }
 
 /** Follows the chain to its head, so that every deposit that lies deep enough is booked. */
-async function catchUp({ bench, place }: Work): Promise<boolean> {
+async function catchUp({ context, place }: Work): Promise<boolean> {
   for (let pass = 0; pass < PASSES_MAX; pass++) {
-    const ended = await scanPlace(bench, place);
+    const ended = await scanPlace(context, place);
     if (ended !== "more") return ended === "caught up";
   }
   return false;
@@ -228,30 +228,30 @@ async function catchUp({ bench, place }: Work): Promise<boolean> {
  * Asks the chain what became of all that is signed, as a worker would: what was mined, or what nodes
  * have, has left and is followed, so that nobody is asked about it and its fee is booked.
  */
-async function followSigned({ bench, place, ramps }: Work): Promise<void> {
+async function followSigned({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
   for (let looks = 0; looks < LOOKS; looks++) {
-    const turns = await reading(bench.pool, (db) => selectSignedOrders(db, place, ids));
+    const turns = await reading(context.pool, (db) => selectSignedOrders(db, place, ids));
     // Once marked as sent it is looked at again, for what its block says.
     for (const { state, ...turn } of turns) {
-      if (looks === 0 || state === "sent") await advanceOrder(bench, turn);
+      if (looks === 0 || state === "sent") await advanceOrder(context, turn);
     }
   }
 }
 
 /** Takes in all that our keys signed and the database does not know; raises nonces. */
 async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
-  const { bench, chain, place, ramps } = work;
+  const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
   const mined = chain.traits.nonces
     ? await usedNonces(work, ids, obstacles)
-    : await reading(bench.pool, (db) => selectUnknownSpends(db, place, ids));
+    : await reading(context.pool, (db) => selectUnknownSpends(db, place, ids));
   for (const one of mined) {
-    const found = await readFound(bench, chain, place, one);
+    const found = await readFound(context, chain, place, one);
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
     else {
-      const result = await bench.step((tx) => takeIn(tx, bench.actor, place, found), {
+      const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
         lockLedger: true,
       });
       if (result !== null) taken.push(result);
@@ -266,10 +266,10 @@ async function usedNonces(
   ramps: readonly string[],
   obstacles: string[],
 ): Promise<{ hash: string; height: number }[]> {
-  const { bench, chain, place, from } = work;
-  const senders = await reading(bench.pool, (db) => selectSenders(db, place, ramps));
+  const { context, chain, place, from } = work;
+  const senders = await reading(context.pool, (db) => selectSenders(db, place, ramps));
   const claims = new Set(
-    await reading(bench.pool, (db) => selectUnsignedClaims(db, place, ramps)),
+    await reading(context.pool, (db) => selectUnsignedClaims(db, place, ramps)),
   );
   const missing = new Set<string>();
   for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
@@ -293,12 +293,12 @@ async function usedNonces(
     obstacles.push(`no block from ${from} on shows what used ${claim}: read more with --back`);
   }
   const hashes = found.map(({ hash }) => hash);
-  const known = new Set(await reading(bench.pool, (db) => selectKnownHashes(db, hashes)));
+  const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
   return found.filter(({ hash }) => !known.has(hash));
 }
 
 async function noteNonces(
-  { bench, place }: Work,
+  { context, place }: Work,
   { address, next }: KnownSender,
   told: { mined: number; pooled: number },
   of: { claims: Set<string>; missing: Set<string>; obstacles: string[] },
@@ -316,16 +316,16 @@ async function noteNonces(
   }
   if (told.mined <= next) return;
   const { chain, network } = place;
-  await bench.step((tx) => raiseNonce(tx, { chain, network, address, next: told.mined }));
+  await context.step((tx) => raiseNonce(tx, { chain, network, address, next: told.mined }));
 }
 
 /**
  * Asks about every withdrawal none of whose bytes has left from here. What an unsigned payout carries is
  * asked about too: a newer database may have undone the payout and paid each alone.
  */
-async function ask({ bench, place, ramps, options }: Work): Promise<Question[]> {
+async function ask({ context, place, ramps, options }: Work): Promise<Question[]> {
   const ids = ramps.map(({ account }) => account);
-  const orders = (await reading(bench.pool, (db) => selectUnsigned(db, place, ids)))
+  const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
     .filter((one) => one.purpose === "withdrawal");
   const open: Question[] = [];
   for (const order of orders) {
@@ -333,7 +333,7 @@ async function ask({ bench, place, ramps, options }: Work): Promise<Question[]> 
     const paid = await options.answer(question);
     if (paid === null) open.push(question);
     else if (paid) {
-      await bench.step((tx) => settlePaid(tx, bench.actor, order), { lockLedger: true });
+      await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true });
     }
   }
   return open;
@@ -351,14 +351,14 @@ function questionOf(order: OrderRow): Question {
 }
 
 /** Ends the quarantine: what was held is booked, and what waits goes on. */
-async function lift({ bench, place, ramps }: Work): Promise<void> {
+async function lift({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
-  await bench.step(async (tx) => {
+  await context.step(async (tx) => {
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) await liftQuarantine(tx, id);
     for (const order of await selectUnsigned(tx, place, ids)) {
-      if (order.state !== "joined") await nudgeOrder(tx, bench.actor, order.id);
+      if (order.state !== "joined") await nudgeOrder(tx, context.actor, order.id);
     }
   });
 }

@@ -7,7 +7,7 @@ import { isId, newId } from "../../domain/ids.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { compareRealm } from "../installation/attestation.ts";
-import { type Bench, workerActor } from "../worker_context.ts";
+import { workerActor, type WorkerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
 import { claimEpoch, lookAtInstallation } from "../installation/fence.ts";
 import { haltRealms } from "../installation/quarantine_all.ts";
@@ -120,17 +120,17 @@ async function reconcileRealms(
     for await (const realm of allRealms(database)) {
       const pool = database.working(placeOf(realm));
       const at = Date.now();
-      const bench: Bench = {
+      const context: WorkerContext = {
         ...{ realm, pool, log, chains },
         actor: workerActor(realm, newId(at), at),
         signer: openSigner(masterKey, Date.now),
         signal: new AbortController().signal,
         step: (work, how) => serializable(pool, work, how),
-      } as Bench;
+      } as WorkerContext;
       const report = { realm: realm.id, name: realm.name, places: [], fault: null };
       try {
-        await compareRealm(bench, database.platform);
-        const places = await reconcileRealm(bench, options);
+        await compareRealm(context, database.platform);
+        const places = await reconcileRealm(context, options);
         if (places.length > 0) reports.push({ ...report, places });
       } catch (error) {
         // A realm whose database is away keeps no other from being reconciled.

@@ -15,13 +15,13 @@ import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Watch } from "../chains/observations.ts";
 
 /** Where gains are explained, and through which nodes first. */
 export interface GainWork {
-  bench: Bench;
+  context: WorkerContext;
   place: ChainPlace;
   watch: Watch;
   reader: ReturnType<Chain["through"]>;
@@ -73,16 +73,16 @@ export async function explainGain(
   const gain = await asOneNodeTells(work, given);
   const rests = await restsOf(work, gain);
   if (rests.length === 0 || disputed) return;
-  const { bench, place } = work;
-  bench.log("warn", "a balance rose and no transfer explains it", {
+  const { context, place } = work;
+  context.log("warn", "a balance rose and no transfer explains it", {
     ...place,
     address: gain.address,
     contract: gain.contract,
     height: gain.height,
     error: rests[0].error,
   });
-  await bench.step(async (tx) => {
-    for (const rest of rests) await upsertGain(tx, place, rowOf(bench, gain, rest));
+  await context.step(async (tx) => {
+    for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
   });
 }
 
@@ -98,29 +98,29 @@ async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
 
 /** Records a gain that could not be looked at. */
 export async function recordGain(
-  { bench, place }: GainWork,
+  { context, place }: GainWork,
   gain: Gain,
   error: string,
 ): Promise<void> {
-  const row = rowOf(bench, gain, { ...gain, error: error.slice(0, 500) });
-  await bench.step((tx) => upsertGain(tx, place, row));
+  const row = rowOf(context, gain, { ...gain, error: error.slice(0, 500) });
+  await context.step((tx) => upsertGain(tx, place, row));
 }
 
 /** Adds up what is known to have arrived in the blocks of a gain; base units. */
 export async function arrivedIn(
-  { bench, place }: GainWork,
+  { context, place }: GainWork,
   { address, contract, decimals, above, height }: Omit<Gain, "gained">,
 ): Promise<bigint> {
   const of = { address, contract, from: above + 1, to: height };
-  return toUnits(await reading(bench.pool, (db) => sumArrived(db, place, of)), decimals);
+  return toUnits(await reading(context.pool, (db) => sumArrived(db, place, of)), decimals);
 }
 
 /** Searches again for gains that were recorded, those whose turn it is. */
 export async function explainAgain(work: GainWork): Promise<void> {
-  const { bench, place } = work;
-  const rows = await reading(bench.pool, (db) => selectGains(db, place, AGAIN_AT_ONCE));
+  const { context, place } = work;
+  const rows = await reading(context.pool, (db) => selectGains(db, place, AGAIN_AT_ONCE));
   for (const row of rows) {
-    if (bench.signal.aborted) return;
+    if (context.signal.aborted) return;
     const contract = row.contract === "" ? null : row.contract;
     const decimals = work.decimals(contract);
     if (decimals === null) continue;
@@ -134,10 +134,10 @@ export async function explainAgain(work: GainWork): Promise<void> {
       await searchOn(work, gain, row);
       continue;
     }
-    await bench.step(async (tx) => {
+    await context.step(async (tx) => {
       const same = rests.some((rest) => rest.height === height);
       if (!same) await deleteGain(tx, place, { ...row });
-      for (const rest of rests) await upsertGain(tx, place, rowOf(bench, gain, rest));
+      for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
     });
   }
 }
@@ -157,7 +157,7 @@ async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | nul
 
 /** Halves the range until the blocks are found in which the balance rose, and searches those. */
 async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
-  const { bench, reader, budget } = work;
+  const { context, reader, budget } = work;
   const holding = { address: gain.address, contract: gain.contract };
   const balances = new Map<number, bigint>();
   async function balanceAt(height: number): Promise<bigint> {
@@ -169,7 +169,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
   async function explain(above: number, height: number, gained: bigint): Promise<void> {
     if (gained <= await arrivedIn(work, { ...gain, above, height })) return;
     const rest = (error: string) => void rests.push({ above, height, gained, error });
-    if (bench.signal.aborted || budget.halvings-- <= 0) return rest("not searched yet");
+    if (context.signal.aborted || budget.halvings-- <= 0) return rest("not searched yet");
     try {
       if (height - above === 1) {
         if (budget.blocks-- <= 0) return rest("not searched yet");
@@ -192,7 +192,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
 
 /** Searches one block and records what it brought. Gives the sum for the address. */
 async function searchAt(
-  { bench, place, watch, reader }: GainWork,
+  { context, place, watch, reader }: GainWork,
   { address, contract }: Gain,
   height: number,
   enough: bigint,
@@ -201,14 +201,14 @@ async function searchAt(
   const only = { ...watch, addresses: new Set([address]), contracts };
   const transfers = await reader.search({ height }, only, contract === null ? enough : 0n);
   const seen = { transfers, coins: false };
-  await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+  await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
   return transfers.filter((one) => one.to === address && sameContract(one.contract, contract))
     .reduce((sum, { amount }) => sum + amount, 0n);
 }
 
 /** Where old balances are gone, every block of the range is searched, some in each pass. */
 async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void> {
-  const { bench, place } = work;
+  const { context, place } = work;
   const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
   let [searched, found] = [row.searched, BigInt(row.found)];
   let error = "not searched to its end yet";
@@ -221,15 +221,15 @@ async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void>
     if (!(fault instanceof ChainError)) throw fault;
     error = fault.message.slice(0, 500);
   }
-  if (found >= gain.gained) return await bench.step((tx) => deleteGain(tx, place, row));
+  if (found >= gain.gained) return await context.step((tx) => deleteGain(tx, place, row));
   const ended = searched === row.height;
   if (ended) error = "the nodes tell of no transfer that explains it";
   const rest = { above: row.above, height: row.height, gained: gain.gained, error };
   const progress = ended ? {} : { searched, found: `${found}` };
-  await bench.step((tx) => upsertGain(tx, place, { ...rowOf(bench, gain, rest), ...progress }));
+  await context.step((tx) => upsertGain(tx, place, { ...rowOf(context, gain, rest), ...progress }));
 }
 
-function rowOf(bench: Bench, { address, contract }: Gain, rest: Rest) {
+function rowOf(context: WorkerContext, { address, contract }: Gain, rest: Rest) {
   return {
     address,
     contract: contract ?? "",
@@ -239,7 +239,7 @@ function rowOf(bench: Bench, { address, contract }: Gain, rest: Rest) {
     searched: rest.above,
     found: "0",
     error: rest.error,
-    at: bench.actor.at,
+    at: context.actor.at,
   };
 }
 

@@ -12,7 +12,7 @@ import { newId } from "../../domain/ids.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
-import { type Bench, workerActor } from "../worker_context.ts";
+import { workerActor, type WorkerContext } from "../worker_context.ts";
 import type { Chains } from "../chains/registry.ts";
 import { inTurns, type Line, openLine } from "../task_queue.ts";
 import { patiently, pause } from "../timers.ts";
@@ -180,7 +180,7 @@ async function look(
   let more = true;
   try {
     while (more && !signal.aborted && work.now() < since + SLICE_MS) {
-      const pass = await scanPlace(benchOf(work, realm, pool, signal), place);
+      const pass = await scanPlace(workerContextOf(work, realm, pool, signal), place);
       work.wake(realm.id);
       more = pass === "more" && work.now() < at.until;
     }
@@ -192,7 +192,12 @@ async function look(
   return more && !signal.aborted;
 }
 
-function benchOf(work: Work, realm: RealmRow, pool: Pool, signal: AbortSignal): Bench {
+function workerContextOf(
+  work: Work,
+  realm: RealmRow,
+  pool: Pool,
+  signal: AbortSignal,
+): WorkerContext {
   const at = work.now();
   return {
     realm,

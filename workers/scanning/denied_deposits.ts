@@ -12,7 +12,7 @@ import { orphanDeposit } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Transfer, Watch } from "../chains/observations.ts";
 import { errorField } from "../../domain/errors.ts";
@@ -45,9 +45,9 @@ const FOR_GOOD = errorField(
  * Asks again for what was given up because the quorum denied it, where that is due. What the quorum confirms
  * by now is pending again, and counts as any other once it is proven.
  */
-export async function askAgain(bench: Bench, chain: Chain, facts: Asked): Promise<void> {
+export async function askAgain(context: WorkerContext, chain: Chain, facts: Asked): Promise<void> {
   const { place, watch, depth } = facts;
-  const due = await reading(bench.pool, (db) => selectDenied(db, place, AGAIN_MAX));
+  const due = await reading(context.pool, (db) => selectDenied(db, place, AGAIN_MAX));
   for (const row of due) {
     let unclear = false;
     try {
@@ -55,8 +55,8 @@ export async function askAgain(bench: Bench, chain: Chain, facts: Asked): Promis
       const told = checked?.transfer ?? await toldOtherwise(chain, watch, row);
       if (told !== null) {
         const seen = { transfers: [told], coins: chain.traits.coins };
-        await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
-        bench.log("warn", "nodes have a deposit again that they had denied", { deposit: row.id });
+        await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
+        context.log("warn", "nodes have a deposit again that they had denied", { deposit: row.id });
       }
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
@@ -64,7 +64,7 @@ export async function askAgain(bench: Bench, chain: Chain, facts: Asked): Promis
     }
     // What came back is pending, and left as it is.
     const end: DeniedEnd = { after: ASKED_MAX, error: FOR_GOOD };
-    await bench.step((tx) => putOffDenied(tx, row.id, { first: DENIED_MAX, unclear, end }));
+    await context.step((tx) => putOffDenied(tx, row.id, { first: DENIED_MAX, unclear, end }));
   }
 }
 
@@ -84,15 +84,15 @@ async function toldOtherwise(
 
 /** Records a deposit as the quorum tells it, in place of what one node told when it was seen. */
 export async function recordAnew(
-  bench: Bench,
+  context: WorkerContext,
   place: ChainPlace,
   row: PendingRow,
   transfer: Transfer,
 ): Promise<void> {
-  bench.log("warn", "a deposit was seen with another amount or sender", { deposit: row.id });
-  await bench.step(async (tx) => {
+  context.log("warn", "a deposit was seen with another amount or sender", { deposit: row.id });
+  await context.step(async (tx) => {
     if (!await deletePending(tx, row)) return;
-    await recordTransfers(tx, bench.actor, place, { transfers: [transfer], coins: false });
+    await recordTransfers(tx, context.actor, place, { transfers: [transfer], coins: false });
   });
 }
 
@@ -103,7 +103,7 @@ export async function recordAnew(
  * @returns whether it need not be asked for again
  */
 export async function denied(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   { place, watch }: Pick<Asked, "place" | "watch">,
   row: PendingRow,
@@ -111,7 +111,7 @@ export async function denied(
   try {
     const told = await toldOtherwise(chain, watch, row);
     if (told !== null) {
-      await recordAnew(bench, place, row, told);
+      await recordAnew(context, place, row, told);
       return true;
     }
   } catch (error) {
@@ -119,7 +119,7 @@ export async function denied(
     return false;
   }
   if (chain.quorum === 1 || !wasDenied(row) || row.tries < DENIED_MAX) return false;
-  await bench.step((tx) => orphanDeposit(tx, bench.actor, row, GIVEN_UP));
+  await context.step((tx) => orphanDeposit(tx, context.actor, row, GIVEN_UP));
   return true;
 }
 

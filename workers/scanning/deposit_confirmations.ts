@@ -23,7 +23,7 @@ import { creditDeposits, orphanDeposit, type Proof } from "../../domain/deposits
 import { toUnits } from "../../domain/money.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import {
   type Checked,
@@ -57,24 +57,28 @@ const SUSPENDED = "asset.suspended";
 export const UNCONFIRMED = "upstream.failed";
 
 /** Settles what a pass has brought. */
-export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+export async function settleDeposits(
+  context: WorkerContext,
+  chain: Chain,
+  facts: PassFacts,
+): Promise<void> {
   const { place, head } = facts;
-  if (facts.caughtUp) await showUnmined(bench, chain, facts);
-  await writing(bench.pool, (db) => updateConfirmations(db, place, head.height));
-  await holdBack(bench, chain, place);
-  if (facts.caughtUp) await askAgain(bench, chain, facts);
+  if (facts.caughtUp) await showUnmined(context, chain, facts);
+  await writing(context.pool, (db) => updateConfirmations(db, place, head.height));
+  await holdBack(context, chain, place);
+  if (facts.caughtUp) await askAgain(context, chain, facts);
   const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };
-    const ripe: PendingRow[] = await reading(bench.pool, (db) => selectRipe(db, place, at));
+    const ripe: PendingRow[] = await reading(context.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
-    const own = await derived(bench, ripe);
-    const { proofs, deferred } = await prove(bench, chain, own.proven, facts);
+    const own = await derived(context, ripe);
+    const { proofs, deferred } = await prove(context, chain, own.proven, facts);
     deferred.push(...own.deferred);
-    if (deferred.length > 0) await bench.step((tx) => deferDeposits(tx, deferred));
-    await bench.step((tx) => creditDeposits(tx, bench.actor, proofs), { lockLedger: true });
+    if (deferred.length > 0) await context.step((tx) => deferDeposits(tx, deferred));
+    await context.step((tx) => creditDeposits(tx, context.actor, proofs), { lockLedger: true });
     after = ripe[ripe.length - 1].id;
-    if (ripe.length < BATCH || bench.signal.aborted) return;
+    if (ripe.length < BATCH || context.signal.aborted) return;
   }
 }
 
@@ -83,13 +87,13 @@ export async function settleDeposits(bench: Bench, chain: Chain, facts: PassFact
  * what the registry says, and of contracts that an asset no longer has. It stays pending, says why,
  * and counts as soon as it may.
  */
-async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
-  const codes = await reading(bench.pool, (db) => selectPendingAssets(db, place));
+async function holdBack(context: WorkerContext, chain: Chain, place: ChainPlace): Promise<void> {
+  const codes = await reading(context.pool, (db) => selectPendingAssets(db, place));
   const holds: Hold[] = [];
   for (const code of codes) {
     const asset = findAsset(code);
     if (asset === null) continue;
-    const fault = takesDeposits(asset) ? await tokenFault(bench, chain, asset) : asset.reason!;
+    const fault = takesDeposits(asset) ? await tokenFault(context, chain, asset) : asset.reason!;
     const error = (why: string) => errorField(SUSPENDED, why);
     if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
     else if (asset.contract !== null) {
@@ -98,7 +102,7 @@ async function holdBack(bench: Bench, chain: Chain, place: ChainPlace): Promise<
     }
   }
   if (codes.length > 0) {
-    await writing(bench.pool, (db) => holdDeposits(db, place, holds, SUSPENDED));
+    await writing(context.pool, (db) => holdDeposits(db, place, holds, SUSPENDED));
   }
 }
 
@@ -113,15 +117,15 @@ interface Proven {
  * shown that its key is ours.
  */
 async function derived(
-  bench: Bench,
+  context: WorkerContext,
   ripe: readonly PendingRow[],
 ): Promise<{ proven: readonly PendingRow[]; deferred: Proven["deferred"] }> {
   const ids = ripe.map(({ id }) => id);
-  const unproven = await reading(bench.pool, (db) => selectUnproven(db, ids));
+  const unproven = await reading(context.pool, (db) => selectUnproven(db, ids));
   if (unproven.length === 0) return { proven: ripe, deferred: [] };
   const ours: UnprovenRow[] = [];
   for (const row of unproven) if (await isOurs(row)) ours.push(row);
-  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { lockLedger: true });
+  await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
   const foreign = new Set(
     unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
   );
@@ -131,7 +135,10 @@ async function derived(
   return {
     proven: ripe.filter(({ address }) => !looked.has(address)),
     deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
-      bench.log("error", "a deposit came to an address that is not ours", { deposit: id, address });
+      context.log("error", "a deposit came to an address that is not ours", {
+        deposit: id,
+        address,
+      });
       return { id, error: errorField("address.invalid", why) };
     }),
   };
@@ -150,7 +157,7 @@ export async function isOurs(row: UnprovenRow): Promise<boolean> {
  * nodes confirm says so and is tried again: none keeps the others waiting.
  */
 async function prove(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   ripe: readonly PendingRow[],
   facts: PassFacts,
@@ -159,7 +166,7 @@ async function prove(
   const ids = ripe.map(({ id }) => id);
   const claimed = chain.traits.coins
     ? []
-    : await reading(bench.pool, (db) => selectClaimed(db, place, ids));
+    : await reading(context.pool, (db) => selectClaimed(db, place, ids));
   const found: Proven = { proofs: [], deferred: [] };
   for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
     const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
@@ -173,10 +180,10 @@ async function prove(
       const { id, asset, block_hash } = some[at];
       const fault = faultOf(check);
       if (check.status === "fulfilled" && check.value === null) {
-        if (await denied(bench, chain, facts, some[at])) continue;
+        if (await denied(context, chain, facts, some[at])) continue;
       }
       if (fault !== null) {
-        bench.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
+        context.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
         const error = errorField(UNCONFIRMED, fault.message.slice(0, 500));
         // Tries for which nodes were out of reach, or not of one mind, are no denials.
         const anew = fault.message === DENIED && !wasDenied(some[at]);
@@ -185,7 +192,7 @@ async function prove(
         const { transfer, received } = check.value!;
         const seen = transferOf(some[at]);
         if (transfer.amount !== seen.amount || transfer.from !== seen.from) {
-          await recordAnew(bench, place, some[at], transfer);
+          await recordAnew(context, place, some[at], transfer);
         } else if (transfer.block?.hash === block_hash) {
           found.proofs.push({ deposit: some[at], received });
         }
@@ -215,23 +222,23 @@ function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefine
 }
 
 /** Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being credited. */
-async function showUnmined(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+async function showUnmined(context: WorkerContext, chain: Chain, facts: PassFacts): Promise<void> {
   try {
-    await showWaiting(bench, chain, facts);
+    await showWaiting(context, chain, facts);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    bench.log("warn", "what waits to be mined is not shown", { ...facts.place, error });
+    context.log("warn", "what waits to be mined is not shown", { ...facts.place, error });
   }
 }
 
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
-async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promise<void> {
+async function showWaiting(context: WorkerContext, chain: Chain, facts: PassFacts): Promise<void> {
   const { place, watch } = facts;
   const waiting = await chain.mempool(watch);
-  const detached = await reading(bench.pool, (db) => selectDetached(db, place, UNMINED_MAX));
+  const detached = await reading(context.pool, (db) => selectDetached(db, place, UNMINED_MAX));
   if (waiting.length > 0 && detached.length < UNMINED_MAX) {
     const seen = { transfers: waiting, coins: false };
-    await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+    await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
   }
   const there = new Set(waiting.map(keyOf));
   const lost = detached.filter((row) => !there.has(keyOf(row))).slice(0, BATCH);
@@ -241,7 +248,7 @@ async function showWaiting(bench: Bench, chain: Chain, facts: PassFacts): Promis
       if (error instanceof ChainError) return error;
       throw error;
     });
-    if (checked === null) await bench.step((tx) => orphanDeposit(tx, bench.actor, row));
+    if (checked === null) await context.step((tx) => orphanDeposit(tx, context.actor, row));
   }
 }
 

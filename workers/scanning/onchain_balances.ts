@@ -19,7 +19,7 @@ import { reading, writing } from "../../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Holding, Watch } from "../chains/observations.ts";
 import {
@@ -50,18 +50,22 @@ const STALE = 500;
 const ASKED_AT_ONCE = 200;
 
 /** Keeps the balances of a place current, and finds what came in without a trace. */
-export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight): Promise<void> {
+export async function refreshHoldings(
+  context: WorkerContext,
+  chain: Chain,
+  sight: Sight,
+): Promise<void> {
   const { place, height, watch } = sight;
   if (chain.traits.coins) {
-    const sums = await reading(bench.pool, (db) => sumCoins(db, place));
-    return await keep(bench, sight, sums.map((one) => ({ ...one, contract: "", nonce: null })));
+    const sums = await reading(context.pool, (db) => sumCoins(db, place));
+    return await keep(context, sight, sums.map((one) => ({ ...one, contract: "", nonce: null })));
   }
   const native = nativeAsset(place.chain);
   const of = { since: height - WINDOW, stale: STALE, native: native.code };
-  const targets = await reading(bench.pool, (db) => selectHoldingTargets(db, place, of));
-  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
+  const targets = await reading(context.pool, (db) => selectHoldingTargets(db, place, of));
+  const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const pass: Pass = {
-    ...{ bench, place, watch, chain, height, kept },
+    ...{ context, place, watch, chain, height, kept },
     reader: chain.through(height),
     budget: gainBudget(),
     decimals(contract) {
@@ -75,7 +79,7 @@ export async function refreshHoldings(bench: Bench, chain: Chain, sight: Sight):
   }
   await refreshKept(pass, targets);
   await explainAgain(pass);
-  await writing(bench.pool, (db) => updateSwept(db, place, height));
+  await writing(context.pool, (db) => updateSwept(db, place, height));
 }
 
 /** A balance to be read, and whether what comes there is booked. */
@@ -89,12 +93,12 @@ function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
 
 /** Reads balances, explains those that rose, and keeps them. */
 async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
-  const { bench, place, reader, height } = pass;
+  const { context, place, reader, height } = pass;
   const { amounts } = await reader.balances(wanted, height);
   const addresses = [...new Set(wanted.map(({ address }) => address))];
   const counts = await reader.counts(addresses, height) ?? [];
   const nonces = new Map(addresses.map((address, at) => [address, counts[at] ?? null]));
-  const before = await reading(bench.pool, (db) => selectHoldings(db, place, addresses));
+  const before = await reading(context.pool, (db) => selectHoldings(db, place, addresses));
   const rows: Omit<HoldingRow, "height">[] = [];
   for (const [at, one] of wanted.entries()) {
     const { address } = one;
@@ -105,7 +109,7 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
     if (one.booked && last !== undefined && !await isExplained(pass, last, seen)) continue;
     rows.push({ address, contract, amount: `${amounts[at]}`, nonce });
   }
-  await keep(bench, pass, rows);
+  await keep(context, pass, rows);
 }
 
 /**
@@ -156,12 +160,12 @@ async function isDisputed(
 }
 
 async function keep(
-  bench: Bench,
+  context: WorkerContext,
   { place, height }: Pick<Sight, "place" | "height">,
   rows: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await bench.step((tx) => upsertHoldings(tx, place, { height, at: bench.actor.at }, rows));
+  await context.step((tx) => upsertHoldings(tx, place, { height, at: context.actor.at }, rows));
 }
 
 /**
@@ -169,7 +173,7 @@ async function keep(
  * that does not answer must not hide the others.
  */
 async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
-  const { bench, place } = pass;
+  const { context, place } = pass;
   for (const { address: ramp, contract, symbol } of pass.kept) {
     const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);
     const wanted = [ramp, ...own].map((address) => ({ address, contract, booked: true }));
@@ -177,7 +181,7 @@ async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promi
       await refresh(pass, wanted);
     } catch (error) {
       if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-      bench.log("warn", "a token does not tell a balance", { ...place, symbol, error });
+      context.log("warn", "a token does not tell a balance", { ...place, symbol, error });
     }
   }
 }

@@ -14,7 +14,7 @@ import {
   RESERVED_AHEAD,
 } from "../../domain/accounts/own_addresses.ts";
 import { refuseRamp } from "../../domain/accounts/ramps.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { isOurs } from "./deposit_confirmations.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { pause } from "../timers.ts";
@@ -30,30 +30,38 @@ const UNRESERVED_MAX = 1_000;
  * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
  * anybody, so no payment can be missed; without a node, the ramp waits.
  */
-export async function openRampJob(bench: Bench, { account }: { account: string }): Promise<void> {
-  const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
+export async function openRampJob(
+  context: WorkerContext,
+  { account }: { account: string },
+): Promise<void> {
+  const ramp = await reading(context.pool, (db) => selectRamp(db, account));
   if (ramp === null || ramp.next_index > 0) return;
-  await beginCursor(bench, ramp);
-  const fault = await faultOf(bench, ramp);
+  await beginCursor(context, ramp);
+  const fault = await faultOf(context, ramp);
   if (fault !== null) {
-    bench.log("error", "an asset is not what the registry says", { account, fault });
-    return await bench.step((tx) => refuseRamp(tx, account, fault), { lockLedger: true });
+    context.log("error", "an asset is not what the registry says", { account, fault });
+    return await context.step((tx) => refuseRamp(tx, account, fault), { lockLedger: true });
   }
   const chain = ramp.chain as ChainId;
   const network = ramp.network as Network;
-  const vault = { realm: bench.realm.id, pool: bench.pool };
-  const xpub = await bench.signer.xpub(vault, { chain, network, number: ramp.number });
+  const vault = { realm: context.realm.id, pool: context.pool };
+  const xpub = await context.signer.xpub(vault, { chain, network, number: ramp.number });
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
-  const addresses = await deriveRange(bench, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
+  const addresses = await deriveRange(context, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
   // Whoever withdraws as soon as the ramp is ready finds a price.
-  await refreshFees(bench, { chain, network });
+  await refreshFees(context, { chain, network });
   const derived = { xpub, addresses };
-  await bench.step((tx) => openRampAccount(tx, bench.actor, ramp, derived), { lockLedger: true });
+  await context.step((tx) => openRampAccount(tx, context.actor, ramp, derived), {
+    lockLedger: true,
+  });
 }
 
 /** Reserves addresses of a ramp, so that as many as there should be lie beyond the next one. */
-export async function reserveJob(bench: Bench, { account }: { account: string }): Promise<void> {
-  const ramp = await reading(bench.pool, (db) => selectRamp(db, account));
+export async function reserveJob(
+  context: WorkerContext,
+  { account }: { account: string },
+): Promise<void> {
+  const ramp = await reading(context.pool, (db) => selectRamp(db, account));
   if (ramp === null || ramp.xpub === null || !needsReserve(ramp)) return;
   const from = Math.max(ramp.next_index, ramp.reserved);
   const place = {
@@ -62,23 +70,25 @@ export async function reserveJob(bench: Bench, { account }: { account: string })
     xpub: ramp.xpub,
   };
   const to = ramp.next_index + RESERVED_AHEAD;
-  const addresses = await deriveRange(bench, place, from, to);
-  await proveUnreserved(bench, account);
-  await bench.step((tx) => reserveAddresses(tx, bench.actor, { ramp: account, from, addresses }));
+  const addresses = await deriveRange(context, place, from, to);
+  await proveUnreserved(context, account);
+  await context.step((tx) =>
+    reserveAddresses(tx, context.actor, { ramp: account, from, addresses })
+  );
 }
 
 /** Derives what was handed out before it was reserved. */
-async function proveUnreserved(bench: Bench, ramp: string): Promise<void> {
-  const rows = await reading(bench.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
+async function proveUnreserved(context: WorkerContext, ramp: string): Promise<void> {
+  const rows = await reading(context.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
   const ours: UnprovenRow[] = [];
   for (const row of rows) if (await isOurs(row)) ours.push(row);
   if (ours.length === 0) return;
-  await bench.step((tx) => proveAddresses(tx, bench.actor, ours), { lockLedger: true });
+  await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
 }
 
 /** Derives the addresses from one index up to another, and lets others work in between. */
 async function deriveRange(
-  bench: Bench,
+  context: WorkerContext,
   of: { chain: ChainId; network: Network; xpub: string },
   from: number,
   to: number,
@@ -87,14 +97,14 @@ async function deriveRange(
   for (let at = from; at < to; at += AT_ONCE) {
     const part = { from: at, count: Math.min(AT_ONCE, to - at) };
     addresses.push(...await deriveAddresses(of.chain, of.network, of.xpub, part));
-    await pause(0, bench.signal);
+    await pause(0, context.signal);
   }
   return addresses;
 }
 
 /** What is wrong with the token that a ramp is of; null if nothing is. */
-async function faultOf(bench: Bench, ramp: RampRow): Promise<string | null> {
-  const row = await reading(bench.pool, (db) => selectAccount(db, ramp.account));
+async function faultOf(context: WorkerContext, ramp: RampRow): Promise<string | null> {
+  const row = await reading(context.pool, (db) => selectAccount(db, ramp.account));
   const asset = findAsset(row!.asset);
   // The row was written by the serving half; what lies below it is credited by it.
   const fits = asset !== null && asset.chain === ramp.chain && asset.decimals === row!.decimals &&
@@ -102,18 +112,18 @@ async function faultOf(bench: Bench, ramp: RampRow): Promise<string | null> {
   if (!fits) return `the account is none of an asset on ${ramp.chain}`;
   if (asset.contract === null) return null;
   const at = { chain: ramp.chain as ChainId, testnet: ramp.network !== "main" };
-  return await tokenFault(bench, await bench.chains.open(at), asset);
+  return await tokenFault(context, await context.chains.open(at), asset);
 }
 
 /** Begins the cursor of a place at its head, unless it has begun. */
 export async function beginCursor(
-  bench: Bench,
+  context: WorkerContext,
   place: Pick<RampRow, "chain" | "network">,
 ): Promise<void> {
-  if (await reading(bench.pool, (db) => selectCursor(db, place)) !== null) return;
+  if (await reading(context.pool, (db) => selectCursor(db, place)) !== null) return;
   const at = { chain: place.chain as ChainId, testnet: place.network !== "main" };
-  const head = await (await bench.chains.open(at)).head();
+  const head = await (await context.chains.open(at)).head();
   const { chain, network } = place;
-  const cursor = { chain, network, height: head.height, hash: head.hash, at: bench.actor.at };
-  await bench.step((tx) => insertCursor(tx, cursor));
+  const cursor = { chain, network, height: head.height, hash: head.hash, at: context.actor.at };
+  await context.step((tx) => insertCursor(tx, cursor));
 }

@@ -4,7 +4,7 @@ import { reading } from "../../db/transaction.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import type { Chain } from "../chains/chain.ts";
 import { verifyCoins } from "../sending/utxos.ts";
 import { loadWatch } from "./scanner.ts";
@@ -14,38 +14,38 @@ import { loadWatch } from "./scanner.ts";
  * known before changes nothing; what is new is pending and counts at its depth like any other.
  */
 export async function rescanJob(
-  bench: Bench,
+  context: WorkerContext,
   payload: JobPayloads["deposit.rescan"],
 ): Promise<void> {
   const { chain: id, testnet, hash, from, to } = payload;
-  const chain = await bench.chains.open({ chain: id, testnet });
-  const place = { chain: id, network: bench.chains.network({ chain: id, testnet }) };
-  if (from !== undefined) await resumeAt(bench, chain, { ...place, from });
-  const watch = { ...await loadWatch(bench, place), contracts: null };
+  const chain = await context.chains.open({ chain: id, testnet });
+  const place = { chain: id, network: context.chains.network({ chain: id, testnet }) };
+  if (from !== undefined) await resumeAt(context, chain, { ...place, from });
+  const watch = { ...await loadWatch(context, place), contracts: null };
   const wanted = hash !== undefined
     ? [{ hash }]
     : Array.from({ length: to! - from! + 1 }, (_, step) => ({ height: from! + step }));
   for (const where of wanted) {
-    if (bench.signal.aborted) throw new TypeError("the process is leaving");
+    if (context.signal.aborted) throw new TypeError("the process is leaving");
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
-    await bench.step((tx) => recordTransfers(tx, bench.actor, place, seen));
+    await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
     // What a block made may long be spent, and what spent it lies outside of the range.
     const made = transfers.map((one) => `${one.hash}:${one.index}`);
-    if (chain.traits.coins) await verifyCoins(bench, chain, place, made);
+    if (chain.traits.coins) await verifyCoins(context, chain, place, made);
   }
 }
 
 /** A place that waits for an operator is followed again from the range that the operator names. */
 async function resumeAt(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   at: ChainPlace & { from: number },
 ): Promise<void> {
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, at));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, at));
   if (cursor === null || cursor.halted === null) return;
   const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
   if (ancestor === null) throw new TypeError("the chain does not have the block to begin at");
   const to = { from: cursor, ancestor };
-  await bench.step((tx) => resume(tx, bench.actor, cursor, to), { lockLedger: true });
+  await context.step((tx) => resume(tx, context.actor, cursor, to), { lockLedger: true });
 }

@@ -21,7 +21,7 @@ import { allAssets } from "../../domain/assets.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { halt, recordStretch, rollBack, WINDOW } from "../../domain/deposits/scan_results.ts";
 import { reviveSweeps } from "../../domain/deposits/sweeps.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head, Scanned, Watch } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
@@ -50,20 +50,20 @@ const ANY_TOKEN_ADDRESSES = 400;
  *
  * @returns how it ended
  */
-export async function scanPlace(bench: Bench, place: ChainPlace): Promise<Pass> {
+export async function scanPlace(context: WorkerContext, place: ChainPlace): Promise<Pass> {
   const seen: Seen = { head: null };
   try {
-    return await followPlace(bench, place, seen);
+    return await followPlace(context, place, seen);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    bench.log("warn", "a chain cannot be followed", { ...place, error });
+    context.log("warn", "a chain cannot be followed", { ...place, error });
     const sight = {
       head: seen.head,
       finalized: null,
       error: error.message.slice(0, 500),
-      at: bench.actor.at,
+      at: context.actor.at,
     };
-    await writing(bench.pool, (db) => updateSight(db, place, sight));
+    await writing(context.pool, (db) => updateSight(db, place, sight));
     return "stuck";
   }
 }
@@ -73,35 +73,35 @@ interface Seen {
   head: number | null;
 }
 
-async function followPlace(bench: Bench, place: ChainPlace, seen: Seen): Promise<Pass> {
+async function followPlace(context: WorkerContext, place: ChainPlace, seen: Seen): Promise<Pass> {
   const at = { chain: place.chain, testnet: place.network !== "main" };
-  const chain = await bench.chains.open(at);
-  await beginCursor(bench, place);
-  const known = (await reading(bench.pool, (db) => selectCursor(db, place)))!;
+  const chain = await context.chains.open(at);
+  await beginCursor(context, place);
+  const known = (await reading(context.pool, (db) => selectCursor(db, place)))!;
   if (known.halted !== null) return "stuck";
   const head = await chain.head();
-  assertPlausible(chain, head, known, bench.actor.at);
+  assertPlausible(chain, head, known, context.actor.at);
   if (head.height < known.height) {
     throw new ChainError("unavailable", "the node is behind what it showed before");
   }
   seen.head = head.height;
-  const start = await findFooting(bench, chain, known);
+  const start = await findFooting(context, chain, known);
   if (start === null) return "stuck";
   // Whoever was given an address before a block was made is watched for in it: the head is older.
-  const watch = await loadWatch(bench, place);
+  const watch = await loadWatch(context, place);
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
-  const reached = await scanTo(bench, chain, { place, start, to, watch });
+  const reached = await scanTo(context, chain, { place, start, to, watch });
   const { height: top, finalized } = head;
-  const sight = { head: top, finalized, error: null, at: bench.actor.at };
-  await writing(bench.pool, (db) => updateSight(db, place, sight));
+  const sight = { head: top, finalized, error: null, at: context.actor.at };
+  await writing(context.pool, (db) => updateSight(db, place, sight));
   const caughtUp = reached === head.height;
-  const depth = Math.max(1, bench.chains.depth(at));
-  await settleDeposits(bench, chain, { place, head, reached, depth, watch, caughtUp });
+  const depth = Math.max(1, context.chains.depth(at));
+  await settleDeposits(context, chain, { place, head, reached, depth, watch, caughtUp });
   if (caughtUp) {
-    await refreshHoldings(bench, chain, { place, height: reached, watch });
-    await bench.step((tx) => reviveSweeps(tx, bench.actor, place));
+    await refreshHoldings(context, chain, { place, height: reached, watch });
+    await context.step((tx) => reviveSweeps(tx, context.actor, place));
   }
-  await warn(bench, chain, known);
+  await warn(context, chain, known);
   if (caughtUp) return "caught up";
   return reached > start.height ? "more" : "stuck";
 }
@@ -120,19 +120,19 @@ function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number
 }
 
 /** Notes what an operator should look at: nodes that contradict each other, deposits that wait. */
-async function warn(bench: Bench, chain: Chain, known: CursorRow): Promise<void> {
-  const count = await reading(bench.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
+async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Promise<void> {
+  const count = await reading(context.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
   const waiting = count === 0 ? [] : [`${count} deposits wait until enough nodes confirm them`];
   const gone = chain.traits.coins
-    ? await reading(bench.pool, (db) => countSpenderless(db, known))
+    ? await reading(context.pool, (db) => countSpenderless(db, known))
     : 0;
   const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows who spent them`];
   const warnings = [...lost, ...waiting, ...chain.reports()];
   const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
   if (warning === known.warning) return;
-  await writing(bench.pool, (db) => updateWarning(db, known, warning));
+  await writing(context.pool, (db) => updateWarning(db, known, warning));
   if (warning === null) return;
-  bench.log("error", "nodes of a chain need an operator", { ...placeOf(known), warning });
+  context.log("error", "nodes of a chain need an operator", { ...placeOf(known), warning });
 }
 
 /**
@@ -140,20 +140,23 @@ async function warn(bench: Bench, chain: Chain, known: CursorRow): Promise<void>
  * seen. Of very many addresses only the tokens that are known can be watched at every block; a
  * rescan still finds the others.
  */
-export async function loadWatch(bench: Bench, place: ChainPlace): Promise<Watch> {
-  const watched = await reading(bench.pool, (db) => selectWatched(db, place));
-  const claims = await reading(bench.pool, (db) => selectWatchedClaims(db, place));
+export async function loadWatch(context: WorkerContext, place: ChainPlace): Promise<Watch> {
+  const watched = await reading(context.pool, (db) => selectWatched(db, place));
+  const claims = await reading(context.pool, (db) => selectWatchedClaims(db, place));
   const addresses = new Set(watched.map((one) => one.address));
   return {
     addresses,
     claims: new Set(claims),
-    contracts: addresses.size > ANY_TOKEN_ADDRESSES ? await knownTokens(bench, place) : null,
+    contracts: addresses.size > ANY_TOKEN_ADDRESSES ? await knownTokens(context, place) : null,
   };
 }
 
 /** The contracts of a place that are of the registry or of the realm's own tokens. */
-async function knownTokens(bench: Bench, place: ChainPlace): Promise<ReadonlySet<string>> {
-  const kept = await reading(bench.pool, (db) => selectKeptTokens(db, place));
+async function knownTokens(
+  context: WorkerContext,
+  place: ChainPlace,
+): Promise<ReadonlySet<string>> {
+  const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const registered = place.network !== "main" ? [] : allAssets()
     .filter((asset) => asset.chain === place.chain).flatMap((asset) => asset.contract ?? []);
   return new Set([...kept.map((token) => token.contract), ...registered]);
@@ -161,7 +164,7 @@ async function knownTokens(bench: Bench, place: ChainPlace): Promise<ReadonlySet
 
 /** Scans from a block on that the chain has; gives the height that was reached. */
 async function scanTo(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   of: { place: ChainPlace; start: CursorRow; to: number; watch: Watch },
 ): Promise<number> {
@@ -171,7 +174,7 @@ async function scanTo(
   async function record(): Promise<boolean> {
     if (stretch.length === 0) return true;
     const part = stretchOf(cursor, stretch, chain.traits.coins);
-    const moved = await bench.step((tx) => recordStretch(tx, bench.actor, of.place, part));
+    const moved = await context.step((tx) => recordStretch(tx, context.actor, of.place, part));
     if (moved) cursor = part.blocks[part.blocks.length - 1];
     stretch = [];
     transfers = 0;
@@ -185,7 +188,7 @@ async function scanTo(
       stretch.push(scanned);
       transfers += scanned.transfers.length;
       if (stretch.length < STRETCH_BLOCKS && transfers < STRETCH_TRANSFERS) continue;
-      if (!await record() || bench.signal.aborted) return cursor.height;
+      if (!await record() || context.signal.aborted) return cursor.height;
     }
   } finally {
     await record();
@@ -218,7 +221,7 @@ function stretchOf(
  * has; null if there is none in the window, and the place waits for a person.
  */
 async function findFooting(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   cursor: CursorRow,
 ): Promise<CursorRow | null> {
@@ -226,23 +229,23 @@ async function findFooting(
   if (here === null) throw new ChainError("unavailable", "the node lost a block it has shown");
   if (here.hash === cursor.hash) return cursor;
   const window = await reading(
-    bench.pool,
+    context.pool,
     (db) => selectBlocks(db, cursor, cursor.height - 1, WINDOW),
   );
   const ancestor = await findAncestor(chain, window) ?? await belowAll(chain, cursor, window);
   if (ancestor === null) {
     const detail = `no common ancestor within ${WINDOW} blocks: the node is of another chain`;
-    bench.log("error", "a chain took another course", { ...placeOf(cursor), detail });
-    await bench.step((tx) => halt(tx, cursor, detail, bench.actor.at));
+    context.log("error", "a chain took another course", { ...placeOf(cursor), detail });
+    await context.step((tx) => halt(tx, cursor, detail, context.actor.at));
     return null;
   }
-  const lost = await bench.step(
-    (tx) => rollBack(tx, bench.actor, cursor, { from: cursor, ancestor }),
+  const lost = await context.step(
+    (tx) => rollBack(tx, context.actor, cursor, { from: cursor, ancestor }),
     { lockLedger: true },
   );
   const depth = cursor.height - ancestor.height;
   const level = lost.length > 0 ? "error" : "info";
-  bench.log(level, "a chain took another course", {
+  context.log(level, "a chain took another course", {
     ...placeOf(cursor),
     depth,
     deposits_lost: lost.length,

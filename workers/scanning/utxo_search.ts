@@ -18,7 +18,7 @@ import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 
 /** How often the coins of a realm are searched. */
@@ -33,15 +33,15 @@ const FRUITLESS_MAX = 7;
 const LATEST = 400;
 
 /** Searches the coins of every place of a realm that has coins. */
-export async function searchCoins(bench: Bench): Promise<void> {
-  for (const { chain: id, network } of await reading(bench.pool, selectPlaces)) {
+export async function searchCoins(context: WorkerContext): Promise<void> {
+  for (const { chain: id, network } of await reading(context.pool, selectPlaces)) {
     const place = { chain: id as ChainId, network } as ChainPlace;
     try {
-      const chain = await bench.chains.open({ chain: place.chain, testnet: network !== "main" });
-      await searchPlace(bench, chain, place);
+      const chain = await context.chains.open({ chain: place.chain, testnet: network !== "main" });
+      await searchPlace(context, chain, place);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
-      bench.log("warn", "coins were not searched", { ...place, error });
+      context.log("warn", "coins were not searched", { ...place, error });
     }
   }
 }
@@ -52,21 +52,21 @@ export async function searchCoins(bench: Bench): Promise<void> {
  * @returns the coins that were missing; null where nothing could be compared
  */
 export async function searchPlace(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   place: ChainPlace,
 ): Promise<readonly string[] | null> {
   if (chain.coins === null) return null;
   const addresses = await reading(
-    bench.pool,
+    context.pool,
     (db) => selectNextAddresses(db, place, ADDRESSES_AT_ONCE),
   );
   if (addresses.length === 0) return [];
-  const turn = Math.floor(bench.actor.at / SEARCH_MS);
+  const turn = Math.floor(context.actor.at / SEARCH_MS);
   const listed = await chain.coins.list(addresses.map(({ address }) => address), turn);
-  if (listed === null) return await readAgain(bench, place);
+  if (listed === null) return await readAgain(context, place);
   const { height, hash } = listed;
-  const compared = await reading(bench.pool, async (db) => {
+  const compared = await reading(context.pool, async (db) => {
     const cursor = await selectCursor(db, place);
     const scanned = cursor?.height === height
       ? cursor.hash
@@ -79,7 +79,7 @@ export async function searchPlace(
     return { missing, fruitless: await fruitlessOnes(db, place) };
   });
   if (compared === null) {
-    bench.log("info", "coins were listed at a block that is not scanned", { ...place, height });
+    context.log("info", "coins were listed at a block that is not scanned", { ...place, height });
     return null;
   }
   const { missing, fruitless } = compared;
@@ -88,17 +88,17 @@ export async function searchPlace(
   const inBlocks = new Map(missing.map((one) => [one.height, one.claim]));
   const asked = [...inBlocks].slice(0, most);
   const blocks = asked.map(([at]) => at);
-  await bench.step(async (tx) => {
+  await context.step(async (tx) => {
     await upsertSearched(tx, place, last, { asked: asked.map(([, claim]) => claim), fruitless });
     for (const at of blocks) {
       const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
       const dedupe = `${place.chain} ${place.network} ${at}`;
-      await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+      await enqueue(tx, context.actor, "deposit.rescan", again, { dedupe });
     }
   });
   if (missing.length > 0) {
     const what = { ...place, height, coins: missing.length, blocks };
-    bench.log("error", "coins of ours were missed, and their blocks are read again", what);
+    context.log("error", "coins of ours were missed, and their blocks are read again", what);
   }
   return missing.map(({ claim }) => claim);
 }
@@ -115,8 +115,8 @@ async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
 }
 
 /** Has the blocks read again that were scanned since the last search. */
-async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
-  await bench.step(async (tx) => {
+async function readAgain(context: WorkerContext, place: ChainPlace): Promise<null> {
+  await context.step(async (tx) => {
     const cursor = await selectCursor(tx, place);
     if (cursor === null) return;
     const again = {
@@ -127,8 +127,8 @@ async function readAgain(bench: Bench, place: ChainPlace): Promise<null> {
     };
     await upsertSearched(tx, place, null, { asked: [], fruitless: 0 });
     const dedupe = `${place.chain} ${place.network} latest`;
-    await enqueue(tx, bench.actor, "deposit.rescan", again, { dedupe });
+    await enqueue(tx, context.actor, "deposit.rescan", again, { dedupe });
   });
-  bench.log("info", "no node lists its coins: the latest blocks are read again", { ...place });
+  context.log("info", "no node lists its coins: the latest blocks are read again", { ...place });
   return null;
 }

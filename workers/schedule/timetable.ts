@@ -21,7 +21,7 @@ import { noteSettings } from "../../domain/realms/realm_events.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { attestRealm } from "../installation/attestation.ts";
-import { type Bench, workerActor } from "../worker_context.ts";
+import { workerActor, type WorkerContext } from "../worker_context.ts";
 import type { Chains } from "../chains/registry.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
 import { expireRealm } from "./expiry.ts";
@@ -84,9 +84,9 @@ const REST_MS = 5000;
 /** Rows that one statement deletes. */
 const TIDY_SLICE = 20_000;
 
-const REALM_REPEATS: readonly Repeat<Bench>[] = [
+const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
   { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: refreshRates },
-  { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: (bench) => refreshFees(bench) },
+  { name: "refresh fees", everyMs: 20_000, leaseMs: 60_000, run: (at) => refreshFees(at) },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
@@ -101,18 +101,18 @@ const REALM_REPEATS: readonly Repeat<Bench>[] = [
     name: "attest",
     everyMs: 15_000,
     leaseMs: 60_000,
-    run: (bench, { database }) => attestRealm(bench, database.platform),
+    run: (context, { database }) => attestRealm(context, database.platform),
   },
   { name: "tell faults", everyMs: 15_000, leaseMs: 60_000, run: tellFaults },
   { name: "plant seed", everyMs: 3_600_000, leaseMs: 60_000, run: plantSeed },
 ];
 /** What may take a node many minutes, in a loop of its own. */
-const SLOW_REPEATS: readonly Repeat<Bench>[] = [
+const SLOW_REPEATS: readonly Repeat<WorkerContext>[] = [
   { name: "search coins", everyMs: SEARCH_MS, leaseMs: 2 * 3_600_000, run: searchCoins },
 ];
 
 /** Tells the platform which places of the realm are in quarantine, and whether its seed is gone. */
-async function tellFaults({ realm, pool }: Bench, desk: Desk): Promise<void> {
+async function tellFaults({ realm, pool }: WorkerContext, desk: Desk): Promise<void> {
   const places = await reading(pool, selectQuarantinedPlaces);
   const seedless = await reading(pool, selectSeedNeeded);
   const missing = { chain: "", network: "", detail: "the realm has addresses and no seed" };
@@ -262,11 +262,11 @@ async function repeatSlow(desk: Desk, site: Site): Promise<boolean> {
 }
 
 function whereOf(desk: Desk, site: Site) {
-  return { name: site.realm.id, at: benchOf(desk, site), pool: site.watch };
+  return { name: site.realm.id, at: workerContextOf(desk, site), pool: site.watch };
 }
 
 /** What is repeated in every realm is small, and done over connections that all of them share. */
-function benchOf(desk: Desk, { realm, watch: pool }: Site): Bench {
+function workerContextOf(desk: Desk, { realm, watch: pool }: Site): WorkerContext {
   const { chains, signer, log, signal } = desk;
   const at = desk.now();
   const actor = workerActor(realm, newId(at), at);
@@ -349,21 +349,21 @@ function overAfter(ms: number, signal: AbortSignal): () => boolean {
   return () => signal.aborted || performance.now() > until;
 }
 
-async function refreshRates({ realm, pool }: Bench, desk: Desk): Promise<void> {
+async function refreshRates({ realm, pool }: WorkerContext, desk: Desk): Promise<void> {
   const after = desk.ratesUpTo.get(realm.id) ?? 0;
   desk.ratesUpTo.set(realm.id, await copyRates(desk.database.platform, pool, after));
 }
 
-async function sumTallies({ pool }: Bench): Promise<void> {
+async function sumTallies({ pool }: WorkerContext): Promise<void> {
   await locking(pool, compactTallies);
 }
 
 /** A realm's seed is made moments after the realm, long before anybody needs an address. */
-async function plantSeed({ realm, pool, signer }: Bench): Promise<void> {
+async function plantSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
   await signer.plant({ realm: realm.id, pool });
 }
 
-async function tidyRealm({ pool }: Bench, { signal }: Desk): Promise<void> {
+async function tidyRealm({ pool }: WorkerContext, { signal }: Desk): Promise<void> {
   for (const remove of [deleteOldAnswers, deleteOldLogins]) await inSlices(pool, remove, signal);
   await locking(pool, deleteStale);
 }

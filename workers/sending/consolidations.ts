@@ -8,7 +8,7 @@ import {
 import type { Tx } from "../../db/database.ts";
 import { admitPlan } from "../../domain/consolidations/consolidation_settlement.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
 
@@ -24,13 +24,13 @@ export async function lockGathered(tx: Tx, order: OrderRow, of: SmallCoins): Pro
  * @throws {ChainError} `refused` above what it may cost, or with nothing to gather
  */
 export async function admitGathering(
-  bench: Bench,
+  context: WorkerContext,
   tx: Tx,
   order: OrderRow,
   plan: Plan,
 ): Promise<void> {
   const left = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
-  const refused = await admitPlan(tx, bench.actor, order, {
+  const refused = await admitPlan(tx, context.actor, order, {
     coins: plan.claims.length,
     amount: left + plan.fee,
     fee: plan.fee,

@@ -19,9 +19,9 @@ import { type OrderWork, stepInTurn } from "./signing.ts";
 
 /** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
 export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   if (!chain.traits.coins || parent.purpose !== "sweep") return;
-  if (await reading(bench.pool, (db) => selectChild(db, parent.id)) !== null) return;
+  if (await reading(context.pool, (db) => selectChild(db, parent.id)) !== null) return;
   try {
     await conceive(work, parent);
   } catch (error) {
@@ -32,7 +32,7 @@ export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void
 }
 
 async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   const [{ to }] = (parent.wish as unknown as Wish & { kind: "pay" }).payments;
   const payments = [{ to, amount: "all" }];
   const wish: Wish = { kind: "pay", from: to, contract: null, payments };
@@ -66,9 +66,9 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
       amount: `${coin.amount}`,
       parent_fee: `${coin.parent!.fee}`,
       parent_vsize: coin.parent!.vsize,
-      created_at: bench.actor.at,
+      created_at: context.actor.at,
     });
-    const id = await createOrder(tx, bench.actor, {
+    const id = await createOrder(tx, context.actor, {
       place: { chain: chain.id, network: chain.network },
       ramp: current.ramp,
       purpose: "child",

@@ -11,7 +11,7 @@ import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts
 import { reading } from "../../db/transaction.ts";
 import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { QUARANTINED } from "../../domain/sending/quarantine.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
 
@@ -27,9 +27,9 @@ export async function assertMayLeave(
   candidate: CandidateRow,
 ): Promise<void> {
   if (order.state !== "signed") return;
-  const { bench } = work;
-  const row = await reading(bench.pool, (db) => selectQuarantine(db, order.ramp));
-  const why = row === null ? await bench.signer.fault() : `${QUARANTINED}: ${row.detail}`;
+  const { context } = work;
+  const row = await reading(context.pool, (db) => selectQuarantine(db, order.ramp));
+  const why = row === null ? await context.signer.fault() : `${QUARANTINED}: ${row.detail}`;
   if (why === null || await hasLeft(work, order, candidate)) return;
   throw new ChainError("held", why);
 }
@@ -41,11 +41,11 @@ export async function assertMayLeave(
  * @throws {ChainError} `held`
  */
 export async function assertScanned(
-  bench: Bench,
+  context: WorkerContext,
   order: OrderRow,
   height: number,
 ): Promise<void> {
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, order));
   if (cursor !== null && cursor.height >= height) return;
   throw new ChainError("held", `what took its place is in block ${height}, not scanned yet`);
 }
@@ -62,7 +62,7 @@ export async function endInTurn<T>(
   state: OrderRow["state"],
   end: (tx: Tx, order: OrderRow) => Promise<T>,
 ): Promise<T> {
-  const why = state === "done" ? null : await work.bench.signer.fault();
+  const why = state === "done" ? null : await work.context.signer.fault();
   if (why !== null) throw new ChainError("held", why);
   await work.crossing("ending");
   return await stepInTurn(work, async (tx, current) => {
@@ -77,11 +77,11 @@ export async function endInTurn<T>(
  * nonce is used up, they can never pay any more.
  */
 async function hasLeft(
-  { bench, chain, place }: OrderWork,
+  { context, chain, place }: OrderWork,
   order: OrderRow,
   candidate: CandidateRow,
 ): Promise<boolean> {
-  const depth = bench.chains.depth(place);
+  const depth = context.chains.depth(place);
   const since = order.since ?? 0;
   const fate = await chain.status({ candidates: [signedOf(candidate)], since, depth });
   if (fate.state === "dead") return chain.traits.nonces;

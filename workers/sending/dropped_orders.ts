@@ -36,7 +36,7 @@ function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]
  * @throws {ChainError} `held`
  */
 export async function lossOf(
-  { bench, chain, place }: OrderWork,
+  { context, chain, place }: OrderWork,
   order: OrderRow,
   fate: Fate & { state: "dead" },
   living: readonly CandidateRow[],
@@ -46,8 +46,8 @@ export async function lossOf(
   const claims = [...new Set(living.flatMap((one) => one.claims))];
   const own = new Set(living.flatMap(({ hash }) => hash ?? []));
   const network = order.network as Network;
-  const taken = await markTaken(bench, chain, { chain: place.chain, network }, { claims, own });
-  await assertScanned(bench, order, Math.max(fate.height, taken?.last ?? 0));
+  const taken = await markTaken(context, chain, { chain: place.chain, network }, { claims, own });
+  await assertScanned(context, order, Math.max(fate.height, taken?.last ?? 0));
   const before = taken !== null && taken.first <= (order.since ?? -1);
   return { ...death, again: death.again || before };
 }
@@ -59,9 +59,9 @@ export async function oldFateOf(
   living: readonly CandidateRow[],
   depth: number,
 ): Promise<Fate & { state: "dead" } | null> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   const claims = living.flatMap((one) => one.claims);
-  const since = await reading(bench.pool, (db) => selectOldest(db, order, claims));
+  const since = await reading(context.pool, (db) => selectOldest(db, order, claims));
   if (since === null || since >= (order.since ?? 0)) return null;
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
   const fate = await chain.status({ candidates, since, depth });

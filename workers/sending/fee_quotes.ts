@@ -7,7 +7,7 @@ import {
 } from "../../db/sending/fee_quotes.ts";
 import { reading } from "../../db/transaction.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { SPEEDS } from "../chains/outgoing.ts";
 import type { ChainPlace, Chains } from "../chains/registry.ts";
@@ -24,27 +24,27 @@ type Fees = Awaited<ReturnType<Chain["quote"]>>;
  * @param only the place whose quotes are needed now; left out, all
  */
 export async function refreshFees(
-  bench: Bench,
+  context: WorkerContext,
   only?: { chain: string; network: string },
 ): Promise<void> {
-  const all = await reading(bench.pool, selectQuoted);
+  const all = await reading(context.pool, selectQuoted);
   const here = (one: QuotedRow) => one.chain === only?.chain && one.network === only.network;
   for (const wanted of only === undefined ? all : all.filter(here)) {
     try {
-      const quotes = await quotesOf(bench, wanted);
-      await bench.step((tx) => upsertQuotes(tx, quotes));
+      const quotes = await quotesOf(context, wanted);
+      await context.step((tx) => upsertQuotes(tx, quotes));
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
-      bench.log("warn", "no prices", { chain: wanted.chain, asset: wanted.asset, error });
+      context.log("warn", "no prices", { chain: wanted.chain, asset: wanted.asset, error });
     }
   }
 }
 
-async function quotesOf(bench: Bench, wanted: QuotedRow): Promise<QuoteRow[]> {
+async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<QuoteRow[]> {
   const { network, asset } = wanted;
   const id = wanted.chain as ChainId;
   const contract = wanted.contract ?? findAsset(asset)?.contract ?? null;
-  const { at, fees } = askFor(bench, { chain: id, testnet: network !== "main" }, contract);
+  const { at, fees } = askFor(context, { chain: id, testnet: network !== "main" }, contract);
   const found = await fees;
   return SPEEDS.map((speed): QuoteRow => ({
     chain: id,
@@ -62,7 +62,7 @@ async function quotesOf(bench: Bench, wanted: QuotedRow): Promise<QuoteRow[]> {
 
 /** Asks for prices, or gives those that another realm has just asked for. */
 function askFor(
-  { chains }: Bench,
+  { chains }: WorkerContext,
   place: ChainPlace,
   contract: string | null,
 ): { at: number; fees: Promise<Fees> } {

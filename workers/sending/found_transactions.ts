@@ -22,24 +22,24 @@ import {
   type FoundTransaction,
   takeIn,
 } from "../../domain/recovery/recoveries.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Fate } from "../chains/outgoing.ts";
 import type { OrderWork } from "./signing.ts";
 
 /** Reads what a mined transaction does; null if none of our addresses signed it. */
 export async function readFound(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   place: PlaceKey,
   mined: { hash: string; height: number },
 ): Promise<FoundTransaction | null> {
   const raw = await chain.raw(mined);
   const seen = await chain.inspect(raw);
-  const own = await reading(bench.pool, (db) => selectOwnPlaces(db, place, seen.from));
+  const own = await reading(context.pool, (db) => selectOwnPlaces(db, place, seen.from));
   if (own.length === 0) return null;
   const spent = chain.traits.coins
-    ? await reading(bench.pool, (db) => sumClaimed(db, place, seen.claims))
+    ? await reading(context.pool, (db) => sumClaimed(db, place, seen.claims))
     : null;
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
   return {
@@ -58,28 +58,28 @@ export async function readFound(
  * @throws {ChainError} `held` where it paid some of what the order was to pay, or cannot be taken in yet
  */
 export async function takeReplacement(
-  { bench, chain }: OrderWork,
+  { context, chain }: OrderWork,
   order: OrderRow,
   of: { fate: Fate & { state: "dead" }; living: readonly CandidateRow[] },
 ): Promise<boolean> {
   const { by, height } = of.fate;
   const last = of.living.findLast((one) => one.raw !== null);
   if (by === null || last === undefined) return false;
-  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
   if (known.length > 0) return false;
-  const found = await readFound(bench, chain, order, { hash: by, height });
+  const found = await readFound(context, chain, order, { hash: by, height });
   if (found === null) return false;
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
   if (same.length === 0) {
     // Of coins the scanner tells, and the reconciliation takes in what spent them.
-    if (chain.traits.nonces) await takeOther({ bench }, order, found);
+    if (chain.traits.nonces) await takeOther({ context }, order, found);
     return false;
   }
   if (same.length < meant.length) {
     throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
   }
-  await bench.step(async (tx) => {
+  await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
     await insertFoundCandidate(tx, {
@@ -88,11 +88,11 @@ export async function takeReplacement(
       raw: found.raw,
       claims: [...found.claims],
       fee: found.fee === null ? null : `${found.fee}`,
-      at: bench.actor.at,
+      at: context.actor.at,
     });
-    await nudgeOrder(tx, bench.actor, order.id);
+    await nudgeOrder(tx, context.actor, order.id);
   });
-  bench.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
+  context.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
   return true;
 }
 
@@ -103,18 +103,18 @@ export async function takeReplacement(
  * @throws {ChainError} `held`
  */
 async function takeOther(
-  { bench }: Pick<OrderWork, "bench">,
+  { context }: Pick<OrderWork, "context">,
   order: OrderRow,
   found: FoundTransaction,
 ): Promise<void> {
   const detail = `${found.hash} took the place of order ${order.id}, and nothing here knows of it`;
-  const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
-  if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, order));
+  const ramps = await context.step((tx) => quarantine(tx, context.actor, [order.ramp], detail));
+  if (ramps.length > 0) context.log("error", "a ramp is in quarantine", { ramps, detail });
+  const cursor = await reading(context.pool, (db) => selectCursor(db, order));
   if (ramps.length > 0 || cursor === null || cursor.height < found.height) {
     throw new ChainError("held", `${QUARANTINED}: ${detail}`);
   }
-  await bench.step((tx) => takeIn(tx, bench.actor, order, found), { lockLedger: true });
+  await context.step((tx) => takeIn(tx, context.actor, order, found), { lockLedger: true });
 }
 
 function isSame(one: FoundPayment, other: FoundPayment): boolean {
@@ -145,8 +145,8 @@ export async function assertKnown(
   await assertNonces(work, order, survey);
 }
 
-async function assertCoins({ bench, chain }: OrderWork, order: OrderRow): Promise<void> {
-  const coins = await reading(bench.pool, (db) => selectMinedCoins(db, order, COINS_ASKED));
+async function assertCoins({ context, chain }: OrderWork, order: OrderRow): Promise<void> {
+  const coins = await reading(context.pool, (db) => selectMinedCoins(db, order, COINS_ASKED));
   if (coins.length === 0) return;
   const claims = coins.map(({ claim }) => claim);
   const asked = [{ address: order.sender, contract: null, coins: claims }];
@@ -156,12 +156,12 @@ async function assertCoins({ bench, chain }: OrderWork, order: OrderRow): Promis
 }
 
 async function assertNonces(
-  { bench, chain }: OrderWork,
+  { context, chain }: OrderWork,
   order: OrderRow,
   { mined, head }: { mined: number | null; head: number },
 ): Promise<void> {
   if (mined === null || order.purpose === "fill") return;
-  const next = await reading(bench.pool, (db) => selectNextNonce(db, order));
+  const next = await reading(context.pool, (db) => selectNextNonce(db, order));
   if (mined <= next) return;
   const claim = `${order.sender}:${next}`;
   const fate = await chain.status({
@@ -174,11 +174,11 @@ async function assertNonces(
   if (by === null) {
     throw new ChainError("held", `a node says that ${claim} is mined; no block shows it`);
   }
-  const known = await reading(bench.pool, (db) => selectKnownHashes(db, [by]));
+  const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
   const detail = `${by} used our nonce ${claim}, and nothing here knows of it`;
   if (known.length === 0) {
-    const ramps = await bench.step((tx) => quarantine(tx, bench.actor, [order.ramp], detail));
-    if (ramps.length > 0) bench.log("error", "a ramp is in quarantine", { ramps, detail });
+    const ramps = await context.step((tx) => quarantine(tx, context.actor, [order.ramp], detail));
+    if (ramps.length > 0) context.log("error", "a ramp is in quarantine", { ramps, detail });
   }
   throw new ChainError("held", `chain.quarantined: ${detail}`);
 }

@@ -27,7 +27,7 @@ import {
   writePlan,
 } from "../chains/outgoing.ts";
 import type { Balances } from "../chains/observations.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { admitGathering, lockGathered } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./signing.ts";
@@ -66,8 +66,8 @@ export async function planOrder(
   work: OrderWork,
   order: OrderRow,
 ): Promise<{ order: OrderRow } | Refusal> {
-  const { bench } = work;
-  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+  const { context } = work;
+  const caps = await reading(context.pool, (db) => cappedBudgets(db, context.actor.realm, [order]));
   const cap = caps.get(order.id);
   let survey: Survey;
   try {
@@ -83,7 +83,7 @@ export async function planOrder(
   try {
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "new") return current;
-      await assertMaySign(tx, work.bench, current);
+      await assertMaySign(tx, work.context, current);
       const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
       await assertFunded(tx, current, survey, plan);
       return await keepPlan(work, tx, current, plan, survey.head);
@@ -111,15 +111,15 @@ function refusalOf(error: ChainError): Refusal {
  * signed anew, so that it waits where nothing may be signed.
  */
 export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
-  const { bench, chain, crossing } = work;
-  const held = await holdOf(bench, order);
+  const { context, chain, crossing } = work;
+  const held = await holdOf(context, order);
   if (held !== null) return await holdInTurn(work, held);
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
-    const made = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+    const made = await reading(context.pool, (db) => selectCandidates(db, order.id));
     const prior = made.findLast((one) => !one.dead);
     if (prior === undefined) return order;
-    const survey = await surveyAgain(work, await cappedReplacement(bench, order), prior);
+    const survey = await surveyAgain(work, await cappedReplacement(context, order), prior);
     await crossing("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
@@ -140,7 +140,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "unavailable" || error.fault === "held") {
       // What was sent is followed all the same, and the replacement is tried at the next look.
-      bench.log("warn", "a replacement waits", { order: order.id, error });
+      context.log("warn", "a replacement waits", { order: order.id, error });
       return order;
     }
     const change = { replace: false, error: error.message.slice(0, 500) };
@@ -194,8 +194,11 @@ function assertPaid({ lacking, feePayer }: Draft): void {
  * A replacement has the destination's code run anew, which may take more by now: for a customer who has cost
  * the house too much it bears that no more than the first time, whoever waits behind it.
  */
-export async function cappedReplacement(bench: Bench, order: OrderRow): Promise<OrderRow> {
-  const caps = await reading(bench.pool, (db) => cappedBudgets(db, bench.actor.realm, [order]));
+export async function cappedReplacement(
+  context: WorkerContext,
+  order: OrderRow,
+): Promise<OrderRow> {
+  const caps = await reading(context.pool, (db) => cappedBudgets(db, context.actor.realm, [order]));
   const cap = caps.get(order.id);
   return cap === undefined ? order : { ...order, budget: `${cap}` };
 }
@@ -207,14 +210,14 @@ export async function cappedReplacement(bench: Bench, order: OrderRow): Promise<
  * `exceeded` if it would cost more than its budget
  */
 export async function surveyFor(
-  { bench, chain }: OrderWork,
+  { context, chain }: OrderWork,
   order: Pick<
     OrderRow,
     "wish" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
   >,
 ): Promise<Survey> {
-  await assertToken(bench, chain, order.contract);
-  const wish = await orderOf(bench, order);
+  await assertToken(context, chain, order.contract);
+  const wish = await orderOf(context, order);
   const draft = await chain.draft(wish, order.speed, budgetOf(order));
   assertPaid(draft);
   const head = await chain.head();
@@ -260,7 +263,7 @@ export async function coinsFor(
   { head, draft }: Survey,
 ): Promise<Stock["coins"]> {
   if (!work.chain.traits.coins) return [];
-  const settled = head - work.bench.chains.depth(work.place) + 1;
+  const settled = head - work.context.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
   const rows = order.purpose === "consolidation"
     ? await lockGathered(tx, order, { ...of, cost: `${draft.fee.perInput}` })
@@ -319,15 +322,15 @@ async function assertFunded(
  * @throws {ChainError} `unavailable` if some of that is another order's
  */
 export async function keepPlan(
-  { bench, chain }: OrderWork,
+  { context, chain }: OrderWork,
   tx: Tx,
   order: OrderRow,
   plan: Plan,
   head: number,
 ): Promise<OrderRow> {
   const attempts = await selectCandidates(tx, order.id);
-  if (order.purpose === "consolidation") await admitGathering(bench, tx, order, plan);
-  if (!await insertClaims(tx, order, plan.claims, bench.actor.at)) {
+  if (order.purpose === "consolidation") await admitGathering(context, tx, order, plan);
+  if (!await insertClaims(tx, order, plan.claims, context.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }
   await insertCandidate(tx, {
@@ -335,7 +338,7 @@ export async function keepPlan(
     attempt: attempts.length + 1,
     plan: writePlan(plan),
     claims: [...plan.claims],
-    created_at: bench.actor.at,
+    created_at: context.actor.at,
   });
   const claimed = chain.traits.nonces ? plan.claims[0].split(":").at(-1)! : null;
   return await updateOrder(tx, order.id, {
@@ -365,7 +368,7 @@ function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget |
 
 /** Reads a wish as the chain takes it. */
 async function orderOf(
-  bench: Bench,
+  context: WorkerContext,
   of: Pick<OrderRow, "wish" | "ramp">,
 ): Promise<Order> {
   const wish = of.wish as unknown as Wish;
@@ -382,7 +385,7 @@ async function orderOf(
       return { ...wish, token: { ...wish.token, supply: BigInt(wish.token.supply) } };
     case "noop": {
       // A ramp of a token that pays its own fees may never have had a coin.
-      const ramp = await reading(bench.pool, (db) => selectAccount(db, of.ramp));
+      const ramp = await reading(context.pool, (db) => selectAccount(db, of.ramp));
       return { ...wish, contract: findAsset(ramp?.asset ?? "")?.contract ?? null };
     }
   }

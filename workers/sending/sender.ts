@@ -30,7 +30,7 @@ import {
 } from "../../domain/sending/chain_orders.ts";
 import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { FOLLOWERS } from "./order_handlers.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Broadcast, Fate } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
@@ -64,44 +64,44 @@ const CANCELED =
 
 /** Takes one look at an order; it ends early, and writes nothing more, once it has lost its turn. */
 export async function advanceOrder(
-  bench: Bench,
+  context: WorkerContext,
   seen: Turn,
   crossing: Crossing = () => {},
 ): Promise<void> {
-  const order = await reading(bench.pool, (db) => selectOrder(db, seen.order));
+  const order = await reading(context.pool, (db) => selectOrder(db, seen.order));
   if (order === null || order.looks !== seen.look || !isOpen(order)) return;
   try {
-    const delayMs = await look(bench, order, { turn: seen, crossing });
+    const delayMs = await look(context, order, { turn: seen, crossing });
     if (delayMs === null) return;
-    await bench.step((tx) => planNextLook(tx, bench.actor, seen, Date.now() + delayMs));
+    await context.step((tx) => planNextLook(tx, context.actor, seen, Date.now() + delayMs));
   } catch (error) {
     if (!(error instanceof Outdated)) throw error;
-    bench.log("debug", "look outdated", { order: seen.order, look: seen.look });
+    context.log("debug", "look outdated", { order: seen.order, look: seen.look });
   }
 }
 
 /** Takes up the orders whose looks were lost. */
-export async function reviveForgotten(bench: Bench): Promise<void> {
-  await bench.step((tx) => reviveOrders(tx, bench.actor));
+export async function reviveForgotten(context: WorkerContext): Promise<void> {
+  await context.step((tx) => reviveOrders(tx, context.actor));
 }
 
 /** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
 async function look(
-  bench: Bench,
+  context: WorkerContext,
   order: OrderRow,
   how: Pick<OrderWork, "turn" | "crossing">,
 ): Promise<number | null> {
   const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
   try {
-    const chain = await bench.chains.open(place);
-    return await carryOn({ bench, chain, place, ...how }, order);
+    const chain = await context.chains.open(place);
+    return await carryOn({ context, chain, place, ...how }, order);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    const work = { bench, turn: how.turn };
+    const work = { context, turn: how.turn };
     const why = error.message.slice(0, 500);
     if (error.fault === "held") await holdInTurn(work, error.message);
     else await stepInTurn(work, (tx) => updateOrder(tx, order.id, { error: why }));
-    bench.log("warn", "order waits", { order: order.id, fault: error.fault, error });
+    context.log("warn", "order waits", { order: order.id, fault: error.fault, error });
     return WAIT_MS;
   }
 }
@@ -109,7 +109,7 @@ async function look(
 async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null> {
   let order = given;
   if (order.state === "new") {
-    const held = await holdOf(work.bench, given);
+    const held = await holdOf(work.context, given);
     if (held !== null) throw new ChainError("held", held);
     const planned = await planPayout(work, order) ?? await planOrder(work, order);
     if ("refused" in planned) return await refuse(work, planned);
@@ -125,13 +125,13 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
 
 /** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
 async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
-  const { bench, crossing } = work;
+  const { context, crossing } = work;
   const ended = await endInTurn(work, "failed", async (tx, current) => {
     if (current.state !== "new") return false;
     const error = refused.slice(0, 500);
     const failed = await updateOrder(tx, current.id, { state: "failed", error, fault });
-    await releaseClaims(tx, bench.actor, failed);
-    await FOLLOWERS[failed.purpose].settle(tx, bench.actor, failed);
+    await releaseClaims(tx, context.actor, failed);
+    await FOLLOWERS[failed.purpose].settle(tx, context.actor, failed);
     return true;
   });
   if (!ended) return POLL_MS;
@@ -141,15 +141,15 @@ async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<num
 
 /** Broadcasts what is stored and has not left, or perhaps has not; false where there is nothing. */
 async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
-  const { bench, crossing } = work;
-  const candidate = (await livingOf(bench, order)).findLast((one) => one.raw !== null);
+  const { context, crossing } = work;
+  const candidate = (await livingOf(context, order)).findLast((one) => one.raw !== null);
   if (candidate === undefined || candidate.outcome !== null) return false;
   await assertMayLeave(work, order, candidate);
   const leaving = await stepInTurn(work, async (tx, current) => {
     if (!["signed", "sent"].includes(current.state)) return false;
-    await markSent(tx, { order: order.id, attempt: candidate.attempt }, bench.actor.at);
+    await markSent(tx, { order: order.id, attempt: candidate.attempt }, context.actor.at);
     const next = await updateOrder(tx, order.id, { state: "sent", hash: candidate.hash });
-    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
     return true;
   });
   if (!leaving) return true;
@@ -178,10 +178,10 @@ async function broadcast(
 
 /** Finds out what became of what was sent. */
 async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
-  const { bench, chain, place, crossing } = work;
-  const living = await livingOf(bench, order);
+  const { context, chain, place, crossing } = work;
+  const living = await livingOf(context, order);
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
-  const depth = bench.chains.depth(place);
+  const depth = context.chains.depth(place);
   const fate = await chain.status({ candidates, since: order.since ?? 0, depth });
   await crossing("seen");
   // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
@@ -196,12 +196,12 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
-      return pauseOf(bench, order);
+      return pauseOf(context, order);
     case "unseen": {
       const latest = living.findLast((one) => one.raw !== null);
       if (latest === undefined) return WAIT_MS;
       await unmine(work, order);
-      if (chain.traits.coins && await reading(bench.pool, (db) => selectOrphaned(db, order.id))) {
+      if (chain.traits.coins && await reading(context.pool, (db) => selectOrphaned(db, order.id))) {
         const proof: DeathProof = { proof: "orphaned", by: null, height: null };
         return await died(work, { error: "what it spends will never be", again: true, proof });
       }
@@ -213,7 +213,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
         const old = await oldFateOf(work, order, living, depth);
         if (old !== null) return await buried(work, order, old, living);
       }
-      return pauseOf(bench, order, answer);
+      return pauseOf(context, order, answer);
     }
   }
 }
@@ -224,7 +224,7 @@ async function mined(
   fate: Fate & { state: "mined" },
   depth: number,
 ): Promise<number | null> {
-  const { bench } = work;
+  const { context } = work;
   if (fate.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
   const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
   const succeeded = fate.success && !canceled;
@@ -247,10 +247,10 @@ async function mined(
   }
   const current = await stepInTurn(work, async (tx, { id }) => {
     const next = await updateOrder(tx, id, { ...change, state: "mined" });
-    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
     return next;
   });
-  return pauseOf(bench, current);
+  return pauseOf(context, current);
 }
 
 /**
@@ -266,13 +266,13 @@ function isSettled(
 
 /** Notes that a block which held it is none any more. */
 async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
-  const { bench } = work;
+  const { context } = work;
   if (order.state !== "mined") return;
   await stepInTurn(work, async (tx, current) => {
     if (current.state !== "mined") return;
     const change = { state: "sent" as const, height: null, confirmations: 0, succeeded: null };
     const next = await updateOrder(tx, order.id, change);
-    await FOLLOWERS[next.purpose].progress?.(tx, bench.actor, next);
+    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
   });
 }
 
@@ -289,10 +289,10 @@ async function buried(
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */
 async function died(work: OrderWork, { error, again, proof }: Death): Promise<number | null> {
-  const { bench } = work;
+  const { context } = work;
   const renewed = again && await stepInTurn(work, async (tx, current) => {
     if (current.purpose === "child") return false;
-    await renewOrder(tx, bench.actor, current, proof);
+    await renewOrder(tx, context.actor, current, proof);
     return true;
   });
   if (renewed) return 0;
@@ -305,13 +305,13 @@ async function finish(
   end: OrderChange & { state: "done" | "failed" | "dead" },
   proof: DeathProof | null = null,
 ): Promise<null> {
-  const { bench, crossing } = work;
+  const { context, crossing } = work;
   await endInTurn(work, end.state, async (tx, { id }) => {
     if (proof !== null) await markCandidatesDead(tx, id, proof);
     const ended = await updateOrder(tx, id, { ...end, replace: false });
     await tidyCoins(tx, ended);
-    await releaseClaims(tx, bench.actor, ended);
-    await FOLLOWERS[ended.purpose].settle(tx, bench.actor, ended);
+    await releaseClaims(tx, context.actor, ended);
+    await FOLLOWERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
   });
   await crossing("settled");
@@ -337,14 +337,14 @@ async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
   if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.claims);
 }
 
-async function livingOf(bench: Bench, order: OrderRow): Promise<CandidateRow[]> {
-  const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+async function livingOf(context: WorkerContext, order: OrderRow): Promise<CandidateRow[]> {
+  const all = await reading(context.pool, (db) => selectCandidates(db, order.id));
   return all.filter((one) => !one.dead);
 }
 
 /** What no node takes is sent again with growing pauses. */
-function pauseOf(bench: Bench, order: OrderRow, answer?: Broadcast): number {
-  const age = bench.actor.at - order.created_at;
+function pauseOf(context: WorkerContext, order: OrderRow, answer?: Broadcast): number {
+  const age = context.actor.at - order.created_at;
   const untaken = answer?.obstacle === "malformed" || answer?.obstacle === "other";
   if (untaken) return Math.min(UNTAKEN_POLL_MS, Math.max(POLL_MS, age / 10));
   return age > OLD_MS ? OLD_POLL_MS : POLL_MS;

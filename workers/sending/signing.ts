@@ -12,7 +12,7 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import { type CandidateRow, isOpen, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "../chains/outgoing.ts";
 import type { ChainPlace } from "../chains/registry.ts";
@@ -38,7 +38,7 @@ export type Crossing = (step: Step) => void | Promise<void>;
 
 /** What carrying an order on takes. */
 export interface OrderWork {
-  readonly bench: Bench;
+  readonly context: WorkerContext;
   readonly chain: Chain;
   readonly place: ChainPlace;
   readonly crossing: Crossing;
@@ -63,11 +63,11 @@ export class Outdated extends Error {
  * @throws {Outdated} if the look has lost its turn; nothing is written then
  */
 export async function stepInTurn<T>(
-  { bench, turn }: Pick<OrderWork, "bench" | "turn">,
+  { context, turn }: Pick<OrderWork, "context" | "turn">,
   work: (tx: Tx, order: OrderRow) => Promise<T>,
   options: { lockLedger?: boolean } = {},
 ): Promise<T> {
-  return await bench.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
+  return await context.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
 }
 
 /**
@@ -88,15 +88,19 @@ export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
  *
  * @throws {ChainError} `held`
  */
-export async function assertMaySign(db: Db, { actor }: Bench, order: OrderRow): Promise<void> {
+export async function assertMaySign(
+  db: Db,
+  { actor }: WorkerContext,
+  order: OrderRow,
+): Promise<void> {
   const held = await signingHold(db, actor.realm, order);
   if (held !== null) throw new ChainError("held", held);
 }
 
 /** Says why an order may not be signed now, or nothing at all; null if it may. */
-export async function holdOf(bench: Bench, order: OrderRow): Promise<string | null> {
-  const held = await reading(bench.pool, (db) => signingHold(db, bench.actor.realm, order));
-  return held ?? await bench.signer.fault();
+export async function holdOf(context: WorkerContext, order: OrderRow): Promise<string | null> {
+  const held = await reading(context.pool, (db) => signingHold(db, context.actor.realm, order));
+  return held ?? await context.signer.fault();
 }
 
 /**
@@ -108,17 +112,17 @@ export async function holdOf(bench: Bench, order: OrderRow): Promise<string | nu
  * @throws {ChainError} `held`
  */
 export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
-  const { bench, crossing } = work;
-  const all = await reading(bench.pool, (db) => selectCandidates(db, order.id));
+  const { context, crossing } = work;
+  const all = await reading(context.pool, (db) => selectCandidates(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
   if (pending === undefined) return order;
-  const held = await holdOf(bench, order);
+  const held = await holdOf(context, order);
   if (held !== null) return await holdBack(work, order, held);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await crossing("signed");
   const stored = await stepInTurn(work, async (tx, current) => {
-    const stopped = await signingHold(tx, bench.actor.realm, current);
+    const stopped = await signingHold(tx, context.actor.realm, current);
     if (stopped !== null) return stopped;
     const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
       hash: signed.hash,
@@ -140,7 +144,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
         amount: `${plan.change.amount}`,
         parent_fee: `${plan.fee}`,
         parent_vsize: plan.vsize ?? null,
-        created_at: bench.actor.at,
+        created_at: context.actor.at,
       });
     }
     if (current.state !== "planned") return current;
@@ -157,29 +161,29 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
  */
 async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promise<OrderRow> {
   if (order.state !== "planned") return await holdInTurn(work, reason);
-  await stepInTurn(work, (tx, current) => unplanOrder(tx, work.bench.actor, current));
+  await stepInTurn(work, (tx, current) => unplanOrder(tx, work.context.actor, current));
   throw new ChainError("held", reason);
 }
 
 /** Writes down why the order of a look waits. */
 export async function holdInTurn(
-  work: Pick<OrderWork, "bench" | "turn">,
+  work: Pick<OrderWork, "context" | "turn">,
   reason: string,
 ): Promise<OrderRow> {
   return await stepInTurn(work, async (tx, { id }) => {
-    const { actor } = work.bench;
+    const { actor } = work.context;
     const order = (await noteHold(tx, actor, id, reason))!;
     await noteWaiting(tx, actor, order, reason);
     return order;
   });
 }
 
-async function sign({ bench, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {
-  const rows = await reading(bench.pool, (db) => selectLeaves(db, order, plan.signers));
+async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {
+  const rows = await reading(context.pool, (db) => selectLeaves(db, order, plan.signers));
   const network = order.network as Network;
   const leaves = rows.map((row) => ({ chain: chain.id, network, ...row }));
-  const vault = { realm: bench.realm.id, pool: bench.pool };
-  return await bench.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys));
+  const vault = { realm: context.realm.id, pool: context.pool };
+  return await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys));
 }
 
 /** Reads stored bytes as the chain takes them. */

@@ -54,7 +54,7 @@ const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
  * @param untaken all nodes say that the bytes can never be valid
  */
 export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
-  const age = work.bench.actor.at - order.created_at;
+  const age = work.context.actor.at - order.created_at;
   await relieve(work, order, { age, untaken });
   if (age > GAP_MS) await fillGaps(work, order);
 }
@@ -85,19 +85,19 @@ async function needOf(
   order: OrderRow,
   age: number,
 ): Promise<"haste" | "refused" | "cancel" | null> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
-  const since = bench.actor.at - BLOCKS_MS;
+  const since = context.actor.at - BLOCKS_MS;
   if (order.created_at > since) return null;
-  if (!await reading(bench.pool, (db) => selectBlocking(db, order, since))) return null;
-  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
+  const last = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
   if (last === undefined) return null;
   try {
     if (last.cancels) {
       const dearer = isDearer(await surveyNothing(work, order, last), last);
       return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
     }
-    const hastened = { ...await cappedReplacement(bench, order), speed: "fast" as const };
+    const hastened = { ...await cappedReplacement(context, order), speed: "fast" as const };
     const survey = await surveyAgain(work, hastened, last);
     if (!isDearer(survey, last)) return null;
     assertAffordable(work, survey, last);
@@ -116,8 +116,8 @@ async function needOf(
  * now, and for no more than was charged for it.
  */
 export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
-  const { bench, chain } = work;
-  const last = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  const { context, chain } = work;
+  const last = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
   const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
   if (unfit || last === undefined || last.raw === null || last.cancels) return;
   try {
@@ -167,9 +167,9 @@ async function cancelSent(
   order: OrderRow,
   { error, borneBy }: Cancellation,
 ): Promise<void> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   if (!chain.traits.nonces) return;
-  const prior = lastOf(await reading(bench.pool, (db) => selectCandidates(db, order.id)));
+  const prior = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
   if (prior === undefined) return;
   const survey = await surveyNothing(work, order, prior);
   await work.crossing("drafted");
@@ -186,7 +186,7 @@ async function cancelSent(
       claims: [...plan.claims],
       cancels: true,
       borne_by: borneBy,
-      created_at: bench.actor.at,
+      created_at: context.actor.at,
     });
     // What the order is known to take stays: the payment, or the little that this costs instead.
     await updateOrder(tx, order.id, { replace: false, error });
@@ -200,7 +200,7 @@ async function cancelSent(
  * kind a transaction that moves nothing takes its place, a few at a time.
  */
 export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
-  const { bench, chain } = work;
+  const { context, chain } = work;
   if (order.purpose === "fill" || order.nonce === null) return;
   const nonces = await chain.nonces(order.sender);
   if (nonces === null) return;
@@ -217,7 +217,7 @@ export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> 
     }
     const room = Math.max(0, FILLS_MAX - await countFills(tx, order));
     for (const nonce of gaps.filter((one) => !known.has(one)).slice(0, room)) {
-      await fillNonce(tx, bench.actor, order, nonce);
+      await fillNonce(tx, context.actor, order, nonce);
     }
     return done.slice(0, FILLS_MAX);
   });

@@ -23,7 +23,7 @@ import {
   UNKNOWN_SPENDER,
 } from "../../domain/sending/missing_coins.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { signedOf } from "./signing.ts";
 import type { CoinSpender, CoinState, CoinWitness } from "../chains/coins.ts";
@@ -38,30 +38,34 @@ const RESENT_MAX = 20;
 const SEARCHES_MAX = 10;
 
 /** Compares the next coins of a place; after the last one the first are next again. */
-export async function verifyRound(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+export async function verifyRound(
+  context: WorkerContext,
+  chain: Chain,
+  place: ChainPlace,
+): Promise<void> {
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   if (cursor === null || cursor.halted !== null || chain.coins === null) return;
-  await resendLost(bench, chain, place);
+  await resendLost(context, chain, place);
   try {
-    await searchAgain(bench, chain.coins, place);
+    await searchAgain(context, chain.coins, place);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    bench.log("warn", "who spent coins was not searched again", { ...place, error });
+    context.log("warn", "who spent coins was not searched again", { ...place, error });
   }
   const of = { ...place, height: cursor.height, limit: ROUND_COINS };
-  const coins = await reading(bench.pool, (db) => selectRound(db, of));
-  if (!await verify(bench, chain.coins, place, coins)) return;
+  const coins = await reading(context.pool, (db) => selectRound(db, of));
+  if (!await verify(context, chain.coins, place, coins)) return;
   const last = coins.length < ROUND_COINS ? null : coins[coins.length - 1].claim;
-  await bench.step((tx) => upsertRound(tx, place, last));
+  await context.step((tx) => upsertRound(tx, place, last));
 }
 
 /** Sends again what was booked as paid and whose block the chain has lost: the same bytes. */
-async function resendLost(bench: Bench, chain: Chain, place: ChainPlace): Promise<void> {
-  const lost = await reading(bench.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
+async function resendLost(context: WorkerContext, chain: Chain, place: ChainPlace): Promise<void> {
+  const lost = await reading(context.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
   for (const one of lost) {
     const { outcome, obstacle } = await chain.broadcast(signedOf(one));
     const told = { ...place, order: one.order_id, hash: one.hash, outcome, obstacle };
-    bench.log("warn", "a payment that was done is in no block any more: sent again", told);
+    context.log("warn", "a payment that was done is in no block any more: sent again", told);
   }
 }
 
@@ -69,47 +73,51 @@ async function resendLost(bench: Bench, chain: Chain, place: ChainPlace): Promis
  * Searches again who spent coins that are gone and of which no block has told that: whoever did it had
  * our keys. One that the nodes have all the same was never gone.
  */
-async function searchAgain(bench: Bench, witness: CoinWitness, place: ChainPlace): Promise<void> {
-  const lost = await reading(bench.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
+async function searchAgain(
+  context: WorkerContext,
+  witness: CoinWitness,
+  place: ChainPlace,
+): Promise<void> {
+  const lost = await reading(context.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
   if (lost.length === 0) return;
   const claims = lost.map(({ claim }) => claim);
   // What ends half-way is not searched again at once.
-  await bench.step((tx) => deferSpenders(tx, place, claims));
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  await context.step((tx) => deferSpenders(tx, place, claims));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   const asked = lost.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));
   const states = cursor === null ? null : await witness.confirm(asked, cursor);
   const there = claims.filter((_, at) => states?.[at] === "unspent");
-  await bench.step((tx) => restoreCoins(tx, bench.actor, place, there));
+  await context.step((tx) => restoreCoins(tx, context.actor, place, there));
   const gone = lost.filter(({ claim }) => !there.includes(claim));
   if (gone.length === 0) return;
   const since = Math.min(...gone.map(({ height }) => height));
   const [{ tries }] = gone;
   const found = await spendersOf(witness, gone.map(({ claim }) => claim), since, tries + 1);
   await correct(
-    bench,
+    context,
     place,
     [...found].map(([claim, { hash, height }]) => ({ claim, by: hash, height })),
   );
   const left = gone.length - found.size;
   if (left > 0) {
-    bench.log("error", "coins are gone, and no block shows who spent them", { ...place, left });
+    context.log("error", "coins are gone, and no block shows who spent them", { ...place, left });
   }
 }
 
 /** Compares some coins of a place. */
 export async function verifyCoins(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   place: ChainPlace,
   claims: readonly string[],
 ): Promise<void> {
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   if (cursor === null || chain.coins === null) return;
   for (let from = 0; from < claims.length; from += ROUND_COINS) {
     const some = claims.slice(from, from + ROUND_COINS);
     const of = { ...place, height: cursor.height };
-    const coins = await reading(bench.pool, (db) => selectBelieved(db, of, some));
-    await verify(bench, chain.coins, place, coins);
+    const coins = await reading(context.pool, (db) => selectBelieved(db, of, some));
+    await verify(context, chain.coins, place, coins);
   }
 }
 
@@ -120,19 +128,19 @@ export async function verifyCoins(
  * @returns the lowest and the highest block that took one of them; null if none was found
  */
 export async function markTaken(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   place: ChainPlace,
   of: { claims: readonly string[]; own: ReadonlySet<string> },
 ): Promise<{ first: number; last: number } | null> {
   if (chain.coins === null) return null;
-  const since = await reading(bench.pool, (db) => selectOldest(db, place, of.claims));
+  const since = await reading(context.pool, (db) => selectOldest(db, place, of.claims));
   if (since === null) return null;
   const found = await spendersOf(chain.coins, of.claims, since);
   const taken = [...found].filter(([, { hash }]) => !of.own.has(hash));
   if (taken.length === 0) return null;
   await correct(
-    bench,
+    context,
     place,
     taken.map(([claim, { hash, height }]) => ({
       claim,
@@ -146,20 +154,20 @@ export async function markTaken(
 
 /** False where no node stands at the block of the cursor: the comparison says nothing then. */
 async function verify(
-  bench: Bench,
+  context: WorkerContext,
   witness: CoinWitness,
   place: ChainPlace,
   coins: readonly BelievedCoin[],
 ): Promise<boolean> {
   if (coins.length === 0) return true;
-  const cursor = await reading(bench.pool, (db) => selectCursor(db, place));
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   if (cursor === null) return false;
   const asked = coins.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));
   const states = await witness.confirm(asked, cursor);
   if (states === null) return false;
   const inState = (state: CoinState) => coins.filter((_, at) => states[at] === state);
   for (const { claim } of inState("unclear")) {
-    bench.log("warn", "nodes contradict each other about a coin", { ...place, claim });
+    context.log("warn", "nodes contradict each other about a coin", { ...place, claim });
   }
   const gone = inState("gone");
   if (gone.length === 0) return true;
@@ -170,7 +178,7 @@ async function verify(
     by: spenders.get(claim)?.hash ?? UNKNOWN_SPENDER,
     height: spenders.get(claim)?.height ?? cursor.height,
   }));
-  await correct(bench, place, spent, cursor);
+  await correct(context, place, spent, cursor);
   return true;
 }
 
@@ -189,18 +197,18 @@ async function spendersOf(
 
 /** Writes a correction down, unless the chain took another course meanwhile. */
 async function correct(
-  bench: Bench,
+  context: WorkerContext,
   place: ChainPlace,
   spent: readonly SpentCoin[],
   at: { hash: string } | null = null,
 ): Promise<void> {
-  const corrected = await bench.step(async (tx) => {
+  const corrected = await context.step(async (tx) => {
     const cursor = await selectCursor(tx, place);
     if (at !== null && cursor?.hash !== at.hash) return [];
-    return await correctCoins(tx, bench.actor, place, spent);
+    return await correctCoins(tx, context.actor, place, spent);
   });
   for (const claim of corrected) {
     const by = spent.find((one) => one.claim === claim)?.by;
-    bench.log("warn", "a coin was taken for unspent", { ...place, claim, by });
+    context.log("warn", "a coin was taken for unspent", { ...place, claim, by });
   }
 }

@@ -47,18 +47,18 @@ export async function planPayout(work: OrderWork, order: OrderRow): Promise<Join
 
 /** Finds those that wait beside an order, as many as the sender's free coins can pay. */
 async function matesOf(
-  { bench }: OrderWork,
+  { context }: OrderWork,
   order: OrderRow,
   most: number,
 ): Promise<OrderRow[]> {
-  const waiting = await reading(bench.pool, async (db) => {
+  const waiting = await reading(context.pool, async (db) => {
     const mates = await selectMates(db, order, most);
-    const held = await signingHolds(db, bench.actor.realm, mates);
+    const held = await signingHolds(db, context.actor.realm, mates);
     return mates.filter(({ id }) => !held.has(id));
   });
   if (waiting.length === 0) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender };
-  const free = await reading(bench.pool, (db) => sumFreeCoins(db, of, COINS_MAX));
+  const free = await reading(context.pool, (db) => sumFreeCoins(db, of, COINS_MAX));
   let left = BigInt(free.units) - BigInt(order.amount!);
   return waiting.filter(({ amount }) => {
     if (BigInt(amount!) > left) return false;
@@ -76,20 +76,20 @@ async function joinTogether(
   const drafted = [order, ...mates].toSorted((one, other) => one.id < other.id ? -1 : 1);
   try {
     const wish = wishOf(drafted);
-    const { pool, actor: { realm } } = work.bench;
+    const { pool, actor: { realm } } = work.context;
     const caps = await reading(pool, (db) => cappedBudgets(db, realm, drafted));
     const most = (one: OrderRow) => caps.get(one.id) ?? BigInt(one.budget!);
     const budget = `${drafted.reduce((sum, one) => sum + most(one), 0n)}`;
     const survey = await surveyFor(work, { ...order, wish, budget });
     await assertKnown(work, order, survey);
     await work.crossing("drafted");
-    const joined = await work.bench.step(async (tx): Promise<Joined | null> => {
+    const joined = await work.context.step(async (tx): Promise<Joined | null> => {
       const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
       const current = await lockInTurn(tx, work.turn);
       if (current.state === "new") {
         const asPriced = members.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
-        if ((await signingHolds(tx, work.bench.actor.realm, members)).size > 0) return null;
+        if ((await signingHolds(tx, work.context.actor.realm, members)).size > 0) return null;
         if (!await createPayout(work, tx, { members, wish, survey })) return null;
       }
       return { order: (await selectOrder(tx, order.id))! };
@@ -111,12 +111,12 @@ async function createPayout(
   of: { members: readonly OrderRow[]; wish: Wish & { kind: "pay" }; survey: Survey },
 ): Promise<boolean> {
   const { members, wish, survey } = of;
-  const { place: { chain }, bench } = work;
+  const { place: { chain }, context } = work;
   const [first] = members;
   const coins = await coinsFor(work, tx, first, survey);
   const plan = work.chain.plan(survey.draft, { nonce: null, coins });
   if (plan.fee >= feeApart(survey.draft, plan)) return false;
-  const id = await createOrder(tx, bench.actor, {
+  const id = await createOrder(tx, context.actor, {
     place: { chain, network: work.chain.network },
     ramp: first.ramp,
     purpose: "payout",

@@ -16,7 +16,7 @@ import {
   stepSweep,
   type SweepStep,
 } from "../../domain/deposits/sweeps.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type Order } from "../chains/outgoing.ts";
 import { tokenFault } from "../tokens/token_verification.ts";
@@ -38,35 +38,41 @@ const MARGIN = { over: 5n, of: 4n };
 const GAS_FACTOR = 2n;
 
 /** Takes the next step in forwarding what a deposit account received. */
-export async function forwardJob(bench: Bench, { account }: { account: string }): Promise<void> {
-  const read = () => reading(bench.pool, (db) => selectForward(db, account));
+export async function forwardJob(
+  context: WorkerContext,
+  { account }: { account: string },
+): Promise<void> {
+  const read = () => reading(context.pool, (db) => selectForward(db, account));
   let forward = await read();
   if (forward?.owing && compare(forward.free, "0") > 0) {
-    await bench.step((tx) => settleAhead(tx, bench.actor, account), { lockLedger: true });
+    await context.step((tx) => settleAhead(tx, context.actor, account), { lockLedger: true });
     forward = await read();
   }
   if (forward === null || compare(forward.free, "0") <= 0) return;
-  if (await reading(bench.pool, (db) => selectResting(db, account))) return;
-  const chain = await bench.chains.open({
+  if (await reading(context.pool, (db) => selectResting(db, account))) return;
+  const chain = await context.chains.open({
     chain: forward.chain as ChainId,
     testnet: forward.network !== "main",
   });
-  const step = await decide(bench, chain, forward).catch((error): SweepStep => {
+  const step = await decide(context, chain, forward).catch((error): SweepStep => {
     // The node has tried it: it would fail, and cost its fee.
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
   // The ramp's account pays for a token of the realm's own: it is written under the ledger lock.
   const lockLedger = forward.token !== null;
-  await bench.step((tx) => stepSweep(tx, bench.actor, { forward, step }), { lockLedger });
+  await context.step((tx) => stepSweep(tx, context.actor, { forward, step }), { lockLedger });
 }
 
 /** Measures what a token's sweep brought to its ramp, and has it booked. */
-export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Promise<void> {
-  const swept = await reading(bench.pool, (db) => selectSweptOrder(db, sweep));
+export async function sweptJob(
+  context: WorkerContext,
+  { sweep }: { sweep: string },
+): Promise<void> {
+  const swept = await reading(context.pool, (db) => selectSweptOrder(db, sweep));
   if (swept === null) return;
   const { hash, contract, from_address: from, to_address: to } = swept;
-  const chain = await bench.chains.open({
+  const chain = await context.chains.open({
     chain: swept.chain as ChainId,
     testnet: swept.network !== "main",
   });
@@ -81,22 +87,28 @@ export async function sweptJob(bench: Bench, { sweep }: { sweep: string }): Prom
     throw new ChainError("unavailable", `the node does not show what ${hash} moved`);
   }
   const arrived = checks.reduce((sum, one) => sum + one!.received, 0n);
-  await bench.step((tx) => settleSwept(tx, bench.actor, { sweep, arrived }), { lockLedger: true });
+  await context.step((tx) => settleSwept(tx, context.actor, { sweep, arrived }), {
+    lockLedger: true,
+  });
 }
 
-async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<SweepStep> {
+async function decide(
+  context: WorkerContext,
+  chain: Chain,
+  forward: ForwardRow,
+): Promise<SweepStep> {
   const registered = findAsset(forward.asset);
   const contract = forward.token ?? registered!.contract;
   const fault = registered === null
     ? null
     : registered.state === "suspended"
     ? registered.reason
-    : await tokenFault(bench, chain, registered);
+    : await tokenFault(context, chain, registered);
   if (fault !== null) {
-    bench.log("warn", "a sweep waits", { account: forward.account, fault });
+    context.log("warn", "a sweep waits", { account: forward.account, fault });
     return { do: "wait" };
   }
-  const held = await holdingOf(bench, chain, forward, contract);
+  const held = await holdingOf(context, chain, forward, contract);
   const booked = toUnits(forward.free, forward.decimals);
   // What is there and not booked yet is left: it was seen, and does not count before its depth.
   const amount = held.asset < booked ? held.asset : booked;
@@ -109,7 +121,7 @@ async function decide(bench: Bench, chain: Chain, forward: ForwardRow): Promise<
     if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
     return { do: "sweep", amount: whole ? "all" : amount - fee };
   }
-  if (await isDust(bench, forward, amount, fee)) return { do: "wait" };
+  if (await isDust(context, forward, amount, fee)) return { do: "wait" };
   const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
   if (chain.traits.feePayer) {
     if (draft.lacking > 0n) return { do: "wait" };
@@ -150,14 +162,14 @@ async function price(chain: Chain, order: Order): Promise<Draft | null> {
 }
 
 async function holdingOf(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   forward: ForwardRow,
   contract: string | null,
 ): Promise<Held> {
   const address = forward.from_address;
   if (chain.traits.coins) {
-    const at = await reading(bench.pool, (db) => sumCoinsAt(db, forward, address));
+    const at = await reading(context.pool, (db) => sumCoinsAt(db, forward, address));
     return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
   }
   const holdings = [{ address, contract }, { address, contract: null }];
@@ -170,17 +182,17 @@ async function holdingOf(
  * below the least that the realm has set for the asset, or one whole unit of it, waits for more.
  */
 async function isDust(
-  bench: Bench,
+  context: WorkerContext,
   forward: ForwardRow,
   amount: bigint,
   fee: bigint,
 ): Promise<boolean> {
   const native = nativeAsset(forward.chain as ChainId);
-  const currency = bench.actor.realm.accountingCurrency;
+  const currency = context.actor.realm.accountingCurrency;
   const of = { asset: forward.asset, in: native.code, currency };
-  const worth = await reading(bench.pool, (db) => selectWorth(db, of));
+  const worth = await reading(context.pool, (db) => selectWorth(db, of));
   if (worth === null) {
-    const least = bench.actor.realm.withdrawals?.[forward.asset]?.sweep_min ?? "1";
+    const least = context.actor.realm.withdrawals?.[forward.asset]?.sweep_min ?? "1";
     return compare(fromUnits(amount, forward.decimals), least) < 0;
   }
   const places = 18;

@@ -7,18 +7,18 @@
 import { insertTokenProof, selectTokenProof } from "../../db/chains/cursors.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { type Asset, tokenByContract } from "../../domain/assets.ts";
-import type { Bench } from "../worker_context.ts";
+import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 
 /** Tells what is wrong with an asset's contract; null if nothing is, or it has none. */
 export async function tokenFault(
-  bench: Bench,
+  context: WorkerContext,
   chain: Chain,
   { code, contract, decimals, symbols }: Asset,
 ): Promise<string | null> {
   if (contract === null) return null;
   const proof = { chain: chain.id, network: chain.network, contract, asset: code };
-  if (await reading(bench.pool, (db) => selectTokenProof(db, proof))) return null;
+  if (await reading(context.pool, (db) => selectTokenProof(db, proof))) return null;
   const token = await chain.token(contract);
   if (token === null) return `there is no contract at ${contract}`;
   if (token.decimals !== decimals) {
@@ -27,8 +27,8 @@ export async function tokenFault(
   if (symbols.length > 0 && !symbols.includes(token.symbol ?? "")) {
     return `symbol() answers ${JSON.stringify(token.symbol)}, which is not ${code}'s`;
   }
-  const proven = { ...proof, created_at: bench.actor.at };
-  await writing(bench.pool, (db) => insertTokenProof(db, proven));
+  const proven = { ...proof, created_at: context.actor.at };
+  await writing(context.pool, (db) => insertTokenProof(db, proven));
   return null;
 }
 
@@ -38,9 +38,13 @@ export async function tokenFault(
  * @param contract '' is the chain's own coin
  * @throws {ChainError} `refused`
  */
-export async function assertToken(bench: Bench, chain: Chain, contract: string): Promise<void> {
+export async function assertToken(
+  context: WorkerContext,
+  chain: Chain,
+  contract: string,
+): Promise<void> {
   if (contract === "" || chain.network !== "main") return;
   const asset = tokenByContract(chain.id, contract);
-  const fault = asset === null ? null : await tokenFault(bench, chain, asset);
+  const fault = asset === null ? null : await tokenFault(context, chain, asset);
   if (fault !== null) throw new ChainError("refused", fault);
 }

@@ -8,8 +8,8 @@ Deno.test({
   name: "no lie about a field of a coin chain's answer ends a look, invents or hides anything",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using bench = await lyingCoins();
-    const { answers, faults } = await tryLies(bench, oneInTurn());
+    await using context = await lyingCoins();
+    const { answers, faults } = await tryLies(context, oneInTurn());
     deepEqual(faults, []);
     ok(answers > 100);
   },

@@ -6,7 +6,6 @@ import type { Plan, Signed } from "../../../workers/chains/outgoing.ts";
 import { type Party, pays, scanned, signed, watching } from "../conformance.ts";
 import {
   anything,
-  type Bench,
   checkedBetween,
   fateAlone,
   fateBetween,
@@ -20,6 +19,7 @@ import {
   sent,
   transfersAlone,
   type Trial,
+  type WorkerContext,
 } from "../../support/lie_trials.ts";
 import { startLyingNode } from "../../support/lies.ts";
 import { passOn, type Question } from "../../support/nodes/misbehaving_node.ts";
@@ -47,7 +47,7 @@ interface Scene {
 }
 
 /** A chain with payments of all kinds behind a node of two faces. */
-export async function lyingCoins(): Promise<Bench & AsyncDisposable> {
+export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
   const stage = await litecoindStage("LITECOIN");
   const scene = await play(stage);
   const { origin, username, password } = new URL(stage.node.url);

@@ -4,8 +4,8 @@ import { oneInTurn, tryLies } from "../../support/lie_trials.ts";
 import { lyingEvm } from "./lying_chain.ts";
 
 Deno.test("no lie about a field of an account chain's answer ends a look, invents or hides anything", async () => {
-  await using bench = await lyingEvm();
-  const { answers, faults } = await tryLies(bench, oneInTurn());
+  await using context = await lyingEvm();
+  const { answers, faults } = await tryLies(context, oneInTurn());
   deepEqual(faults, []);
   ok(answers > 100);
 });

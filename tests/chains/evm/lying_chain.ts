@@ -7,7 +7,6 @@ import { type Party, pays, scanned, signed, watching } from "../conformance.ts";
 import { CALLS } from "../../support/nodes/anvil.ts";
 import {
   anything,
-  type Bench,
   checkedBetween,
   fateAlone,
   fateBetween,
@@ -20,6 +19,7 @@ import {
   sent,
   transfersAlone,
   type Trial,
+  type WorkerContext,
 } from "../../support/lie_trials.ts";
 import { startLyingNode } from "../../support/lies.ts";
 import { passOn, type Question } from "../../support/nodes/misbehaving_node.ts";
@@ -47,7 +47,7 @@ interface Scene {
 }
 
 /** A chain with payments of all kinds behind a node of two faces. */
-export async function lyingEvm(): Promise<Bench & AsyncDisposable> {
+export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
   const stage = await evmStage();
   const scene = await play(stage);
   const ask = async (question: Question) =>
