@@ -4,11 +4,17 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Coin, Draft, Plan, Stock } from "../outgoing.ts";
+import type { Coin, Draft, Order, Payment, Plan, Stock } from "../outgoing.ts";
 import type { Priced } from "./draft.ts";
 import type { CoinTable } from "./networks.ts";
 import { dustOf } from "./scripts.ts";
-import { type Choice, selectAll, selectCoins, selectSmallest } from "./coin_selection.ts";
+import {
+  type Choice,
+  selectAll,
+  selectCoins,
+  selectSmallest,
+  type Wanted,
+} from "./coin_selection.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf, vsizeOf } from "./size.ts";
 
 /** What a plan notes for its signature; amounts are decimal text, for it is kept as JSON. */
@@ -31,11 +37,37 @@ interface Offer extends Choice {
   readonly coin: Coin;
 }
 
-/** The outputs of a transaction to be, but for its change. */
-interface Payments {
-  /** With "all" still open, null. */
-  readonly amounts: readonly (bigint | null)[];
+/** What the outputs of a transaction get, its change aside. */
+type Amounts =
+  | { readonly kind: "fixed"; readonly each: readonly bigint[]; readonly total: bigint }
+  /** Everything that the coins hold less the fee goes to the only output. */
+  | { readonly kind: "all" };
+
+/** A transaction before its coins are chosen. */
+interface Spend {
+  readonly table: CoinTable;
+  readonly priced: Priced;
+  /** Base units per 1000 virtual bytes. */
+  readonly rate: bigint;
+  readonly amounts: Amounts;
+  /** Scripts of the outputs, the change aside. */
   readonly scripts: readonly string[];
+  /** The plan that it replaces. */
+  readonly replaces: Plan | null;
+  /** Coins of that plan; all of them are spent again. */
+  readonly inherited: readonly Offer[];
+  /** Further coins of the sender. */
+  readonly offers: readonly Offer[];
+}
+
+/** A choice of coins, and what becomes of their value. */
+interface Funding {
+  readonly coins: readonly Offer[];
+  /** To each output. */
+  readonly amounts: readonly bigint[];
+  /** Null where there is none. */
+  readonly change: bigint | null;
+  readonly fee: bigint;
 }
 
 /** Nodes pass on transactions of up to 100 000 virtual bytes. */
@@ -46,20 +78,17 @@ export function planDraft(table: CoinTable, draft: Draft, stock: Stock, replaces
   if (replaces && !table.replaceable) {
     throw new ChainError("unsupported", `${table.id} replaces nothing; a child can pay more`);
   }
-  const priced: Priced = JSON.parse(draft.body);
-  const payments = paymentsOf(draft, priced, replaces);
-  const own = replaces ? inheritedFrom(replaces, draft, priced) : [];
-  const offers = offersOf(table, draft, priced, stock, own);
-  const floor = replaces ? (vsize: number) => outbid(replaces, priced, vsize) : () => 0n;
-  const { coins, change, fee, amounts } = own.length > 0
-    ? refill(table, priced, payments, own, offers, floor)
-    : choose(table, priced, payments, offers);
-  const scripts = change === null ? payments.scripts : [...payments.scripts, priced.source];
+  const spend = spendOf(table, draft, stock, replaces ?? null);
+  const funding = spend.inherited.length > 0 ? fundReplacement(spend) : fundNew(spend);
+  const { coins, change, fee, amounts } = funding;
+  const { source } = spend.priced;
+  const scripts = change === null ? spend.scripts : [...spend.scripts, source];
   const paid = change === null ? amounts : [...amounts, change];
   const vsize = vsizeOf(table, coins.length, scripts);
-  assertSound(table, draft, priced, { coins, paid, amounts, fee, vsize });
+  const { order } = draft;
+  assertSound(spend, funding, { order, paid, vsize });
   const body: Body = {
-    source: priced.source,
+    source,
     inputs: coins.map(({ coin, claim }) => ({
       claim,
       amount: `${coin.amount}`,
@@ -67,14 +96,13 @@ export function planDraft(table: CoinTable, draft: Draft, stock: Stock, replaces
     })),
     outputs: scripts.map((script, at) => ({ script, amount: `${paid[at]}` })),
   };
-  const { order } = draft;
   return {
     order,
     claims: coins.map(({ claim }) => claim),
     signers: [order.from],
     amounts: order.kind === "pay" ? amounts : [],
     outputs: order.kind === "pay" ? amounts.map((_, at) => at) : null,
-    change: changeOf(order.kind, order.from, amounts, change),
+    change: changeOf(order, funding),
     fee,
     feeContract: null,
     vsize,
@@ -83,41 +111,50 @@ export function planDraft(table: CoinTable, draft: Draft, stock: Stock, replaces
   };
 }
 
-/** What a choice of coins comes to. */
-interface Sum {
-  readonly coins: readonly Offer[];
-  /** Null where there is none. */
-  readonly change: bigint | null;
-  readonly fee: bigint;
-  readonly amounts: readonly bigint[];
-}
-
-function paymentsOf(draft: Draft, priced: Priced, replaces?: Plan): Payments {
+function spendOf(table: CoinTable, draft: Draft, stock: Stock, replaces: Plan | null): Spend {
+  const priced: Priced = JSON.parse(draft.body);
+  const rate = BigInt(priced.rate);
   const { order } = draft;
-  if (order.kind === "pay") {
-    const amounts = order.payments.map(({ amount }) => amount === "all" ? null : amount);
-    return { amounts, scripts: priced.scripts };
-  }
-  if (!replaces) throw refused("there is nothing to cancel");
-  // What cancels sends everything back to the sender.
-  return { amounts: [null], scripts: [priced.source] };
+  if (order.kind !== "pay" && replaces === null) throw refused("there is nothing to cancel");
+  const inherited = replaces === null ? [] : inheritedFrom(replaces, order.from, priced.source);
+  return {
+    table,
+    priced,
+    rate,
+    // What cancels sends everything back to the sender.
+    amounts: order.kind === "pay" ? amountsOf(order.payments) : { kind: "all" },
+    scripts: order.kind === "pay" ? priced.scripts : [priced.source],
+    replaces,
+    inherited,
+    offers: offersOf({ table, rate, from: order.from, coins: stock.coins }, inherited),
+  };
 }
 
-function changeOf(kind: string, to: string, amounts: readonly bigint[], change: bigint | null) {
-  if (kind !== "pay") return { to, amount: amounts[0], index: 0 };
+function amountsOf(payments: readonly Payment[]): Amounts {
+  const each = payments.flatMap(({ amount }) => amount === "all" ? [] : [amount]);
+  if (each.length < payments.length) {
+    if (payments.length > 1) throw refused("everything can go to one receiver only");
+    return { kind: "all" };
+  }
+  return { kind: "fixed", each, total: each.reduce((sum, amount) => sum + amount, 0n) };
+}
+
+function changeOf(order: Order, { amounts, change }: Funding): Plan["change"] {
+  const to = order.from;
+  if (order.kind !== "pay") return { to, amount: amounts[0], index: 0 };
   return change === null ? null : { to, amount: change, index: amounts.length };
 }
 
 /** The coins that the replaced plan spends; all of them are spent again. */
-function inheritedFrom(replaces: Plan, draft: Draft, priced: Priced): Offer[] {
+function inheritedFrom(replaces: Plan, from: string, source: string): Offer[] {
   const prior: Body = JSON.parse(replaces.body);
-  if (prior.source !== priced.source) throw refused("another sender's coins");
+  if (prior.source !== source) throw refused("another sender's coins");
   return prior.inputs.map(({ claim, amount, parent }) => {
     const [hash, index] = claim.split(":");
     const coin: Coin = {
       hash,
       index: Number(index),
-      address: draft.order.from,
+      address: from,
       amount: BigInt(amount),
       height: parent === null ? 0 : null,
       parent: parent && { fee: BigInt(parent.fee), vsize: parent.vsize },
@@ -127,18 +164,17 @@ function inheritedFrom(replaces: Plan, draft: Draft, priced: Priced): Offer[] {
 }
 
 function offersOf(
-  table: CoinTable,
-  draft: Draft,
-  priced: Priced,
-  stock: Stock,
-  own: readonly Offer[],
+  { table, rate, from, coins }: Pick<Spend, "table" | "rate"> & {
+    readonly from: string;
+    readonly coins: readonly Coin[];
+  },
+  inherited: readonly Offer[],
 ): Offer[] {
-  const rate = BigInt(priced.rate);
   const cost = priceOf(rate, inputWeight(table));
-  const taken = new Set(own.map(({ claim }) => claim));
+  const taken = new Set(inherited.map(({ claim }) => claim));
   const offers = new Map<string, Offer>();
-  for (const coin of stock.coins) {
-    if (coin.address !== draft.order.from) throw refused("a coin on offer is not the sender's");
+  for (const coin of coins) {
+    if (coin.address !== from) throw refused("a coin on offer is not the sender's");
     const claim = `${coin.hash}:${coin.index}`;
     if (taken.has(claim)) continue;
     const worth = coin.amount - cost - shortOf(rate, coin);
@@ -147,7 +183,7 @@ function offersOf(
   return [...offers.values()];
 }
 
-/** What the unconfirmed transaction that made a coin lacks of the rate meant. */
+/** How much the unconfirmed transaction that made a coin paid too little for the rate meant. */
 function shortOf(rate: bigint, { parent }: Coin): bigint {
   if (parent === null) return 0n;
   const short = priceOf(rate, 4 * parent.vsize) - parent.fee;
@@ -161,141 +197,142 @@ function shortOfAll(rate: bigint, coins: readonly Offer[]): bigint {
 }
 
 /** Chooses coins for a new transaction: confirmed ones, and others only if those do not suffice. */
-function choose(
-  table: CoinTable,
-  priced: Priced,
-  payments: Payments,
-  offers: readonly Offer[],
-): Sum {
+function fundNew(spend: Spend): Funding {
+  const { amounts, offers } = spend;
   const confirmed = offers.filter(({ coin }) => coin.height !== null);
-  const sets = confirmed.length === offers.length ? [offers] : [confirmed, offers];
-  const fixed = payments.amounts.reduce<bigint>((sum, one) => sum + (one ?? 0n), 0n);
-  const everything = payments.amounts.includes(null);
-  const affordable = inputsFor(table, priced, payments);
-  for (const set of everything ? [offers] : sets) {
-    const inputsMax = Math.min(inputsWithin(table, payments.scripts), affordable);
-    const chosen = everything
-      // What goes back to its own address is gathered.
-      ? (payments.scripts[0] === priced.source ? selectSmallest : selectAll)(set, inputsMax)
-      : selectCoins(set, wantedFor(table, priced, payments, fixed, set.length, inputsMax));
+  const fitting = inputsWithin(spend);
+  const affordable = inputsFor(spend);
+  const inputsMax = Math.min(fitting, affordable);
+  const sets = amounts.kind === "all" || confirmed.length === offers.length
+    ? [offers]
+    : [confirmed, offers];
+  for (const set of sets) {
+    const chosen = chooseFrom(spend, set, inputsMax);
     if (chosen === null || chosen.length === 0) continue;
-    const sum = settle(table, priced, payments, chosen, () => 0n);
-    if (sum !== null) return sum;
+    const funding = fundWith(spend, chosen);
+    if (funding !== null) return funding;
   }
-  const held = offers.reduce((sum, { amount }) => sum + amount, 0n);
-  const why = `${offers.length} coins hold ${held} base units, ${fixed} and a fee are needed`;
-  if (held <= fixed || offers.length === 1) throw new ChainError("insufficient", why);
+  const held = heldBy(offers);
+  const total = amounts.kind === "all" ? 0n : amounts.total;
+  const why = `${offers.length} coins hold ${held} base units, ${total} and a fee are needed`;
+  if (held <= total || offers.length === 1) throw new ChainError("insufficient", why);
   if (offers.length > affordable) throw exceeded(`${why}; ${affordable} may be spent`);
-  const most = inputsWithin(table, payments.scripts);
-  const many = offers.length > most
-    ? `no more than ${most} fit one transaction: consolidate them`
+  const many = offers.length > fitting
+    ? `no more than ${fitting} fit one transaction: consolidate them`
     : "the smallest cost too much to spend";
   throw new ChainError("insufficient", `${why}; ${many}`);
 }
 
-/** Replaces: spends the same coins, and further confirmed ones if the higher fee needs them. */
-function refill(
-  table: CoinTable,
-  priced: Priced,
-  payments: Payments,
-  own: readonly Offer[],
+function chooseFrom(
+  spend: Spend,
   offers: readonly Offer[],
-  floor: (vsize: number) => bigint,
-): Sum {
+  inputsMax: number,
+): readonly Offer[] | null {
+  const { amounts, scripts, priced } = spend;
+  if (amounts.kind === "fixed") {
+    const inputs = Math.min(offers.length, inputsMax);
+    return selectCoins(offers, wantedFor(spend, amounts.total, { inputs, inputsMax }));
+  }
+  // Everything that goes back to its own address is a consolidation: the smallest coins first.
+  const select = scripts[0] === priced.source ? selectSmallest : selectAll;
+  return select(offers, inputsMax);
+}
+
+/** Funds a replacement: the same coins, and further confirmed ones if the higher fee needs them. */
+function fundReplacement(spend: Spend): Funding {
+  const { inherited, offers, amounts } = spend;
   // A replacement may not bring in coins that are themselves unconfirmed (BIP-125, rule 2).
   const more = offers.filter(({ coin, worth }) => coin.height !== null && worth > 0n)
     .toSorted((one, other) => one.worth < other.worth ? 1 : one.worth > other.worth ? -1 : 0);
-  const most = inputsWithin(table, payments.scripts) - own.length;
-  for (let added = 0; added <= Math.min(more.length, most); added++) {
-    const coins = [...own, ...more.slice(0, added)];
-    const sum = settle(table, priced, payments, coins, floor);
-    if (sum !== null) return sum;
-    if (payments.amounts.includes(null)) break;
+  const fitting = inputsWithin(spend) - inherited.length;
+  // Where everything is paid, further coins would only be paid too.
+  const most = Math.min(fitting, amounts.kind === "all" ? 0 : more.length);
+  for (let added = 0; added <= most; added++) {
+    const funding = fundWith(spend, [...inherited, ...more.slice(0, added)]);
+    if (funding !== null) return funding;
   }
   throw new ChainError("insufficient", "the coins do not suffice for the higher fee");
 }
 
-/** Adds up a choice of coins, with change if that is worth an output; null if it is too little. */
-function settle(
-  table: CoinTable,
-  priced: Priced,
-  { amounts, scripts }: Payments,
-  coins: readonly Offer[],
-  floor: (vsize: number) => bigint,
-): Sum | null {
-  const rate = BigInt(priced.rate);
-  const held = coins.reduce((sum, { amount }) => sum + amount, 0n);
-  const feeFor = (outputs: readonly string[]) => {
-    const vsize = vsizeOf(table, coins.length, outputs);
-    const meant = priceOf(rate, 4 * vsize) + shortOfAll(rate, coins);
-    const least = floor(vsize);
-    return meant > least ? meant : least;
-  };
-  const fee = feeFor(scripts);
-  if (amounts.includes(null)) {
+/** Funds with these coins, with change if that is worth an output; null if they are too little. */
+function fundWith(spend: Spend, coins: readonly Offer[]): Funding | null {
+  const { table, priced, amounts, scripts } = spend;
+  const held = heldBy(coins);
+  const fee = feeFor(spend, coins, scripts);
+  if (amounts.kind === "all") {
     const left = held - fee;
     if (left < dustOf(table, scripts[0])) return null;
     return { coins, change: null, fee, amounts: [left] };
   }
-  const due = amounts.map((amount) => amount ?? 0n);
-  const paid = due.reduce((sum, amount) => sum + amount, 0n);
-  if (held < paid + fee) return null;
-  const feeChanged = feeFor([...scripts, priced.source]);
-  const change = held - paid - feeChanged;
-  if (change >= changeMin(table, priced)) return { coins, change, fee: feeChanged, amounts: due };
-  return { coins, change: null, fee: held - paid, amounts: due };
+  const { each, total } = amounts;
+  if (held < total + fee) return null;
+  const feeWithChange = feeFor(spend, coins, [...scripts, priced.source]);
+  const change = held - total - feeWithChange;
+  if (change >= changeMin(spend)) return { coins, change, fee: feeWithChange, amounts: each };
+  return { coins, change: null, fee: held - total, amounts: each };
+}
+
+function heldBy(coins: readonly Offer[]): bigint {
+  return coins.reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+function feeFor(spend: Spend, coins: readonly Offer[], scripts: readonly string[]): bigint {
+  const { table, rate, replaces, priced } = spend;
+  const vsize = vsizeOf(table, coins.length, scripts);
+  const meant = priceOf(rate, 4 * vsize) + shortOfAll(rate, coins);
+  const least = replaces === null ? 0n : replacementFee(replaces, priced, vsize);
+  return meant > least ? meant : least;
 }
 
 /** Change must not be dust, nor cost more to spend some day than it holds. */
-function changeMin(table: CoinTable, priced: Priced): bigint {
+function changeMin({ table, priced }: Spend): bigint {
   const dust = dustOf(table, priced.source);
   const cost = 2n * priceOf(table.rateLow, inputWeight(table));
   return dust > cost ? dust : cost;
 }
 
 function wantedFor(
-  table: CoinTable,
-  priced: Priced,
-  { scripts }: Payments,
-  fixed: bigint,
-  offered: number,
-  inputsMax: number,
-) {
-  const rate = BigInt(priced.rate);
-  const inputs = Math.min(offered, inputsMax);
-  const weight = frameWeight(table, inputs, scripts.length + 1) +
-    scripts.reduce((sum, script) => sum + outputWeight(script), 0);
+  spend: Spend,
+  total: bigint,
+  { inputs, inputsMax }: { readonly inputs: number; readonly inputsMax: number },
+): Wanted {
+  const { table, priced, rate, scripts } = spend;
+  const weight = frameWeight(table, inputs, scripts.length + 1) + weightOf(scripts);
   return {
     // Sizes are rounded up to whole bytes, and shares of it here for themselves.
-    target: fixed + priceOf(rate, weight + 4),
+    target: total + priceOf(rate, weight + 4),
     changeCost: priceOf(rate, outputWeight(priced.source)),
-    changeMin: changeMin(table, priced),
+    changeMin: changeMin(spend),
     inputCost: priceOf(rate, inputWeight(table)),
     inputCostLow: priceOf(table.rateLow, inputWeight(table)),
     inputsMax,
   };
 }
 
-function inputsWithin(table: CoinTable, scripts: readonly string[]): number {
+function weightOf(scripts: readonly string[]): number {
+  return scripts.reduce((sum, script) => sum + outputWeight(script), 0);
+}
+
+/** Coins that fit one transaction. */
+function inputsWithin({ table, scripts }: Spend): number {
   const rest = 4 * VSIZE_MAX - frameWeight(table, 253, 253) - outputWeight("00".repeat(25)) -
-    scripts.reduce((sum, script) => sum + outputWeight(script), 0);
+    weightOf(scripts);
   return Math.floor(rest / inputWeight(table));
 }
 
 /** Coins that a budget lets a transaction spend. */
-function inputsFor(table: CoinTable, { rate, budget, source }: Priced, payments: Payments): number {
+function inputsFor({ table, rate, scripts, priced: { budget, source } }: Spend): number {
   if (budget === null) return Infinity;
-  const { scripts } = payments;
   const fixed = frameWeight(table, 253, scripts.length + 1) + outputWeight(source) +
-    scripts.reduce((sum, script) => sum + outputWeight(script), 0);
-  const left = BigInt(budget) - priceOf(BigInt(rate), fixed);
-  const inputs = left <= 0n ? 0n : left / priceOf(BigInt(rate), inputWeight(table));
+    weightOf(scripts);
+  const left = BigInt(budget) - priceOf(rate, fixed);
+  const inputs = left <= 0n ? 0n : left / priceOf(rate, inputWeight(table));
   if (inputs > 0n) return Number(inputs);
   throw exceeded(`${rate} for 1000 virtual bytes is too much: at most ${budget} may be spent`);
 }
 
 /** The least fee that nodes take for a replacement (BIP-125, rules 3, 4 and 6), and a tenth more. */
-function outbid(replaces: Plan, priced: Priced, vsize: number): bigint {
+function replacementFee(replaces: Plan, priced: Priced, vsize: number): bigint {
   const prior = replaces.fee;
   const size = BigInt(vsize);
   const priorSize = BigInt(replaces.vsize ?? vsize);
@@ -309,18 +346,17 @@ function outbid(replaces: Plan, priced: Priced, vsize: number): bigint {
 
 /** Refuses what no sound order can come to; this stands between an error of ours and the chain. */
 function assertSound(
-  table: CoinTable,
-  { order }: Draft,
-  priced: Priced,
-  { coins, paid, amounts, fee, vsize }: {
-    readonly coins: readonly Offer[];
+  spend: Spend,
+  { coins, amounts, fee }: Funding,
+  { order, paid, vsize }: {
+    readonly order: Order;
+    /** To each output, the change included. */
     readonly paid: readonly bigint[];
-    readonly amounts: readonly bigint[];
-    readonly fee: bigint;
     readonly vsize: number;
   },
 ): void {
-  const held = coins.reduce((sum, { amount }) => sum + amount, 0n);
+  const { table, priced, rate } = spend;
+  const held = heldBy(coins);
   const gone = paid.reduce((sum, amount) => sum + amount, 0n);
   if (held !== gone + fee || fee <= 0n || paid.some((amount) => amount <= 0n)) {
     throw new TypeError("coins, payments and fee do not add up");
@@ -328,8 +364,8 @@ function assertSound(
   if (vsize > VSIZE_MAX) throw refused("it does not fit one transaction");
   // Room for an output of change that was not worth making.
   const cap = priceOf(BigInt(priced.ceiling), 4 * vsize + outputWeight(priced.source)) +
-    changeMin(table, priced);
-  const own = fee - shortOfAll(BigInt(priced.rate), coins);
+    changeMin(spend);
+  const own = fee - shortOfAll(rate, coins);
   if (priced.budget !== null) assertWithin(BigInt(priced.budget), fee, own);
   if (own > cap) throw refused(`the fee of ${fee} is above the highest rate`);
   if (fee > table.feeMax) throw refused(`the fee of ${fee} is above ${table.feeMax}`);
