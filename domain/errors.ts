@@ -132,6 +132,15 @@ export class DomainError extends Error {
   }
 }
 
+/**
+ * Refuses one field of the input: `request.invalid` with the path of the field.
+ *
+ * @param path a JSON pointer into the body; "" for the body as a whole
+ */
+export function invalidField(path: string, message: string): DomainError {
+  return new DomainError("request.invalid", message, { errors: [{ path, message }] });
+}
+
 /** The value of an entity's `error` field: why something went wrong after its request was answered. */
 export function errorField(code: string, detail: string): Record<string, unknown> {
   return { code, detail };

@@ -3,7 +3,7 @@
  * number; any other literal becomes a {@link Digits}, which prints itself back unchanged.
  * @module
  */
-import { DomainError } from "./errors.ts";
+import { DomainError, invalidField } from "./errors.ts";
 
 /** Objects and arrays may lie inside each other this deep. */
 const DEPTH_MAX = 64;
@@ -80,13 +80,16 @@ export function isDigits(value: unknown): value is Digits {
  */
 export function parseJson(text: string, bounds = USUAL, counts?: JsonCounts): unknown {
   const seen = scan(text, bounds, counts);
-  if (seen.excess !== null) throw invalid(seen.excess);
+  if (seen.excess !== null) throw invalidField("", seen.excess);
   if (seen.escapes && unstorable(text)) {
-    throw invalid("the body holds \\u0000 or half of a surrogate pair, which cannot be stored");
+    throw invalidField(
+      "",
+      "the body holds \\u0000 or half of a surrogate pair, which cannot be stored",
+    );
   }
   const value = parsed(seen);
   if ((seen.escapes || text.includes("__proto__")) && hasProto(value)) {
-    throw invalid("a member may not be called __proto__");
+    throw invalidField("", "a member may not be called __proto__");
   }
   return value;
 }
@@ -262,9 +265,5 @@ function unstorable(text: string): boolean {
 
 /** Why a list of too many members is refused. */
 export function tooBroad(): DomainError {
-  return invalid(TOO_BROAD);
-}
-
-function invalid(message: string): DomainError {
-  return new DomainError("request.invalid", message, { errors: [{ path: "", message }] });
+  return invalidField("", TOO_BROAD);
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { DomainError } from "./errors.ts";
+import { invalidField } from "./errors.ts";
 import { digits, isDigits } from "./json.ts";
 
 /** Digits before the point that an amount may have. */
@@ -94,8 +94,10 @@ export function scaleOf(text: string): number {
  */
 export function assertScale(amount: string, decimals: number, path: string): void {
   if (scaleOf(amount) <= decimals) return;
-  const message = `the asset has ${decimals} decimal places, the amount ${scaleOf(amount)}`;
-  throw new DomainError("request.invalid", message, { errors: [{ path, message }] });
+  throw invalidField(
+    path,
+    `the asset has ${decimals} decimal places, the amount ${scaleOf(amount)}`,
+  );
 }
 
 /**

@@ -54,6 +54,11 @@ export function covers(reach: Reach, actor: Actor, owner: string | null): boolea
   return reach === "all" || (reach === "own" && owner !== null && owner === actor.user);
 }
 
+/** Whether the actor may read what belongs to this owner. */
+export function mayRead(actor: Actor, owner: string | null): boolean {
+  return covers(rightsOf(actor).read, actor, owner);
+}
+
 /**
  * Refuses what the actor may not see (404) or may see and not do (403).
  *

@@ -19,7 +19,7 @@ import { selectUsers } from "../../db/identity/users.ts";
 import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
-import { addAlias, aliasesOf, mayRead } from "../identity/aliases.ts";
+import { addAlias, aliasesOf } from "../identity/aliases.ts";
 import {
   type Collection,
   findVisible,
@@ -29,10 +29,10 @@ import {
   textColumn,
 } from "../collections/collection.ts";
 import { Flag, FreeForm, Id } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { viewIdentity } from "../identity/identities.ts";
 import { compare } from "../money.ts";
-import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
+import { assertMayAssign, mayRead, notFound, rightsOf } from "../permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 import { viewUser } from "../identity/users.ts";
 
@@ -149,8 +149,7 @@ export async function changeAccount(
 ): Promise<Record<string, unknown>> {
   const row = await accountFor(tx, actor, id, "write");
   if (input.ramp !== undefined && row.type !== "virtual") {
-    const message = "only virtual accounts are given a ramp";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/ramp", message }] });
+    throw invalidField("/ramp", "only virtual accounts are given a ramp");
   }
   if (typeof input.ramp === "string") {
     await resolveRamp(tx, actor, input.ramp, { asset: row.asset, testnet: row.testnet });

@@ -29,7 +29,7 @@ import {
   text,
   viewEntity,
 } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { emit } from "../events.ts";
 import { AccountingCurrency } from "../identity/identities.ts";
 import { isId, newId } from "../ids.ts";
@@ -205,8 +205,7 @@ export async function resolveAsset(
  */
 export function assertVirtual(type: AccountRow["type"]): void {
   if (type === "virtual") return;
-  const message = "only a virtual account can be the default";
-  throw new DomainError("request.invalid", message, { errors: [{ path: "/default", message }] });
+  throw invalidField("/default", "only a virtual account can be the default");
 }
 
 async function resolveHolder(tx: Tx, actor: Actor, id?: string): Promise<IdentityRow> {
@@ -241,6 +240,23 @@ export function assertAccount(
 ): asserts row is AccountRow {
   if (row === null || row.deleted_at !== null) throw notFound("account.not_found");
   assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
+}
+
+/**
+ * Refuses an account that nothing can leave: one that is not ready, deactivated or frozen.
+ *
+ * @param named the account in the words of the message
+ * @throws {DomainError} account.not_enabled, account.inactive, account.frozen
+ */
+export function assertUsable(
+  account: Pick<AccountRow, "enabled" | "active" | "frozen">,
+  named: "account" | "ramp",
+): void {
+  if (!account.enabled) {
+    throw new DomainError("account.not_enabled", `the ${named} is not ready yet`);
+  }
+  if (!account.active) throw new DomainError("account.inactive", `the ${named} is deactivated`);
+  if (account.frozen) throw new DomainError("account.frozen", `the ${named} is frozen`);
 }
 
 /**

@@ -3,9 +3,10 @@ import type { AliasRow } from "../../db/identity/aliases.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { ACCOUNTS } from "./account_collection.ts";
 import type { Actor } from "../actor.ts";
-import { ALIASES, mayRead, removeAlias, viewAlias } from "../identity/aliases.ts";
+import { ALIASES, removeAlias, viewAlias } from "../identity/aliases.ts";
 import type { AnyCollection, Collection } from "../collections/collection.ts";
 import { IDENTITIES } from "../identity/identity_collection.ts";
+import { mayRead } from "../permissions.ts";
 
 /** The collection of aliases. */
 export const ALIAS_COLLECTION: Collection<AliasRow> = {

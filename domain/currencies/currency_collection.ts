@@ -8,7 +8,6 @@ import {
 import type { Tx } from "../../db/database.ts";
 import { ACCOUNTS } from "../accounts/account_collection.ts";
 import type { Actor } from "../actor.ts";
-import { mayRead } from "../identity/aliases.ts";
 import {
   type Collection,
   MUTABLE_COLUMNS,
@@ -19,6 +18,7 @@ import {
 import { ISSUES_SHOWN, viewCurrency } from "./currencies.ts";
 import { DomainError } from "../errors.ts";
 import { compare } from "../money.ts";
+import { mayRead } from "../permissions.ts";
 
 /** The collection of virtual currencies. */
 export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {

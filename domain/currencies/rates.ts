@@ -20,7 +20,7 @@ import { findAsset } from "../assets.ts";
 import { spellOut } from "../canonical_json.ts";
 import { CURRENCIES } from "../codes.ts";
 import { text } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { AccountingCurrency } from "../identity/identities.ts";
 import { isDigits } from "../json.ts";
 import { Amount, decimalOf, DecimalText, trim } from "../money.ts";
@@ -67,8 +67,7 @@ export async function setRate(tx: Tx, actor: Actor, input: NewRate): Promise<Rat
   const operator = actor.kind === "operator";
   if (!operator) assertRealmAdmin(actor);
   if (input.base === input.currency) {
-    const message = "a unit is always worth itself";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/base", message }] });
+    throw invalidField("/base", "a unit is always worth itself");
   }
   const known = findAsset(input.base) !== null || CURRENCIES.has(input.base) ||
     (!operator && await selectCurrencyByName(tx, input.base) !== null);

@@ -20,7 +20,7 @@ import {
 } from "../../db/currencies/tokens.ts";
 import { selectRamp } from "../../db/accounts/ramps.ts";
 import { deleteCountedStrays } from "../../db/deposits/unmatched_deposits.ts";
-import { assertAccount } from "../accounts/accounts.ts";
+import { assertAccount, assertUsable } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { parseContract } from "../chains/addresses.ts";
 import {
@@ -33,7 +33,7 @@ import {
 import { findVisible } from "../collections/collection.ts";
 import { createCurrency, NewCurrency, resemblesCode } from "./currencies.ts";
 import { Id, text } from "../entity.ts";
-import { DomainError, type ErrorCode } from "../errors.ts";
+import { DomainError, type ErrorCode, invalidField } from "../errors.ts";
 import { priceOf } from "../sending/fees.ts";
 import { isId, newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
@@ -189,8 +189,7 @@ async function adoptToken(
   const { supply, decimal_places: decimals } = input;
   if (supply === undefined || decimals === undefined) {
     const path = supply === undefined ? "/supply" : "/decimal_places";
-    const message = "a token of another's making needs this";
-    throw new DomainError("request.invalid", message, { errors: [{ path, message }] });
+    throw invalidField(path, "a token of another's making needs this");
   }
   assertScale(supply, decimals, "/supply");
   const parsed = await parseContract(place.chain, input.contract_address!);
@@ -287,11 +286,7 @@ async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   return await markRegistered(tx, token.id, { currency: currency.id, at: actor.at });
 }
 
-async function homeOf(
-  tx: Tx,
-  actor: RequestActor,
-  id: string,
-): Promise<Home> {
+async function homeOf(tx: Tx, actor: RequestActor, id: string): Promise<Home> {
   const account = isId(id) ? await selectAccount(tx, id) : null;
   assertAccount(actor, "write", account);
   const asset = findAsset(account.asset);
@@ -300,9 +295,7 @@ async function homeOf(
   if (asset === null || suffix === undefined || ramp === null) {
     throw new DomainError("token.unsupported_chain", "a ramp of a chain with tokens is expected");
   }
-  if (!account.enabled) throw new DomainError("account.not_enabled", "the ramp is not ready yet");
-  if (!account.active) throw new DomainError("account.inactive", "the ramp is deactivated");
-  if (account.frozen) throw new DomainError("account.frozen", "the ramp is frozen");
+  assertUsable(account, "ramp");
   return { account, place: placeFor(actor.settings.chains, asset.chain, account.testnet), suffix };
 }
 

@@ -30,7 +30,7 @@ import {
 } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
-import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
+import { assertMay, notFound } from "../permissions.ts";
 
 /** What is asked for when an alias is made. */
 export const NewAlias = z.strictObject({
@@ -163,11 +163,6 @@ export function viewAlias(row: AliasRow): EntityView & Record<string, unknown> {
   const { id, alias, type } = row;
   const target = type === "account" ? { account: row.account } : { identity: row.identity };
   return { id, alias, type, ...target, ...viewEntity(row) };
-}
-
-/** Whether the actor may read what belongs to this owner. */
-export function mayRead(actor: Actor, owner: string | null): boolean {
-  return covers(rightsOf(actor).read, actor, owner);
 }
 
 function assertTarget(

@@ -17,11 +17,11 @@ import {
 } from "../../db/ledger/blocks.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import type { Posted } from "../../db/ledger/posting_protocol.ts";
-import { assertAccount, availableOf } from "../accounts/accounts.ts";
+import { assertAccount, assertUsable, availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { PageFields } from "../collections/collection_parameters.ts";
 import { Failure, FreeForm, text, Timestamp } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
 import { postMove } from "./posting.ts";
 import { type Page, parsePage } from "../collections/list_parameters.ts";
@@ -107,7 +107,7 @@ export async function createBlock(
 ): Promise<BlockRow> {
   const account = await writableAccount(tx, actor, input.account);
   if (input.expires_at !== undefined && await isOver(tx, input.expires_at)) {
-    throw invalid("/expires_at", "a time to come is expected");
+    throw invalidField("/expires_at", "a time to come is expected");
   }
   return await openBlock(tx, actor, { ...input, account, expiresAt: input.expires_at });
 }
@@ -121,7 +121,7 @@ export async function createBlock(
 export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promise<BlockRow> {
   const { account, amount } = order;
   assertScale(amount, account.decimals, "/amount");
-  assertUsable(account);
+  assertUsable(account, "account");
   if (compare(availableOf(account), amount) < 0) {
     throw new DomainError(
       "balance.insufficient",
@@ -138,14 +138,6 @@ export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promis
     data: order.data ?? {},
     owner: actor.kind === "user" ? actor.user : null,
   });
-}
-
-function assertUsable(account: AccountRow): void {
-  if (!account.enabled) {
-    throw new DomainError("account.not_enabled", "the account is not ready yet");
-  }
-  if (!account.active) throw new DomainError("account.inactive", "the account is deactivated");
-  if (account.frozen) throw new DomainError("account.frozen", "the account is frozen");
 }
 
 /**
@@ -185,7 +177,9 @@ export async function capture(
   const { block, account } = await openBlockOf(tx, actor, input);
   const amount = input.amount ?? trim(block.amount);
   assertScale(amount, account.decimals, "/amount");
-  if (compare(amount, block.amount) > 0) throw invalid("/amount", "this is more than is blocked");
+  if (compare(amount, block.amount) > 0) {
+    throw invalidField("/amount", "this is more than is blocked");
+  }
   const memory = { get: () => undefined, set: () => {} };
   const sides = { source: { account: account.id }, destination: input.destination };
   const [parties] = await findParties({ db: tx, memory }, [sides]);
@@ -316,8 +310,4 @@ export function viewBlock(row: BlockRow): Record<string, unknown> {
     data: row.data,
     error: null,
   };
-}
-
-function invalid(path: string, message: string): DomainError {
-  return new DomainError("request.invalid", message, { errors: [{ path, message }] });
 }

@@ -14,7 +14,7 @@ import {
   selectFacts,
 } from "../../db/accounts/account_lookup.ts";
 import { Id, text } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
 
@@ -213,8 +213,7 @@ async function ofIdentity(
   of: { asset: string | undefined; testnet: boolean },
 ): Promise<AccountFacts> {
   if (of.asset === undefined) {
-    const message = "two identities need the asset to be named";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/asset", message }] });
+    throw invalidField("/asset", "two identities need the asset to be named");
   }
   const { asset, testnet } = of;
   const id = await selectDefaultAccount(db, { holder, asset, testnet });

@@ -10,7 +10,7 @@ import { applyMoves, type TransactionRow } from "../../db/ledger/posting.ts";
 import type { Move, Outcome, Posted } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
 import { minorUnits } from "../codes.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { Failure, idOf } from "../entity.ts";
 import { newId } from "../ids.ts";
 import { DecimalText, subtract, trim } from "../money.ts";
@@ -158,17 +158,20 @@ export function refusal(why: string, visible: boolean): DomainError {
     case "source.deposit":
       return new DomainError("balance.insufficient", NOT_SPENDABLE);
     case "destination.deposit":
-      return invalid("/destination", "a deposit account takes what its chain brings, nothing else");
+      return invalidField(
+        "/destination",
+        "a deposit account takes what its chain brings, nothing else",
+      );
     case "destination.unread": {
       const why = "a condition on the destination takes the right to read it";
       return new DomainError("permission.owner", why);
     }
     case "same_account":
-      return invalid("/destination", "source and destination are the same account");
+      return invalidField("/destination", "source and destination are the same account");
     case "asset_mismatch":
       return new DomainError("account.asset_mismatch", "the accounts are not of the same asset");
     case "scale":
-      return invalid("/value", "the amount has more decimal places than its asset");
+      return invalidField("/value", "the amount has more decimal places than its asset");
     case "source.not_enabled":
     case "destination.not_enabled":
       return new DomainError(
@@ -271,8 +274,4 @@ export function balanceOf(
   const trimmed = trim(total);
   if (blocked === null) return { total: trimmed, available: "0" }; // frozen
   return { total: trimmed, available: blocked === "0" ? trimmed : subtract(trimmed, blocked) };
-}
-
-function invalid(path: string, message: string): DomainError {
-  return new DomainError("request.invalid", message, { errors: [{ path, message }] });
 }

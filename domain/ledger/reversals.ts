@@ -11,11 +11,11 @@ import { markIssued } from "../../db/currencies/issuance.ts";
 import { existsRevert, upsertTransactionData } from "../../db/ledger/transaction_data.ts";
 import type { Actor } from "../actor.ts";
 import { FreeForm } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { type MoveType, postMove, viewTransaction } from "./posting.ts";
 import { compare } from "../money.ts";
-import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
+import { assertMay, covers, mayRead, notFound, rightsOf } from "../permissions.ts";
 import { assertSupplyLaw } from "./supply.ts";
 
 /** What is asked for when a transaction is reverted. */
@@ -47,7 +47,7 @@ export async function showTransaction(
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {
-  return viewTransaction(await visible(db, actor, id), (owner) => sees(actor, owner));
+  return viewTransaction(await visible(db, actor, id), (owner) => mayRead(actor, owner));
 }
 
 /**
@@ -86,8 +86,7 @@ export async function revertTransaction(
     throw new DomainError("transaction.reverted", "a revert is not reverted");
   }
   if (!REVERSIBLE.includes(row.type)) {
-    const message = `a ${row.type} happened on a chain and is not reverted`;
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/id", message }] });
+    throw invalidField("/id", `a ${row.type} happened on a chain and is not reverted`);
   }
   await assertMayRevert(tx, actor, row);
   const issued = row.type === "issue" || row.type === "destroy";
@@ -136,10 +135,6 @@ async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow):
 async function visible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {
   const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
   const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
-  if (!owners.some((owner) => sees(actor, owner))) throw notFound("transaction.not_found");
+  if (!owners.some((owner) => mayRead(actor, owner))) throw notFound("transaction.not_found");
   return row;
-}
-
-function sees(actor: Actor, owner: string | null): boolean {
-  return covers(rightsOf(actor).read, actor, owner);
 }

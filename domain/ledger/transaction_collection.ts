@@ -1,9 +1,9 @@
 /** Transactions as a collection: records that are listed and read, never deleted. @module */
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
 import { ACCOUNTS } from "../accounts/account_collection.ts";
-import { mayRead } from "../identity/aliases.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewTransaction } from "./posting.ts";
+import { mayRead } from "../permissions.ts";
 
 /** The collection of transactions. */
 export const TRANSACTIONS: Collection<TransactionRow> = {

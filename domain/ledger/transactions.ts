@@ -15,7 +15,7 @@ import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { refusal, type TransactionFacts } from "./posting.ts";
 import { Amount, AmountOrZero } from "../money.ts";
-import { covers, rightsOf } from "../permissions.ts";
+import { mayRead, rightsOf } from "../permissions.ts";
 import {
   DestinationParty,
   type FactsMemory,
@@ -111,7 +111,7 @@ export function moveOf(
     seal: input.seal === undefined ? null : JSON.stringify(input.seal),
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
-    more: moreOf(input, sees(actor, destination.owner)),
+    more: moreOf(input, mayRead(actor, destination.owner)),
     key: claim === null ? null : claim.key,
     fingerprint: claim === null ? null : claim.fingerprint,
   };
@@ -168,7 +168,7 @@ export async function postedUnder(
 export function printAsThen(actor: Actor, input: NewTransaction, row: TransactionRow): string {
   const given = { data: input.data ?? null, seal: input.seal ?? null };
   const then = { seq: null, hash: null, updated_at: null, ...given };
-  return printTransaction({ ...row, ...then }, (owner) => sees(actor, owner));
+  return printTransaction({ ...row, ...then }, (owner) => mayRead(actor, owner));
 }
 
 /** Prints a transaction that has just been posted. */
@@ -177,7 +177,7 @@ export function printPosted(
   asked: { input: NewTransaction } & Parties,
   posted: Posted,
 ): string {
-  return printTransaction(factsOf(actor, asked, posted), (owner) => sees(actor, owner));
+  return printTransaction(factsOf(actor, asked, posted), (owner) => mayRead(actor, owner));
 }
 
 function factsOf(
@@ -213,8 +213,4 @@ function factsOf(
     owner: actor.user,
     created_at: posted.at,
   };
-}
-
-function sees(actor: Actor, owner: string | null): boolean {
-  return covers(rightsOf(actor).read, actor, owner);
 }

@@ -10,7 +10,7 @@ import { assertReachable, dropPlace, findEncodingFault } from "../../db/migrate.
 import { deleteDraft, insertDraft, lockOldDrafts } from "../../db/realms/realms.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { idTime, newId } from "../ids.ts";
 import {
   furnish,
@@ -107,8 +107,7 @@ async function build(
 }
 
 function unusable(message: string): DomainError {
-  const errors = [{ path: "/database_url", message }];
-  return new DomainError("request.invalid", message, { errors });
+  return invalidField("/database_url", message);
 }
 
 /** The draft is locked meanwhile, so that no transaction can turn it into a realm. */

@@ -30,7 +30,7 @@ import { reading } from "../../db/transaction.ts";
 import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { Failure, FreeForm, Name, NewUsername } from "../entity.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
 import { Password } from "../security/passwords.ts";
@@ -219,8 +219,7 @@ async function named<T>(tier: string | undefined, work: () => Promise<T>): Promi
     return await work();
   } catch (error) {
     if (brokenConstraint(error) !== "realms_tier_fkey") throw error;
-    const message = `there is no tier ${tier}`;
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/tier", message }] });
+    throw invalidField("/tier", `there is no tier ${tier}`);
   }
 }
 

@@ -6,6 +6,7 @@ import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { selectStopped } from "../../db/audit/solvency.ts";
 import { selectHeld, selectSeenAt } from "../../db/withdrawals/withdrawals.ts";
+import { assertUsable } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { chainFacts } from "../assets.ts";
 import type { ChainAsset } from "../chains/onchain_assets.ts";
@@ -43,14 +44,6 @@ export async function rampOf(
   }
   assertUsable(ramp, "ramp");
   return ramp;
-}
-
-function assertUsable(account: AccountRow, what: string): void {
-  if (!account.enabled) {
-    throw new DomainError("account.not_enabled", `the ${what} is not ready yet`);
-  }
-  if (!account.active) throw new DomainError("account.inactive", `the ${what} is deactivated`);
-  if (account.frozen) throw new DomainError("account.frozen", `the ${what} is frozen`);
 }
 
 /**

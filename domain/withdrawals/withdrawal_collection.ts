@@ -1,9 +1,9 @@
 /** Withdrawals as a collection: records, of which only the free-form part changes. @module */
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { ACCOUNTS } from "../accounts/account_collection.ts";
-import { mayRead } from "../identity/aliases.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
+import { mayRead } from "../permissions.ts";
 
 /** The collection of withdrawals. */
 export const WITHDRAWALS: Collection<WithdrawalRow> = {

@@ -23,7 +23,7 @@ import { openBlock } from "../ledger/blocks.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import { FreeForm, text } from "../entity.ts";
 import { cappedBudgets } from "../sending/holder_losses.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError, invalidField } from "../errors.ts";
 import { type Price, priceOf, Speed } from "../sending/fees.ts";
 import { isId, newIds } from "../ids.ts";
 import { postMove } from "../ledger/posting.ts";
@@ -232,8 +232,7 @@ async function sourceOf(
   if (target === null) throw notFound("alias.not_found");
   if (target.account !== null) return await selectAccount(tx, target.account);
   if (asset === undefined) {
-    const message = "an identity's alias needs the asset to be named";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/asset", message }] });
+    throw invalidField("/asset", "an identity's alias needs the asset to be named");
   }
   const of = { holder: target.identity!, asset, testnet: false };
   const id = await selectDefaultAccount(tx, of);

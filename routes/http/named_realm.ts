@@ -1,6 +1,6 @@
 /** Which realm a request is about that users send with their key, and the operator with the platform's. @module */
 import type { RequestActor } from "../../domain/actor.ts";
-import { DomainError } from "../../domain/errors.ts";
+import { invalidField } from "../../domain/errors.ts";
 import { notFound } from "../../domain/permissions.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Call } from "./route.ts";
@@ -20,8 +20,7 @@ export async function namedRealm<P, Q, B>(
     return { realm: own, actor };
   }
   if (named === undefined) {
-    const message = "the platform key needs the realm to be named";
-    throw new DomainError("request.invalid", message, { errors: [{ path: "/realm", message }] });
+    throw invalidField("/realm", "the platform key needs the realm to be named");
   }
   const realm = await services.realms.find(named);
   if (realm === null) throw notFound("realm.not_found");
