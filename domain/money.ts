@@ -106,7 +106,7 @@ export function assertScale(amount: string, decimals: number, path: string): voi
  * @throws {RangeError} if digits would be lost; callers check with {@link assertScale} first
  */
 export function toUnits(amount: string, decimals: number): bigint {
-  const negative = amount.startsWith("-");
+  const negative = isNegative(amount);
   const [whole, fraction = ""] = (negative ? amount.slice(1) : amount).split(".");
   const kept = fraction.replace(/0+$/, "");
   if (kept.length > decimals) throw new RangeError(`${amount} has more than ${decimals} places`);
@@ -129,9 +129,20 @@ export function add(a: string, b: string): string {
   return fromUnits(toUnits(a, places) + toUnits(b, places), places);
 }
 
+/** Whether a decimal is below 0. */
+export function isNegative(amount: string): boolean {
+  return amount.startsWith("-");
+}
+
+/** Gives a decimal the other sign; 0 stays 0. */
+export function negate(amount: string): string {
+  if (isNegative(amount)) return amount.slice(1);
+  return /[1-9]/.test(amount) ? `-${amount}` : amount;
+}
+
 /** Subtracts exactly. */
 export function subtract(a: string, b: string): string {
-  return add(a, b.startsWith("-") ? b.slice(1) : `-${b}`);
+  return add(a, negate(b));
 }
 
 /** Compares two decimals: below 0, 0, or above 0. */

@@ -7,10 +7,9 @@ import {
   cancelWithdrawal,
   changeWithdrawal,
   createWithdrawal,
-  NewWithdrawal,
-  viewWithdrawal,
-  WithdrawalView,
 } from "../domain/withdrawals/withdrawals.ts";
+import { NewWithdrawal } from "../domain/withdrawals/withdrawal_checks.ts";
+import { viewWithdrawal, WithdrawalView } from "../domain/withdrawals/withdrawal_views.ts";
 import { Amount } from "../domain/money.ts";
 import { hastenWithdrawal } from "../domain/withdrawals/speed_ups.ts";
 import { WITHDRAWALS } from "../domain/withdrawals/withdrawal_collection.ts";

@@ -48,6 +48,17 @@ export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsse
 }
 
 /**
+ * Gives the ramp whose address an asset is sent from: for a token of the realm's own the one that it
+ * is kept below, for others the account's.
+ */
+export function sendingRamp<Ramp extends string | null>(
+  asset: Pick<ChainAsset, "token">,
+  ramp: Ramp,
+): string | Ramp {
+  return asset.token?.ramp ?? ramp;
+}
+
+/**
  * Refuses to send an asset that may not leave.
  *
  * @throws {DomainError} asset.suspended

@@ -12,7 +12,7 @@ import { EntityFields, type EntityView, FreeForm, idOf, text, viewEntity } from 
 import { DomainError } from "../errors.ts";
 import { AccountingCurrency } from "../identity/identities.ts";
 import { newId } from "../ids.ts";
-import { counterparty, postMove } from "../ledger/posting.ts";
+import { postSupply } from "../ledger/supply.ts";
 import {
   Amount,
   AmountOrZero,
@@ -143,8 +143,9 @@ export async function createCurrency(
     created_at: actor.at,
   });
   if (input.supply === "0") return { ...row, issues: [] };
-  const issue = await issueInto(tx, actor, row, account.id, input.supply);
-  return { ...row, supply: input.supply, issues: [issue] };
+  const issue = { account: account.id, operation: "issue" as const, amount: input.supply };
+  const { id: transaction } = await postSupply(tx, actor, { ...issue, currency: row });
+  return { ...row, supply: input.supply, issues: [{ ...issue, transaction }] };
 }
 
 /** Whoever has deployed a token has paid for its name, and registers it when it is final. */
@@ -152,25 +153,6 @@ async function assertNotDeployed(tx: Tx, name: string): Promise<void> {
   const token = await selectTokenBySymbol(tx, name);
   if (token === null || token.external) return;
   throw new DomainError("currency.taken", "a token of this name has been deployed");
-}
-
-/** Puts new value of a currency into an account, against the world. */
-async function issueInto(
-  tx: Tx,
-  actor: Actor,
-  currency: CurrencyRow,
-  account: string,
-  amount: string,
-): Promise<IssueRow> {
-  const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
-  const world = await counterparty(tx, actor, "world", asset);
-  const posted = await postMove(tx, actor, {
-    type: "issue",
-    source: world,
-    destination: account,
-    amount,
-  });
-  return { transaction: posted.id, operation: "issue", amount, account };
 }
 
 async function insertUnlessTaken(

@@ -14,10 +14,9 @@ import { type CurrencyWithIssues, ISSUES_SHOWN } from "./currencies.ts";
 import { FreeForm, Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { counterparty, postMove } from "../ledger/posting.ts";
 import { Amount, assertScale, compare } from "../money.ts";
 import { assertMay, notFound } from "../permissions.ts";
-import { assertSupplyLaw } from "../ledger/supply.ts";
+import { assertSupplyLaw, postSupply } from "../ledger/supply.ts";
 
 /** What is asked for when a currency is issued or destroyed. */
 export const Issue = z.strictObject({
@@ -107,22 +106,12 @@ async function change(
     operation: "issue" | "destroy";
   },
 ): Promise<CurrencyWithIssues> {
-  const { currency, account, operation, amount, seal, data } = order;
+  const { currency, account, amount } = order;
   assertScale(amount, currency.decimals, "/amount");
   if (account.asset !== currency.name) {
     throw new DomainError("account.asset_mismatch", "the account is of another asset");
   }
-  const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
-  const world = await counterparty(tx, actor, "world", asset);
-  const [source, destination] = operation === "issue" ? [world, account.id] : [account.id, world];
-  const posted = await postMove(tx, actor, {
-    type: operation,
-    source,
-    destination,
-    amount,
-    seal,
-    data,
-  });
+  const posted = await postSupply(tx, actor, { ...order, account: account.id });
   const row = await markIssued(tx, currency.id, posted.at);
   return { ...row, issues: await selectIssues(tx, row.id, ISSUES_SHOWN) };
 }

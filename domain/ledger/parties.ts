@@ -9,6 +9,7 @@ import { selectAssigned } from "../../db/accounts/external_addresses.ts";
 import {
   type AccountFacts,
   type AliasTarget,
+  selectAliasTarget,
   selectAliasTargets,
   selectDefaultAccount,
   selectFacts,
@@ -205,6 +206,25 @@ function side(
   const found = facts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
   throw new DomainError("account.not_found", `there is no such ${which} account`);
+}
+
+/**
+ * Finds the account that value leaves, where its destination is no account; null if there is none.
+ *
+ * @throws {DomainError} alias.not_found, request.invalid for an identity's alias without an asset
+ */
+export async function resolveSource(
+  db: Db,
+  { source, asset }: Pick<Sides, "source" | "asset">,
+): Promise<string | null> {
+  if (source.account !== undefined) return isId(source.account) ? source.account : null;
+  const target = await selectAliasTarget(db, source.alias!);
+  if (target === null) throw notFound("alias.not_found");
+  if (target.account !== null) return target.account;
+  if (asset === undefined) {
+    throw invalidField("/asset", "an identity's alias needs the asset to be named");
+  }
+  return await selectDefaultAccount(db, { holder: target.identity!, asset, testnet: false });
 }
 
 async function ofIdentity(

@@ -14,7 +14,7 @@ import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";
 import { chainFacts } from "../assets.ts";
-import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { type ChainAsset, resolveChainAsset, sendingRamp } from "../chains/onchain_assets.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
@@ -186,8 +186,7 @@ export async function estimateFee(
     asset.token?.testnet ?? account.testnet,
   );
   await checkAddress(place.chain, place.network, input.address);
-  const own = account.type === "virtual" ? account.ramp : account.id;
-  const ramp = asset.token?.ramp ?? own;
+  const ramp = sendingRamp(asset, account.type === "virtual" ? account.ramp : account.id);
   const sender = ramp === null ? null : await selectAddressOf(db, ramp);
   const price = await priceOf(db, actor, {
     asset,

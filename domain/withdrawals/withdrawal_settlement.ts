@@ -17,7 +17,7 @@ import { freeBlock } from "../ledger/blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import { emit } from "../events.ts";
 import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
-import { add, compare, fromUnits, subtract, toUnits } from "../money.ts";
+import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
 import { cancelOrder, isOpen, type OrderRow } from "../sending/chain_orders.ts";
 import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
@@ -143,9 +143,9 @@ async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): P
   await freeBlock(tx, row.block);
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
-  const charged = cost.own ? subtract(row.fee, cost.amount) : row.fee;
-  if (compare(charged, "0") > 0) await book("fee", row.ramp, sides.fees, charged);
-  else if (charged.startsWith("-")) await book("fee", sides.fees, row.ramp, charged.slice(1));
+  const earned = cost.own ? subtract(row.fee, cost.amount) : row.fee;
+  if (isNegative(earned)) await book("fee", sides.fees, row.ramp, negate(earned));
+  else await book("fee", row.ramp, sides.fees, earned);
   await book("withdrawal", row.ramp, sides.world, row.amount);
   if (cost.own) await book("fee", row.ramp, sides.world, cost.amount);
 }

@@ -6,7 +6,9 @@ import {
   compare,
   decimalOf,
   fromUnits,
+  isNegative,
   jsonNumber,
+  negate,
   subtract,
   toUnits,
   trim,
@@ -28,6 +30,16 @@ Deno.test("add(), subtract() and compare() agree with integers", () => {
     equal(subtract(x, y), fromUnits(a - b, decimals));
     equal(Math.sign(compare(x, y)), a < b ? -1 : a > b ? 1 : 0);
   }));
+});
+
+Deno.test("isNegative() and negate() agree with integers, and 0 has no sign", () => {
+  fc.assert(fc.property(units, places, (amount, decimals) => {
+    const text = fromUnits(amount, decimals);
+    equal(isNegative(text), amount < 0n);
+    equal(negate(text), fromUnits(-amount, decimals));
+  }));
+  equal(negate("0"), "0");
+  equal(negate("0.00"), "0.00");
 });
 
 Deno.test("toUnits() refuses to lose a digit", () => {

@@ -21,7 +21,7 @@ import {
 } from "../../db/audit/solvency.ts";
 import { reading, snapshot } from "../../db/transaction.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
-import { toUnits } from "../../domain/money.ts";
+import { isNegative, toUnits } from "../../domain/money.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import {
   compareSides,
@@ -95,7 +95,7 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   }
   const { row, news } = await context.step((tx) => concludeSolvency(tx, context.actor, found));
   const what = { asset: row.asset, drift: row.drift, fees: row.fees, height };
-  if (row.drift.startsWith("-")) context.log("error", "assets are missing", what);
+  if (isNegative(row.drift)) context.log("error", "assets are missing", what);
   else if (row.stopped) context.log("error", "losses of the house stop withdrawals", what);
   else if (news && row.drift !== "0") context.log("warn", "assets that nothing explains", what);
   else if (news && !row.solvent) context.log("warn", "losses of the house are not covered", what);
