@@ -1,12 +1,12 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
-import { rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 Deno.test("the database changes no account's facts, no address and no currency's account, whoever writes", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
   const made = await realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset: "ETH",
@@ -17,7 +17,7 @@ Deno.test("the database changes no account's facts, no address and no currency's
   const account: string = made.body.id;
   const link = `/v1/accounts/${account}/assign/${rich(3).address}`;
   equal((await realm.admin.send("POST", link)).status, 200);
-  const { id: deposit } = await stage.address(account);
+  const { id: deposit } = await fixture.address(account);
   const gold = await realm.currency("5");
   const facts = [
     ["type", "'virtual'"],

@@ -5,7 +5,7 @@ import { insertBlock } from "../../db/ledger/blocks.ts";
 import { counterparty, type MoveType } from "../../domain/ledger/posting.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { bookAsOwner } from "../support/booking.ts";
-import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, testRealm, type TestUser } from "../support/realm.ts";
 
 /** Less than its own way to the ramp costs: it is credited and waits. */
@@ -14,10 +14,10 @@ const DUST_TEXT = "0.000000000000001";
 const OUTSIDE = rich(5).address;
 
 Deno.test("a stranger makes no address for another's account, by whatever name", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id, { default: true, alias: "victim-account" });
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id, { default: true, alias: "victim-account" });
   const alias = { alias: "victim", type: "identity", identity: victim.user.identity };
   equal((await victim.user.send("POST", "/v1/aliases", alias)).status, 201);
   await realm.admin.send("POST", `/v1/accounts/${victim.account}/assign/${OUTSIDE}`);
@@ -53,10 +53,10 @@ Deno.test("a stranger makes no address for another's account, by whatever name",
 });
 
 Deno.test("a deposit account belongs to the owner and holder of the account that it serves", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id);
   const shown = await addressOf(victim);
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const body = { destination: { account: victim.account }, asset: "ETH" };
@@ -72,7 +72,7 @@ Deno.test("a deposit account belongs to the owner and holder of the account that
     ramp: ramp.id,
   });
   const belongings = async (id: string) => {
-    const { owner, holder } = await stage.account(id);
+    const { owner, holder } = await fixture.account(id);
     return [owner, holder];
   };
   for (const id of [app.body.source.account, made.body.id]) {
@@ -94,14 +94,14 @@ Deno.test("a deposit account belongs to the owner and holder of the account that
 });
 
 Deno.test("what waits on a deposit account is moved by nobody, by no route", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id);
-  const deposit = await waiting(stage, victim);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id);
+  const deposit = await waiting(fixture, victim);
   const alias = { alias: "waiting", type: "account", account: deposit.id };
   equal((await victim.user.send("POST", "/v1/aliases", alias)).status, 201);
-  const before = await stage.account(deposit.id);
+  const before = await fixture.account(deposit.id);
   deepEqual(before.balance.total, DUST_TEXT);
   equal(before.balance.available, "0");
   for (const user of [victim.user, realm.admin]) {
@@ -129,7 +129,7 @@ Deno.test("what waits on a deposit account is moved by nobody, by no route", asy
     equal(await said(blocks, { amount: value }), NONE);
     equal(await said(`${blocks}?dry_run=true`, { amount: value }), NONE);
   }
-  deepEqual((await stage.account(deposit.id)).balance, before.balance);
+  deepEqual((await fixture.account(deposit.id)).balance, before.balance);
   const read = async (path: string) =>
     (await victim.user.send("GET", `/v1/accounts/${deposit.id}/${path}`)).body;
   const now = { total: DUST_TEXT, available: "0" };
@@ -144,14 +144,14 @@ Deno.test("what waits on a deposit account is moved by nobody, by no route", asy
 });
 
 Deno.test("value that is no deposit does not reach a deposit account, where nobody could use it", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id);
   await anvil.pool({ to: ramp.address, value: 10n ** 18n });
-  await stage.mine(3);
+  await fixture.mine(3);
   const made = await victim.user.send("POST", `/v1/account/${victim.account}/address`, {});
-  const onRamp = await stage.address(ramp.id);
+  const onRamp = await fixture.address(ramp.id);
   const send = (destination: unknown) =>
     realm.admin.send("POST", "/v1/transactions", {
       source: { account: ramp.id },
@@ -172,15 +172,15 @@ Deno.test("value that is no deposit does not reach a deposit account, where nobo
     destination: { account: made.body.id },
   });
   equal(captured.body.code, "request.invalid");
-  equal((await stage.account(made.body.id)).balance.total, "0");
+  equal((await fixture.account(made.body.id)).balance.total, "0");
 });
 
 Deno.test("posting functions and tables keep a deposit account's value too, whoever asks", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id);
-  const deposit = await waiting(stage, victim);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id);
+  const deposit = await waiting(fixture, victim);
   const actor = { ...realm.admin.actor, at: Date.now() };
   const asset = { code: "ETH", decimals: 18, testnet: true };
   const types: MoveType[] = [
@@ -229,7 +229,7 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
     tx`update accounts set is_default = true where id = ${deposit.id}`
   );
   await rejects(mark, /accounts_default_type/);
-  equal((await stage.account(deposit.id)).balance.total, DUST_TEXT);
+  equal((await fixture.account(deposit.id)).balance.total, DUST_TEXT);
 });
 
 Deno.test("only its holder's own user, or a manager of the realm, moves the default mark", async () => {
@@ -302,10 +302,10 @@ Deno.test("only its holder's own user, or a manager of the realm, moves the defa
 });
 
 Deno.test("only a virtual account is a default", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id, { default: true });
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id, { default: true });
   const made = await victim.user.send("POST", `/v1/account/${victim.account}/address`, {});
   for (const id of [made.body.id, ramp.id]) {
     for (const user of [victim.user, realm.admin]) {
@@ -323,13 +323,13 @@ Deno.test("only a virtual account is a default", async () => {
     const { body: refused } = await realm.admin.send("POST", "/v1/accounts", body);
     deepEqual([refused.code, refused.errors?.[0].path], ["request.invalid", "/default"]);
   }
-  equal((await stage.account(victim.account)).default, true);
+  equal((await fixture.account(victim.account)).default, true);
 });
 
 Deno.test("a deposit account takes no ramp, no watched address, no other owner or holder", async () => {
-  await using stage = await rampStage();
-  const ramp = await stage.ramp();
-  const victim = await customer(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const ramp = await fixture.ramp();
+  const victim = await customer(fixture, ramp.id);
   const made = await victim.user.send("POST", `/v1/account/${victim.account}/address`, {});
   const change = async (body: unknown) =>
     (await victim.user.send("PATCH", `/v1/accounts/${made.body.id}`, body)).status;
@@ -338,7 +338,7 @@ Deno.test("a deposit account takes no ramp, no watched address, no other owner o
     [400, 400, 400],
   );
   equal(await change({ data: { note: "n" } }), 200);
-  const linked = await stage.realm.admin.send(
+  const linked = await fixture.realm.admin.send(
     "POST",
     `/v1/accounts/${made.body.id}/assign/${OUTSIDE}`,
   );
@@ -352,11 +352,11 @@ interface Customer {
 }
 
 async function customer(
-  stage: RampStage,
+  fixture: RampFixture,
   ramp: string,
   more: Record<string, unknown> = {},
 ): Promise<Customer> {
-  const { realm } = stage;
+  const { realm } = fixture;
   const user = await realm.user({ role: "user", scope: "own" });
   const fields = { type: "virtual", asset: "ETH", testnet: true, ramp };
   const belongs = { owner: user.id, holder: user.identity };
@@ -373,10 +373,10 @@ async function addressOf({ user, account }: Customer): Promise<string> {
 }
 
 /** A deposit account of a customer with something on it that waits. */
-async function waiting(stage: RampStage, { account }: Customer): Promise<{ id: string }> {
-  const deposit = await stage.address(account);
-  await stage.anvil.pool({ to: deposit.address, value: DUST });
-  await stage.mine(3);
+async function waiting(fixture: RampFixture, { account }: Customer): Promise<{ id: string }> {
+  const deposit = await fixture.address(account);
+  await fixture.anvil.pool({ to: deposit.address, value: DUST });
+  await fixture.mine(3);
   return deposit;
 }
 

@@ -7,36 +7,36 @@ import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { postMove } from "../../domain/ledger/posting.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 const BEYOND = 5_000;
 
 Deno.test("a link far beyond what is reserved ends when the address is given out: its shown value leaves, and is the owner's, once", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
   const thief = await realm.user({ role: "user", scope: "own" });
   const [account, later] = [
-    await virtualOf(stage, thief, ramp.id),
-    await virtualOf(stage, thief, ramp.id),
+    await virtualOf(fixture, thief, ramp.id),
+    await virtualOf(fixture, thief, ramp.id),
   ];
-  const victim = await virtualOf(stage, realm.admin, ramp.id);
-  const address = await derived(stage, ramp.id, BEYOND + 1);
+  const victim = await virtualOf(fixture, realm.admin, ramp.id);
+  const address = await derived(fixture, ramp.id, BEYOND + 1);
   const link = async (of: string, method = "POST") =>
     equal((await thief.send(method, `/v1/accounts/${of}/assign/${address}`)).status, 200);
   await link(account);
-  await stage.mine();
+  await fixture.mine();
   await anvil.pool({ to: ramp.address, value: 9n * ETHER }); // others' money, for whoever could take it
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
   await anvil.pool({ from: 6, to: address, value: 2n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "5");
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "5");
   await link(account, "DELETE");
   await link(later);
-  await stage.mine();
+  await fixture.mine();
   await anvil.pool({ from: 8, to: address, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(later)).balance.total === "1");
+  await mineUntil(fixture, async () => (await fixture.account(later)).balance.total === "1");
   const gift = { source: { account: ramp.id }, destination: { account }, value: "0.5" };
   equal((await realm.admin.send("POST", "/v1/transactions", gift)).status, 201);
   const spend = async (of: string, value: string) => {
@@ -46,15 +46,15 @@ Deno.test("a link far beyond what is reserved ends when the address is given out
   equal(await spend(account, "0.500000000000000001"), "balance.insufficient");
   equal(await spend(later, "0.000000000000000001"), "balance.insufficient");
   await realm.command((tx) => tx`update ramps set next_index = ${BEYOND + 1}`);
-  equal((await stage.address(victim)).address, address);
-  deepEqual((await stage.account(account)).balance, { total: "0.5", available: "0.5" });
-  deepEqual((await stage.account(later)).balance, { total: "0", available: "0" });
+  equal((await fixture.address(victim)).address, address);
+  deepEqual((await fixture.account(account)).balance, { total: "0.5", available: "0.5" });
+  deepEqual((await fixture.account(later)).balance, { total: "0", available: "0" });
   deepEqual((await thief.send("GET", `/v1/accounts/${later}/assign`)).body, []);
   equal(await spend(account, "0.500000000000000001"), "balance.insufficient");
   equal(await spend(later, "0.000000000000000001"), "balance.insufficient");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
-  await mineUntil(stage, async () => (await stage.account(victim)).balance.total > "5.9");
-  await stage.mine(2);
+  await mineUntil(fixture, async () => (await fixture.account(victim)).balance.total > "5.9");
+  await fixture.mine(2);
   const rows = await rowsOf<{ status: string; account: string }>(
     realm,
     "select status, account from deposits where address = $1",
@@ -64,11 +64,11 @@ Deno.test("a link far beyond what is reserved ends when the address is given out
   const rescan = { chain: "ETHEREUM", testnet: true, from: 0, to: 40 };
   await realm.admin.send("POST", "/v1/deposits/rescan", rescan);
   await realm.drain();
-  await stage.mine(3);
-  deepEqual((await stage.account(account)).balance, { total: "0.5", available: "0.5" });
-  equal((await stage.account(victim)).balance.total < "6", true);
+  await fixture.mine(3);
+  deepEqual((await fixture.account(account)).balance, { total: "0.5", available: "0.5" });
+  equal((await fixture.account(victim)).balance.total < "6", true);
   equal((await thief.send("POST", `/v1/accounts/${later}/assign/${address}`)).status, 409);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
   const { rows: entries } = (await thief.send("GET", `/v1/accounts/${account}/entries`)).body;
   deepEqual(
@@ -82,16 +82,16 @@ Deno.test("a link far beyond what is reserved ends when the address is given out
 });
 
 Deno.test("the database lets linked value fall only with the balance, and with the deposit that it was of", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
   const thief = await realm.user({ role: "user", scope: "own" });
-  const account = await virtualOf(stage, thief, ramp.id);
-  const address = await derived(stage, ramp.id, BEYOND);
+  const account = await virtualOf(fixture, thief, ramp.id);
+  const address = await derived(fixture, ramp.id, BEYOND);
   await thief.send("POST", `/v1/accounts/${account}/assign/${address}`);
-  await stage.mine();
+  await fixture.mine();
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "3");
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
   const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
   const set = (...texts: string[]) =>
     serializable(owner, async (tx) => {
@@ -143,21 +143,21 @@ Deno.test("the database lets linked value fall only with the balance, and with t
     }, { lockLedger: true }),
     /is not taken back/,
   );
-  deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+  deepEqual((await fixture.account(account)).balance, { total: "3", available: "0", linked: "3" });
 });
 
 Deno.test("an injected row of an address takes no linked value from others, and no coin: no worker has derived it", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
   await leaveBroken(realm); // the forged row stays
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   const victim = await realm.user({ role: "user", scope: "own" });
-  const account = await virtualOf(stage, victim, ramp.id);
+  const account = await virtualOf(fixture, victim, ramp.id);
   const address = OUTSIDE;
   await victim.send("POST", `/v1/accounts/${account}/assign/${address}`);
-  await stage.mine();
+  await fixture.mine();
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "3");
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const forged = await serializable(serving, async (tx) => {
     await tx`update external_addresses set deleted_at = now()`;
@@ -174,7 +174,7 @@ Deno.test("an injected row of an address takes no linked value from others, and 
       hand_over_deposits(a.id, '{}', now()) h where a.address = ${address}`;
   }, { lockLedger: true });
   deepEqual([...forged], []);
-  deepEqual((await stage.account(account)).balance, { total: "3", available: "0", linked: "3" });
+  deepEqual((await fixture.account(account)).balance, { total: "3", available: "0", linked: "3" });
   const rows = await rowsOf<{ status: string; account: string; coins: number }>(
     realm,
     "select status, account, (select count(*)::integer from coins) as coins from deposits",
@@ -183,18 +183,18 @@ Deno.test("an injected row of an address takes no linked value from others, and 
 });
 
 /** A virtual account on a ramp, made for a user. */
-async function virtualOf(stage: RampStage, user: TestUser, ramp: string): Promise<string> {
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", {
+async function virtualOf(fixture: RampFixture, user: TestUser, ramp: string): Promise<string> {
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", {
     ...{ type: "virtual", asset: "ETH", testnet: true, ramp },
     ...{ owner: user.id, holder: user.identity },
   });
   equal(made.status, 201, made.text);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   return made.body.id;
 }
 
-async function derived(stage: RampStage, ramp: string, index: number): Promise<string> {
+async function derived(fixture: RampFixture, ramp: string, index: number): Promise<string> {
   const path = `/v1/accounts/${ramp}?populate=address`;
-  const { xpub } = (await stage.realm.admin.send("GET", path)).body.address;
+  const { xpub } = (await fixture.realm.admin.send("GET", path)).body.address;
   return await deriveAddress("ETHEREUM", "testnet", xpub, index);
 }

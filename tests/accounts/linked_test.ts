@@ -5,7 +5,7 @@ import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 
@@ -13,16 +13,16 @@ const ETHER = 10n ** 18n;
 const STRANGER = rich(3).address;
 
 Deno.test("value at a linked address is shown, and no route makes it available", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { ramp, thief, account } = await linkedStage(stage);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { ramp, thief, account } = await openLinkedFixture(fixture);
   await anvil.pool({ to: ramp.address, value: 20n * ETHER }); // the house's own
   await anvil.pool({ from: 5, to: STRANGER, value: 9n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total !== "0");
-  await stage.mine(2);
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total !== "0");
+  await fixture.mine(2);
   const linked = { total: "9", available: "0", linked: "9" };
-  deepEqual((await stage.account(account)).balance, linked);
-  const other = await virtualOf(stage, thief, ramp.id);
+  deepEqual((await fixture.account(account)).balance, linked);
+  const other = await virtualOf(fixture, thief, ramp.id);
   await quoteFees(realm);
   const code = async (path: string, body: unknown = {}) => {
     const answer = await thief.send("POST", path, body);
@@ -55,7 +55,7 @@ Deno.test("value at a linked address is shown, and no route makes it available",
   deepEqual(await code(`/v1/accounts/${account}/deactivate`), [409, "account.not_empty"]);
   const removed = await thief.send("DELETE", `/v1/accounts/${account}`);
   ok([403, 409].includes(removed.status), removed.text);
-  const deposit = (await stage.deposits()).find((one) => one.account === account);
+  const deposit = (await fixture.deposits()).find((one) => one.account === account);
   const [booked] = await rowsOf<{ transaction: string }>(
     realm,
     "select transaction from deposits where id = $1",
@@ -67,9 +67,9 @@ Deno.test("value at a linked address is shown, and no route makes it available",
   equal((await thief.send("POST", `/v1/accounts/${account}/unfreeze`)).status, 200);
   const path = `/v1/accounts/${account}/assign/${STRANGER}`;
   equal((await thief.send("DELETE", path)).status, 200);
-  deepEqual((await stage.account(account)).balance, linked);
+  deepEqual((await fixture.account(account)).balance, linked);
   equal((await thief.send("POST", path)).status, 200);
-  deepEqual((await stage.account(account)).balance, linked);
+  deepEqual((await fixture.account(account)).balance, linked);
   // What comes from elsewhere may go again, and not a digit more.
   const gift = { source: { account: ramp.id }, destination: { account }, value: "1" };
   const given = await realm.admin.send("POST", "/v1/transactions", gift);
@@ -78,17 +78,17 @@ Deno.test("value at a linked address is shown, and no route makes it available",
   const went = await thief.send("POST", "/v1/transactions", { ...move, value: "1" });
   deepEqual(went.body.balances.source, { total: "9", available: "0" });
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
 Deno.test("entries, past balances and statements show linked value as not available", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { ramp, account } = await linkedStage(stage);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { ramp, account } = await openLinkedFixture(fixture);
   await anvil.pool({ to: ramp.address, value: 2n * ETHER });
   await anvil.pool({ from: 5, to: STRANGER, value: 3n * ETHER });
   await anvil.pool({ from: 6, to: STRANGER, value: 4n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "7");
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "7");
   const { send } = realm.admin;
   const gift = { source: { account: ramp.id }, destination: { account }, value: "1" };
   equal((await send("POST", "/v1/transactions", gift)).status, 201);
@@ -105,11 +105,11 @@ Deno.test("entries, past balances and statements show linked value as not availa
 });
 
 Deno.test("the database keeps linked value where it is, whoever writes", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { account } = await linkedStage(stage);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { account } = await openLinkedFixture(fixture);
   await anvil.pool({ from: 5, to: STRANGER, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total === "1");
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "1");
   const tries = [
     ["update accounts set linked = 0 where id = $1", /does not become available/],
     ["update accounts set total = 0.5 where id = $1", /accounts_covered/],
@@ -123,13 +123,13 @@ Deno.test("the database keeps linked value where it is, whoever writes", async (
   for (const [text, why] of tries) {
     await rejects(rowsOf(realm, text, [account]), why, text);
   }
-  equal((await stage.account(account)).balance.linked, "1");
+  equal((await fixture.account(account)).balance.linked, "1");
 });
 
 Deno.test("addresses that a ramp has given out or will give out are linked by nobody", async () => {
-  await using stage = await rampStage();
-  const { ramp, thief, account } = await linkedStage(stage);
-  const xpub = await xpubOf(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { ramp, thief, account } = await openLinkedFixture(fixture);
+  const xpub = await xpubOf(fixture, ramp.id);
   const own = (await thief.send("POST", `/v1/account/${account}/address`, {})).body.address;
   const code = async (address: string, of = account, by = thief) => {
     const answer = await by.send("POST", `/v1/accounts/${of}/assign/${address}`);
@@ -154,13 +154,13 @@ Deno.test("addresses that a ramp has given out or will give out are linked by no
 });
 
 Deno.test("as addresses are given out, more are reserved", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  const xpub = await xpubOf(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const xpub = await xpubOf(fixture, ramp.id);
   const last = await deriveAddress("ETHEREUM", "testnet", xpub, 150 + RESERVED_AHEAD);
   await realm.command((tx) => tx`update ramps set next_index = 150`);
-  await stage.address(ramp.id);
+  await fixture.address(ramp.id);
   await realm.drain();
   const rows = await rowsOf<{ reserved: number }>(realm, "select reserved from ramps");
   deepEqual(rows, [{ reserved: 151 + RESERVED_AHEAD }]);
@@ -169,40 +169,40 @@ Deno.test("as addresses are given out, more are reserved", async () => {
 });
 
 Deno.test("a link made before the address was ours ends when it is given out, and what came there is the owner's", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { ramp, thief, account } = await linkedStage(stage);
-  const victim = await virtualOf(stage, realm.admin, ramp.id);
-  const xpub = await xpubOf(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { ramp, thief, account } = await openLinkedFixture(fixture);
+  const victim = await virtualOf(fixture, realm.admin, ramp.id);
+  const xpub = await xpubOf(fixture, ramp.id);
   const beyond = RESERVED_AHEAD + 300; // so far nothing is reserved
   const address = await deriveAddress("ETHEREUM", "testnet", xpub, beyond);
   const link = await thief.send("POST", `/v1/accounts/${account}/assign/${address}`);
   equal(link.status, 200, link.text);
-  await stage.mine();
+  await fixture.mine();
   await anvil.pool({ from: 7, to: address, value: 5n * ETHER });
-  await stage.mine();
-  deepEqual((await stage.deposits()).map(({ account, status }) => [account, status]), [
+  await fixture.mine();
+  deepEqual((await fixture.deposits()).map(({ account, status }) => [account, status]), [
     [account, "PENDING"],
   ]);
   await realm.command((tx) => tx`update ramps set next_index = ${beyond}`);
-  const given = await stage.address(victim);
+  const given = await fixture.address(victim);
   equal(given.address, address);
   deepEqual((await thief.send("GET", `/v1/accounts/${account}/assign`)).body.length, 1);
-  await mineUntil(stage, async () => (await stage.account(victim)).balance.total !== "0");
+  await mineUntil(fixture, async () => (await fixture.account(victim)).balance.total !== "0");
   await anvil.pool({ from: 7, to: address, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(victim)).balance.total > "5.9");
-  equal((await stage.account(account)).balance.total, "0");
-  await stage.mine(2);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  await mineUntil(fixture, async () => (await fixture.account(victim)).balance.total > "5.9");
+  equal((await fixture.account(account)).balance.total, "0");
+  await fixture.mine(2);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("rows of old that name one address as ours and as linked blind nobody, and ours wins", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { ramp, account } = await linkedStage(stage);
-  const victim = await virtualOf(stage, realm.admin, ramp.id);
-  const given = await stage.address(victim);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { ramp, account } = await openLinkedFixture(fixture);
+  const victim = await virtualOf(fixture, realm.admin, ramp.id);
+  const given = await fixture.address(victim);
   await tamper(
     realm,
     "alter table external_addresses disable trigger user",
@@ -212,22 +212,22 @@ Deno.test("rows of old that name one address as ours and as linked blind nobody,
     "alter table external_addresses enable trigger user",
   );
   await anvil.pool({ to: given.address, value: 2n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(victim)).balance.total !== "0");
-  equal((await stage.account(account)).balance.total, "0");
-  await stage.mine();
+  await mineUntil(fixture, async () => (await fixture.account(victim)).balance.total !== "0");
+  equal((await fixture.account(account)).balance.total, "0");
+  await fixture.mine();
   const text =
     "select (select max(height) from holdings)::int = (select max(head) from chain_cursors)::int as seen";
   deepEqual(await rowsOf(realm, text), [{ seen: true }]);
   const body = { source: { account: victim }, destination: { address: given.address }, value: "1" };
   const moved = await realm.admin.send("POST", "/v1/transactions", body);
   deepEqual([moved.status, moved.body.code], [400, "request.invalid"], "to itself");
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
 Deno.test("the database lets no address be ours and linked, nor a deposit at ours be linked value", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const { ramp, account } = await linkedStage(stage);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { ramp, account } = await openLinkedFixture(fixture);
   const link = (address: string) =>
     realm.command((tx) =>
       tx.unsafe(
@@ -272,10 +272,10 @@ Deno.test("the database lets no address be ours and linked, nor a deposit at our
 });
 
 Deno.test("whoever links an address while it is given out: it ends as ours, and nobody is refused it", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const { ramp, thief, account } = await linkedStage(stage);
-  const xpub = await xpubOf(stage, ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { ramp, thief, account } = await openLinkedFixture(fixture);
+  const xpub = await xpubOf(fixture, ramp.id);
   for (let index = RESERVED_AHEAD + 300; index < RESERVED_AHEAD + 306; index++) {
     const address = await deriveAddress("ETHEREUM", "testnet", xpub, index);
     await realm.command((tx) => tx`update ramps set next_index = ${index}`);
@@ -292,13 +292,13 @@ Deno.test("whoever links an address while it is given out: it ends as ours, and 
 });
 
 Deno.test("a transfer to an address goes to the account that it is ours for, of the source's asset", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { ramp, thief, account } = await linkedStage(stage);
-  const saver = await virtualOf(stage, realm.admin, ramp.id);
-  const given = await stage.address(saver);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { ramp, thief, account } = await openLinkedFixture(fixture);
+  const saver = await virtualOf(fixture, realm.admin, ramp.id);
+  const given = await fixture.address(saver);
   await anvil.pool({ to: ramp.address, value: 4n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "4");
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "4");
   // The same stranger's address, linked to an account of another chain's coin.
   const body = { type: "virtual", asset: "MATIC", testnet: true };
   const matic = (await thief.send("POST", "/v1/accounts", body)).body.id;
@@ -312,7 +312,7 @@ Deno.test("a transfer to an address goes to the account that it is ours for, of 
   deepEqual(await pay(given.address), [201, saver]);
   deepEqual(await pay(STRANGER), [201, account]);
   // What another user of the realm pays is no linked value.
-  deepEqual((await stage.account(account)).balance, { total: "1", available: "1" });
+  deepEqual((await fixture.account(account)).balance, { total: "1", available: "1" });
 });
 
 interface Coded {
@@ -324,21 +324,21 @@ interface Row {
 }
 
 /** A ramp, and a plain user whose account watches an address of somebody else. */
-async function linkedStage(
-  stage: RampStage,
+async function openLinkedFixture(
+  fixture: RampFixture,
 ): Promise<{ ramp: { id: string; address: string }; thief: TestUser; account: string }> {
-  const ramp = await stage.ramp();
-  const thief = await stage.realm.user({ role: "user", scope: "own" });
-  const account = await virtualOf(stage, thief, ramp.id);
+  const ramp = await fixture.ramp();
+  const thief = await fixture.realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(fixture, thief, ramp.id);
   const assigned = await thief.send("POST", `/v1/accounts/${account}/assign/${STRANGER}`);
   equal(assigned.status, 200, assigned.text);
-  await stage.mine();
+  await fixture.mine();
   return { ramp, thief, account };
 }
 
 /** A virtual account on a ramp, made for a user. */
-async function virtualOf(stage: RampStage, user: TestUser, ramp: string): Promise<string> {
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", {
+async function virtualOf(fixture: RampFixture, user: TestUser, ramp: string): Promise<string> {
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset: "ETH",
     testnet: true,
@@ -347,13 +347,13 @@ async function virtualOf(stage: RampStage, user: TestUser, ramp: string): Promis
     holder: user.identity,
   });
   equal(made.status, 201, made.text);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   return made.body.id;
 }
 
-async function xpubOf(stage: RampStage, ramp: string): Promise<string> {
+async function xpubOf(fixture: RampFixture, ramp: string): Promise<string> {
   const path = `/v1/accounts/${ramp}?populate=address`;
-  return (await stage.realm.admin.send("GET", path)).body.address.xpub;
+  return (await fixture.realm.admin.send("GET", path)).body.address.xpub;
 }
 
 async function quoteFees(realm: TestRealm): Promise<void> {

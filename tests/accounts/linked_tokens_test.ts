@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { installToken } from "../support/token_contracts.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 
@@ -10,23 +10,23 @@ const USDC = 10n ** 6n;
 const STRANGER = rich(3).address;
 
 Deno.test("a linked address counts for the asset of its account alone, and tokens are linked value too", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
   const [usdc, usdt] = [await installToken(anvil, "USDC"), await installToken(anvil, "USDT")];
-  const account = await virtualOf(stage, "USDC");
+  const account = await virtualOf(fixture, "USDC");
   const assigned = await realm.admin.send("POST", `/v1/accounts/${account}/assign/${STRANGER}`);
   equal(assigned.status, 200, assigned.text);
-  await stage.mine();
+  await fixture.mine();
   await usdt.pay(STRANGER, 7n * USDC);
   await usdc.pay(STRANGER, 3n * USDC);
   await anvil.pool({ to: STRANGER, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(account)).balance.total !== "0");
-  await stage.mine(3);
-  const { balance } = await stage.account(account);
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total !== "0");
+  await fixture.mine(3);
+  const { balance } = await fixture.account(account);
   deepEqual(balance, { total: "3", available: "0", linked: "3" });
-  equal((await stage.deposits()).length, 1);
+  equal((await fixture.deposits()).length, 1);
   deepEqual((await realm.admin.send("GET", "/v1/deposits/strays")).body, []);
-  const other = await virtualOf(stage, "USDC");
+  const other = await virtualOf(fixture, "USDC");
   const moved = await realm.admin.send("POST", "/v1/transactions", {
     source: { account },
     destination: { account: other },
@@ -36,18 +36,18 @@ Deno.test("a linked address counts for the asset of its account alone, and token
 });
 
 Deno.test("a withdrawal to an address of ours where it would be stranded is refused, and says why", async () => {
-  await using stage = await rampStage({
+  await using fixture = await openRampFixture({
     testnet: false,
     env: { POLYGON_RPC_URL: "http://127.0.0.1:9" },
   });
-  const { realm, anvil } = stage;
+  const { realm, anvil } = fixture;
   await installToken(anvil, "USDC");
-  const [eth, usdc] = [await stage.ramp("ETH"), await stage.ramp("USDC")];
-  const strange = await stage.address(usdc.id);
-  const account = await virtualOf(stage, "ETH", eth.id);
-  const same = await stage.address(await virtualOf(stage, "ETH", eth.id));
+  const [eth, usdc] = [await fixture.ramp("ETH"), await fixture.ramp("USDC")];
+  const strange = await fixture.address(usdc.id);
+  const account = await virtualOf(fixture, "ETH", eth.id);
+  const same = await fixture.address(await virtualOf(fixture, "ETH", eth.id));
   await anvil.pool({ to: eth.address, value: 9n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(eth.id)).balance.total === "9");
+  await mineUntil(fixture, async () => (await fixture.account(eth.id)).balance.total === "9");
   const gift = { source: { account: eth.id }, destination: { account }, value: "4" };
   equal((await realm.admin.send("POST", "/v1/transactions", gift)).status, 201);
   const context = await workerContextOf(realm);
@@ -79,13 +79,13 @@ Deno.test("a withdrawal to an address of ours where it would be stranded is refu
   equal((await realm.admin.send("POST", link)).body.code, "address.assigned");
 });
 
-async function virtualOf(stage: RampStage, asset: string, ramp?: string): Promise<string> {
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", {
+async function virtualOf(fixture: RampFixture, asset: string, ramp?: string): Promise<string> {
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset,
     ramp,
   });
   equal(made.status, 201, made.text);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   return made.body.id;
 }

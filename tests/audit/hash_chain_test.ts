@@ -9,7 +9,7 @@ import { tamper } from "../support/tamper.ts";
 const seal = (realm: TestRealm) => sealRealm(realm.pool, Date.now);
 
 /** A currency, two accounts and a number of transfers between them. */
-async function stage(realm: TestRealm, count: number) {
+async function fixture(realm: TestRealm, count: number) {
   const { name, account } = await realm.currency("1000");
   const other = await realm.account({ asset: name });
   const move = (extra: Record<string, unknown> = {}) =>
@@ -34,7 +34,7 @@ async function numbers(realm: TestRealm): Promise<number[]> {
 
 Deno.test("transactions are sealed in the order of commit, numbered without gaps", async () => {
   await using realm = await testRealm();
-  const { move } = await stage(realm, 3);
+  const { move } = await fixture(realm, 3);
   const last = (await move({ seal: { z: 1.10, a: "é" }, reference: "r" })).body;
   deepEqual([last.seq, last.hash], [null, null]);
   const before = (await realm.admin.send("GET", "/v1/transactions/head")).body;
@@ -68,11 +68,11 @@ Deno.test("transactions are sealed in the order of commit, numbered without gaps
 
 Deno.test("the chain can be recomputed from what the API shows", async () => {
   await using realm = await testRealm();
-  const { move } = await stage(realm, 2);
+  const { move } = await fixture(realm, 2);
   const seal_ = `{"z":1.000000000000000001,"a":[1.50,"\\u00e9"]}`;
   const text = (await move()).text;
   equal(text.includes('"seq":null'), true);
-  const { account, other } = await stage(realm, 1);
+  const { account, other } = await fixture(realm, 1);
   const body = `{"source":{"account":"${account}"},"destination":{"account":"${other}"},` +
     `"value":"2.50","reference":"x \\"y\\"","seal":${seal_}}`;
   equal((await realm.admin.send("POST", "/v1/transactions", body)).status, 201);
@@ -101,7 +101,7 @@ const ONES = "decode(repeat('01', 16), 'hex')";
 
 Deno.test("verify names the first break: a change, a gap, a missing line, another head", async () => {
   await using realm = await testRealm();
-  await stage(realm, 6);
+  await fixture(realm, 6);
   await seal(realm);
   const verify = async (query = "") =>
     (await realm.admin.send("GET", `/v1/transactions/verify${query}`)).body;
@@ -159,7 +159,7 @@ Deno.test("verify and chain are for those who see the realm; head is for everyon
 
 Deno.test("several processes seal beside traffic without gaps, forks or waiting", async () => {
   await using realm = await testRealm();
-  const { move } = await stage(realm, 0);
+  const { move } = await fixture(realm, 0);
   let posting = true;
   const sealers = [1, 2, 3].map(async () => {
     let count = 0;
@@ -183,7 +183,7 @@ Deno.test("several processes seal beside traffic without gaps, forks or waiting"
 
 Deno.test("a sealer that dies in the middle leaves nothing behind", async () => {
   await using realm = await testRealm();
-  await stage(realm, 2);
+  await fixture(realm, 2);
   const { sealNext } = await import("../../domain/audit/hash_chain.ts");
   await realm.pool.sql
     .begin(async (tx) => {
@@ -196,7 +196,7 @@ Deno.test("a sealer that dies in the middle leaves nothing behind", async () => 
 
 Deno.test("transaction.created is told in order, and only while somebody listens", async () => {
   await using realm = await testRealm();
-  const { move } = await stage(realm, 1);
+  const { move } = await fixture(realm, 1);
   await seal(realm);
   const told = () =>
     rowsOf<{ entity: string; owner: string; payload: { id: string; seq: number; hash: string } }>(
@@ -216,7 +216,7 @@ Deno.test("transaction.created is told in order, and only while somebody listens
 
 Deno.test("the ledger is append-only, for the realm's role and for the owner of the tables", async () => {
   await using realm = await testRealm();
-  await stage(realm, 1);
+  await fixture(realm, 1);
   await seal(realm);
   const { schema } = (await realm.services.realms.find(realm.id))!.place;
   const tables = [

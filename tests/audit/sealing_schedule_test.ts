@@ -22,7 +22,7 @@ function startAt(process: Pick<TestRealm, "services" | "database">, realm: TestR
 }
 
 /** A currency's account, another one, and what moves from one to the other. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("1000000");
   const other = await realm.account({ asset: name });
   const one = { source: { account }, destination: { account: other }, value: "1" };
@@ -67,7 +67,7 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
     }
     return seen.indexOf(what, from);
   }
-  const { move } = await stage(realm);
+  const { move } = await fixture(realm);
   const timetable = startAt(process, realm);
   try {
     await next("look", 0);
@@ -95,7 +95,7 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
 
 Deno.test("a backlog drains in the order of commit, however much was committed at once", async () => {
   await using realm = await testRealm();
-  const { move, batch } = await stage(realm);
+  const { move, batch } = await fixture(realm);
   for (const count of [1, 2500, 3, 999, 1001]) await batch(count);
   await Promise.all([move(), move(), move()]);
   const [{ ids }] = await rowsOf<{ ids: string[] }>(
@@ -115,7 +115,7 @@ Deno.test("a backlog drains in the order of commit, however much was committed a
 
 Deno.test("sealing waits for no move, and no move waits for sealing", async () => {
   await using realm = await testRealm();
-  const { move } = await stage(realm);
+  const { move } = await fixture(realm);
   await move();
   // Under the ledger lock, as a long command would be.
   const sealed = await realm.command(async () => await sealRealm(realm.pool, Date.now), true);

@@ -2,8 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { add, toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { type Desk, openDesk } from "../support/evm_fixture.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -12,46 +12,46 @@ const PATH = "/v1/solvency?asset=ETH";
 const ETHER = 10n ** 18n;
 
 Deno.test("assets and liabilities agree before, while and after a withdrawal is on its way", async () => {
-  await using desk = await openDesk();
-  equal((await compared(desk)).drift, "0");
-  const { body: { id } } = await desk.withdraw("1");
-  deepEqual(await stateOf(desk), ["0", true]);
-  await desk.look();
-  const sent = await compared(desk);
+  await using funded = await openFundedRamp();
+  equal((await compared(funded)).drift, "0");
+  const { body: { id } } = await funded.withdraw("1");
+  deepEqual(await stateOf(funded), ["0", true]);
+  await funded.look();
+  const sent = await compared(funded);
   deepEqual([sent.drift, sent.solvent, sent.assets], ["0", true, "10"]);
   equal(sent.sending.startsWith("1.0000"), true);
   equal(add(sent.sending, sent.liabilities), "10");
-  await desk.anvil.mine();
-  const mined = await compared(desk); // and nobody has looked yet
+  await funded.anvil.mine();
+  const mined = await compared(funded); // and nobody has looked yet
   deepEqual([mined.drift, mined.sending, mined.solvent], ["0", "0", true]);
-  await desk.look();
-  deepEqual(await stateOf(desk), ["0", true]);
-  await desk.finish(id);
-  const after = await compared(desk);
+  await funded.look();
+  deepEqual(await stateOf(funded), ["0", true]);
+  await funded.finish(id);
+  const after = await compared(funded);
   deepEqual([after.drift, after.sending, after.solvent], ["0", "0", true]);
-  equal(after.ramps[0].ramp, desk.ramp);
+  equal(after.ramps[0].ramp, funded.ramp);
 });
 
 Deno.test("at every step that is written down of a withdrawal, chain and ledger agree to the last unit", async () => {
-  await using desk = await openDesk({ depth: 3 });
+  await using funded = await openFundedRamp({ depth: 3 });
   const seen = new Set<string>();
   const agree = async (step: string) => {
     seen.add(step);
-    equal((await compared(desk)).drift, "0", step);
+    equal((await compared(funded)).drift, "0", step);
   };
-  const { body: { id } } = await desk.withdraw("1");
-  for (let round = 0; (await desk.read(id)).status === "PROCESSING" && round < 20; round++) {
-    await desk.look(agree);
+  const { body: { id } } = await funded.withdraw("1");
+  for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
+    await funded.look(agree);
     if (round === 0) {
-      await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
+      await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
       await agree("hastened");
-      await desk.look(agree);
+      await funded.look(agree);
     }
     await agree("looked at");
-    await desk.anvil.mine();
+    await funded.anvil.mine();
     await agree("a block more");
   }
-  equal((await desk.read(id)).status, "DONE");
+  equal((await funded.read(id)).status, "DONE");
   await agree("done");
   deepEqual(
     ["planned", "stored", "sending", "broadcast", "settled"].filter((one) => !seen.has(one)),
@@ -60,123 +60,126 @@ Deno.test("at every step that is written down of a withdrawal, chain and ledger 
 });
 
 Deno.test("a withdrawal that the chain refuses leaves chain and ledger in agreement at every step", async () => {
-  await using desk = await openDesk({ depth: 3 });
-  const { body: { id } } = await desk.withdraw("1", { destination: { address: BURNER } });
-  await desk.look();
-  await desk.anvil.rpc("anvil_setCode", BURNER, REVERTS);
-  for (let round = 0; (await desk.read(id)).status === "PROCESSING" && round < 20; round++) {
-    await desk.anvil.mine();
-    equal((await compared(desk)).drift, "0");
-    await desk.look();
-    equal((await compared(desk)).drift, "0");
+  await using funded = await openFundedRamp({ depth: 3 });
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: BURNER } });
+  await funded.look();
+  await funded.anvil.rpc("anvil_setCode", BURNER, REVERTS);
+  for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
+    await funded.anvil.mine();
+    equal((await compared(funded)).drift, "0");
+    await funded.look();
+    equal((await compared(funded)).drift, "0");
   }
-  equal((await desk.read(id)).status, "FAILED");
-  equal((await compared(desk)).drift, "0");
+  equal((await funded.read(id)).status, "FAILED");
+  equal((await compared(funded)).drift, "0");
 });
 
 Deno.test("what is missing stops withdrawals and raises an event, once; what is back frees them", async () => {
-  await using desk = await openDesk();
-  await leave(desk, 9n * ETHER);
-  const missing = await compared(desk);
+  await using funded = await openFundedRamp();
+  await leave(funded, 9n * ETHER);
+  const missing = await compared(funded);
   deepEqual([missing.drift, missing.solvent], ["-1", false]);
-  await compared(desk);
-  const refused = await desk.withdraw("1");
+  await compared(funded);
+  const refused = await funded.withdraw("1");
   deepEqual([refused.status, refused.body.code], [409, "asset.suspended"]);
-  await leave(desk, 10n * ETHER);
-  deepEqual(await stateOf(desk), ["0", true]);
-  equal((await desk.withdraw("1")).status, 201);
-  equal((await toldOf(desk)).length, 2);
+  await leave(funded, 10n * ETHER);
+  deepEqual(await stateOf(funded), ["0", true]);
+  equal((await funded.withdraw("1")).status, 201);
+  equal((await toldOf(funded)).length, 2);
 });
 
 Deno.test("a surplus that nothing explains is told, and stops nothing", async () => {
-  await using desk = await openDesk();
-  await leave(desk, 11n * ETHER);
-  deepEqual(await stateOf(desk), ["1", true]);
-  await compared(desk);
-  equal((await toldOf(desk)).length, 1);
-  equal((await desk.withdraw("1")).status, 201);
+  await using funded = await openFundedRamp();
+  await leave(funded, 11n * ETHER);
+  deepEqual(await stateOf(funded), ["1", true]);
+  await compared(funded);
+  equal((await toldOf(funded)).length, 1);
+  equal((await funded.withdraw("1")).status, 201);
 });
 
 Deno.test("coins that are stolen while as many are on their way are missed at once", async () => {
-  await using desk = await openDesk();
-  await desk.withdraw("5");
-  await desk.look();
-  await leave(desk, 6n * ETHER);
-  const row = await compared(desk);
+  await using funded = await openFundedRamp();
+  await funded.withdraw("5");
+  await funded.look();
+  await leave(funded, 6n * ETHER);
+  const row = await compared(funded);
   deepEqual([row.drift, row.solvent], ["-4", false]);
-  equal((await desk.withdraw("1")).body.code, "asset.suspended");
+  equal((await funded.withdraw("1")).body.code, "asset.suspended");
 });
 
 Deno.test("what the house has lost covers nobody: it is not solvent, and stops beyond the leeway", async () => {
-  await using desk = await openDesk();
-  await lose(desk, "0.09"); // below a hundredth of what is owed
-  const some = await compared(desk);
+  await using funded = await openFundedRamp();
+  await lose(funded, "0.09"); // below a hundredth of what is owed
+  const some = await compared(funded);
   deepEqual([some.drift, some.fees, some.solvent], ["0", "-0.09", false]);
-  equal((await toldOf(desk)).length, 1);
-  equal((await desk.withdraw("0.1")).status, 201);
-  await lose(desk, "3.87");
-  const much = await compared(desk);
+  equal((await toldOf(funded)).length, 1);
+  equal((await funded.withdraw("0.1")).status, 201);
+  await lose(funded, "3.87");
+  const much = await compared(funded);
   deepEqual([much.drift, much.fees, much.solvent], ["0", "-3.96", false]);
-  equal((await toldOf(desk)).length, 2);
-  equal((await desk.withdraw("0.1")).body.code, "asset.suspended");
+  equal((await toldOf(funded)).length, 2);
+  equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
 });
 
 Deno.test("gas that moved nothing of the users' is borne by the fees, so that nothing drifts", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look((step) => {
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look((step) => {
     if (step === "stored") throw new Error("ended");
   }).catch(() => {});
-  await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+  await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
   for (let round = 0; round < 4; round++) {
-    await desk.look();
-    equal((await compared(desk)).drift, "0");
-    await desk.anvil.mine();
-    equal((await compared(desk)).drift, "0");
+    await funded.look();
+    equal((await compared(funded)).drift, "0");
+    await funded.anvil.mine();
+    equal((await compared(funded)).drift, "0");
   }
-  const after = await compared(desk);
+  const after = await compared(funded);
   // The truth is told, and nobody can stop the withdrawals of others by canceling one's own.
   deepEqual([after.drift, after.solvent, after.liabilities], ["0", false, "10"]);
   equal(after.fees.startsWith("-0.0000"), true);
-  equal((await desk.withdraw("1")).status, 201);
+  equal((await funded.withdraw("1")).status, 201);
 });
 
 Deno.test({
   name: "on a coin chain, chain and ledger agree at every step from the deposit to the payment",
   ignore: !hasLitecoind(),
   async fn() {
-    await using desk = await openCoinDesk(LITECOIN);
+    await using funded = await openUtxoRamp(LITECOIN);
     const drift = async () => {
-      await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
-      return (await desk.realm.admin.send("GET", "/v1/solvency")).body[0]?.drift ?? "0";
+      await checkSolvency({
+        ...funded.context,
+        actor: { ...funded.context.actor, at: Date.now() },
+      });
+      return (await funded.realm.admin.send("GET", "/v1/solvency")).body[0]?.drift ?? "0";
     };
     const agree = async (step: string) => equal(await drift(), "0", step);
-    await desk.deposit(9n * COIN);
-    for (let round = 0; (await desk.account(desk.virtual)).balance.total === "0"; round++) {
-      await desk.node.mine();
+    await funded.deposit(9n * COIN);
+    for (let round = 0; (await funded.account(funded.virtual)).balance.total === "0"; round++) {
+      await funded.node.mine();
       await agree(`block ${round}`);
-      await hurry(desk.realm);
-      await desk.follow();
+      await hurry(funded.realm);
+      await funded.follow();
       await agree(`follow ${round}`);
-      await desk.look(agree);
+      await funded.look(agree);
     }
-    await desk.quote();
+    await funded.quote();
     const to = await newParty("LITECOIN");
-    const id = await desk.withdraw(to.address, "1", { fee: { speed: "slow" } });
-    await desk.look(agree);
-    await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
-    for (let round = 0; (await desk.withdrawal(id)).status === "PROCESSING"; round++) {
-      await desk.look(agree);
+    const id = await funded.withdraw(to.address, "1", { fee: { speed: "slow" } });
+    await funded.look(agree);
+    await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
+    for (let round = 0; (await funded.withdrawal(id)).status === "PROCESSING"; round++) {
+      await funded.look(agree);
       await agree(`looked ${round}`);
-      await desk.node.mine();
+      await funded.node.mine();
       await agree(`mined ${round}`);
-      await desk.look(agree);
+      await funded.look(agree);
       await agree(`looked ahead of the scanner ${round}`);
-      await desk.follow();
+      await funded.follow();
       await agree(`followed ${round}`);
     }
-    equal((await desk.withdrawal(id)).status, "DONE");
-    await desk.agree();
+    equal((await funded.withdrawal(id)).status, "DONE");
+    await funded.agree();
   },
 });
 
@@ -184,26 +187,26 @@ Deno.test({
   name: "a coin that is stolen on a coin chain is missed while a payment is on its way",
   ignore: !hasLitecoind(),
   async fn() {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(4n * COIN, 9n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(4n * COIN, 9n * COIN);
     const to = await newParty("LITECOIN");
-    await desk.withdraw(to.address, "8.5", { source: { account: desk.ramp } });
-    await desk.look();
+    await funded.withdraw(to.address, "8.5", { source: { account: funded.ramp } });
+    await funded.look();
     const [{ claim }] = await rowsOf<{ claim: string }>(
-      desk.realm,
+      funded.realm,
       `select hash || ':' || index as claim from coins where amount = ${4n * COIN}`,
     );
-    await desk.rob((await newParty("LITECOIN")).address, claim);
-    await desk.follow();
-    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
-    const [row] = (await desk.realm.admin.send("GET", "/v1/solvency")).body;
+    await funded.rob((await newParty("LITECOIN")).address, claim);
+    await funded.follow();
+    await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
+    const [row] = (await funded.realm.admin.send("GET", "/v1/solvency")).body;
     deepEqual([row.drift, row.solvent], ["-4", false]);
   },
 });
 
 Deno.test("GET /v1/solvency is for administrators of the realm", async () => {
-  await using desk = await openDesk();
-  const user = await desk.realm.user({ scope: "realm" });
+  await using funded = await openFundedRamp();
+  const user = await funded.realm.user({ scope: "realm" });
   equal((await user.send("GET", PATH)).body.code, "permission.role");
 });
 
@@ -212,39 +215,39 @@ const BURNER = "0x00000000000000000000000000000000000b0b01";
 const REVERTS = "0x60006000fd";
 
 /** Sets what lies at the ramp's address. */
-async function leave(desk: Desk, wei: bigint): Promise<void> {
-  await desk.anvil.rpc("anvil_setBalance", desk.address, `0x${wei.toString(16)}`);
-  await desk.anvil.mine();
+async function leave(funded: FundedRamp, wei: bigint): Promise<void> {
+  await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${wei.toString(16)}`);
+  await funded.anvil.mine();
 }
 
 /** Has the house lose coins, on the chain and in its books. */
-async function lose(desk: Desk, amount: string): Promise<void> {
-  const actor = { ...desk.context.actor, at: Date.now() };
+async function lose(funded: FundedRamp, amount: string): Promise<void> {
+  const actor = { ...funded.context.actor, at: Date.now() };
   const asset = { code: "ETH", decimals: 18, testnet: false };
-  await desk.context.step(async (tx) => {
+  await funded.context.step(async (tx) => {
     const source = await counterparty(tx, actor, "fees", asset);
     const destination = await counterparty(tx, actor, "world", asset);
     await postMove(tx, actor, { type: "fee", source, destination, amount }, { force: true });
   }, { lockLedger: true });
-  const held = BigInt(await desk.anvil.rpc<string>("eth_getBalance", desk.address, "latest"));
-  await leave(desk, held - toUnits(amount, 18));
+  const held = BigInt(await funded.anvil.rpc<string>("eth_getBalance", funded.address, "latest"));
+  await leave(funded, held - toUnits(amount, 18));
 }
 
-async function toldOf(desk: Desk) {
-  return await rowsOf(desk.realm, "select 1 from events where type = 'solvency.drift'");
+async function toldOf(funded: FundedRamp) {
+  return await rowsOf(funded.realm, "select 1 from events where type = 'solvency.drift'");
 }
 
-async function stateOf(desk: Desk): Promise<[drift: string, solvent: boolean]> {
-  const { drift, solvent } = await compared(desk);
+async function stateOf(funded: FundedRamp): Promise<[drift: string, solvent: boolean]> {
+  const { drift, solvent } = await compared(funded);
   return [drift, solvent];
 }
 
 /** Has the asset compared at the head, as a scanner that has come so far would let it. */
-async function compared(desk: Desk) {
-  const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
-  await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  const actor = { ...desk.context.actor, at: Date.now() };
-  await checkSolvency({ ...desk.context, actor });
-  const { body } = await desk.realm.admin.send("GET", PATH);
+async function compared(funded: FundedRamp) {
+  const head = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16);
+  await rowsOf(funded.realm, "update chain_cursors set height = $1, head = $1", [head]);
+  const actor = { ...funded.context.actor, at: Date.now() };
+  await checkSolvency({ ...funded.context, actor });
+  const { body } = await funded.realm.admin.send("GET", PATH);
   return body[0];
 }

@@ -6,7 +6,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
 
@@ -16,31 +16,31 @@ const ROUNDS = 20;
 
 for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
   Deno.test(`from the deposit to the end of its sweep nothing drifts at any step: ${kind}`, async () => {
-    await using stage = await rampStage({ testnet: false });
+    await using fixture = await openRampFixture({ testnet: false });
     const code = kind === "coins" ? "ETH" : "USDC";
-    const token = await installToken(stage.anvil, "USDC");
-    const ramp = await stage.ramp(code);
-    const virtual = await made(stage, { type: "virtual", asset: code, ramp: ramp.id });
-    const deposit = await stage.address(virtual);
+    const token = await installToken(fixture.anvil, "USDC");
+    const ramp = await fixture.ramp(code);
+    const virtual = await made(fixture, { type: "virtual", asset: code, ramp: ramp.id });
+    const deposit = await fixture.address(virtual);
     if (kind.startsWith("a token")) await token.become("Taxed");
     if (code !== "ETH") {
-      await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       await token.pay(deposit.address, 100n * USDC);
-    } else await stage.anvil.pool({ to: deposit.address, value: 2n * ETHER });
-    const context = await workerContextOf(stage.realm);
-    const agree = (step: string) => assertLevel(stage, context, step);
+    } else await fixture.anvil.pool({ to: deposit.address, value: 2n * ETHER });
+    const context = await workerContextOf(fixture.realm);
+    const agree = (step: string) => assertLevel(fixture, context, step);
     const swept = async () =>
-      (await rowsOf(stage.realm, "select 1 from sweeps where state = 'done'")).length > 0;
+      (await rowsOf(fixture.realm, "select 1 from sweeps where state = 'done'")).length > 0;
     for (let round = 0; !await swept() && round < ROUNDS; round++) {
-      await stage.anvil.mine();
+      await fixture.anvil.mine();
       await agree(`block ${round}`);
-      await stage.follower.look();
+      await fixture.poller.look();
       await agree(`scanned ${round}`);
       await refreshFees(context);
-      await look(stage, context, agree);
+      await look(fixture, context, agree);
       await agree(`looked ${round}`);
-      await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-      await stage.realm.drain();
+      await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+      await fixture.realm.drain();
       await agree(`done ${round}`);
     }
     equal(await swept(), true);
@@ -48,27 +48,31 @@ for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
   });
 }
 
-async function made(stage: RampStage, body: Record<string, unknown>): Promise<string> {
-  const answer = await stage.realm.admin.send("POST", "/v1/accounts", body);
+async function made(fixture: RampFixture, body: Record<string, unknown>): Promise<string> {
+  const answer = await fixture.realm.admin.send("POST", "/v1/accounts", body);
   equal(answer.status, 201, answer.text);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   return answer.body.id;
 }
 
-async function assertLevel(stage: RampStage, context: WorkerContext, step: string): Promise<void> {
+async function assertLevel(
+  fixture: RampFixture,
+  context: WorkerContext,
+  step: string,
+): Promise<void> {
   await checkSolvency(now(context));
-  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  const { body } = await fixture.realm.admin.send("GET", "/v1/solvency");
   const drifts = body.map(({ asset, drift }: Record<string, string>) => [asset, drift]);
   deepEqual([step, drifts], [step, drifts.map(([asset]: [string]) => [asset, "0"])]);
 }
 
 async function look(
-  stage: RampStage,
+  fixture: RampFixture,
   context: WorkerContext,
   crossing: (step: string) => Promise<void>,
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
-    stage.realm,
+    fixture.realm,
     `select id as order, looks as look from orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );

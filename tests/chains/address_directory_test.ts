@@ -6,22 +6,25 @@ import { attestRealm } from "../../workers/installation/attestation.ts";
 import { shareAddresses } from "../../workers/installation/address_directory.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
-import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 
 Deno.test("indices that a reconciliation passes over are linked by nobody", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
   const thief = await realm.user({ role: "user", scope: "own" });
-  const account = await virtualOf(stage, thief, ramp.id);
-  const [linked, free] = [await derived(stage, ramp.id, 900), await derived(stage, ramp.id, 901)];
+  const account = await virtualOf(fixture, thief, ramp.id);
+  const [linked, free] = [
+    await derived(fixture, ramp.id, 900),
+    await derived(fixture, ramp.id, 901),
+  ];
   const link = async (address: string) =>
     (await thief.send("POST", `/v1/accounts/${account}/assign/${address}`)).status;
   equal(await link(linked), 200);
   await tamper(realm, `update ramps set quarantined = '{"detail": "restored", "at": 1}'`);
-  await stage.anvil.mine(3);
+  await fixture.anvil.mine(3);
   const context = await workerContextOf(realm);
   const options = { gap: 1_000, back: 100, answer: () => Promise.resolve(null) };
   const [place] = await reconcileRealm(
@@ -37,9 +40,9 @@ Deno.test("indices that a reconciliation passes over are linked by nobody", asyn
 });
 
 Deno.test("an address of another realm of the installation is linked by nobody, and a link made before ends", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
   const neighbour = await realm.neighbour();
   const made = async (asset: string) => {
     const body = { type: "virtual", asset, testnet: true };
@@ -50,7 +53,7 @@ Deno.test("an address of another realm of the installation is linked by nobody, 
   const [account, other] = [await made("ETH"), await made("BSC")];
   const link = (address: string, of = account) =>
     neighbour.admin.send("POST", `/v1/accounts/${of}/assign/${address}`);
-  const [given, reserved] = [await stage.address(ramp.id), await derived(stage, ramp.id, 7)];
+  const [given, reserved] = [await fixture.address(ramp.id), await derived(fixture, ramp.id, 7)];
   const stranger = "0x00000000000000000000000000000000DeaDBeef";
   // Nothing has told of them yet.
   for (const address of [given.address, reserved, stranger]) {
@@ -86,9 +89,9 @@ Deno.test("an address of another realm of the installation is linked by nobody, 
 });
 
 Deno.test("no realm's role reads the directory of addresses, and it holds none in the clear", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
   await share(realm);
   const { sql } = realm.database.platform;
   const [{ found, clear }] = await sql<{ found: number; clear: number }[]>`
@@ -116,26 +119,26 @@ async function share(realm: TestRealm, atOnce?: number): Promise<void> {
 }
 
 /** A virtual account on a ramp, made for a user. */
-async function virtualOf(stage: RampStage, user: TestUser, ramp: string): Promise<string> {
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", {
+async function virtualOf(fixture: RampFixture, user: TestUser, ramp: string): Promise<string> {
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", {
     ...{ type: "virtual", asset: "ETH", testnet: true, ramp },
     ...{ owner: user.id, holder: user.identity },
   });
   equal(made.status, 201, made.text);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   return made.body.id;
 }
 
-async function derived(stage: RampStage, ramp: string, index: number): Promise<string> {
+async function derived(fixture: RampFixture, ramp: string, index: number): Promise<string> {
   const path = `/v1/accounts/${ramp}?populate=address`;
-  const { xpub } = (await stage.realm.admin.send("GET", path)).body.address;
+  const { xpub } = (await fixture.realm.admin.send("GET", path)).body.address;
   return await deriveAddress("ETHEREUM", "testnet", xpub, index);
 }
 
 Deno.test("of very many links each pass compares some, and in the end all of them were compared", async () => {
-  await using stage = await rampStage();
-  const ramp = await stage.ramp();
-  const neighbour = await stage.realm.neighbour();
+  await using fixture = await openRampFixture();
+  const ramp = await fixture.ramp();
+  const neighbour = await fixture.realm.neighbour();
   const context = await workerContextOf(neighbour);
   await attestRealm(context, neighbour.database.platform);
   context.chains.close();
@@ -143,11 +146,11 @@ Deno.test("of very many links each pass compares some, and in the end all of the
   const { body: { id } } = await neighbour.admin.send("POST", "/v1/accounts", body);
   await neighbour.drain();
   const strangers = [1, 4, 9, 12].map((at) => `0x${at.toString(16).repeat(40)}`);
-  for (const address of [await derived(stage, ramp.id, 7), ...strangers]) {
+  for (const address of [await derived(fixture, ramp.id, 7), ...strangers]) {
     const { status } = await neighbour.admin.send("POST", `/v1/accounts/${id}/assign/${address}`);
     equal(status, 200);
   }
-  await share(stage.realm);
+  await share(fixture.realm);
   const links = async () =>
     (await neighbour.admin.send("GET", `/v1/accounts/${id}/assign`)).body.length;
   const at = () =>

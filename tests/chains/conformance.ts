@@ -1,5 +1,5 @@
 /**
- * What every chain adapter must do, whatever its family. A test file of a chain gives a stage, which
+ * What every chain adapter must do, whatever its family. A test file of a chain gives a fixture, which
  * is a real node and somebody rich on it, and calls {@link conformance}.
  * @module
  */
@@ -19,7 +19,7 @@ import {
 import type { Scanned, Watch } from "../../workers/chains/observations.ts";
 
 /** A real chain to play on. */
-export interface Stage extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   readonly chain: Chain;
   /** Somebody with plenty of coins, mined and free to spend. */
   readonly payer: Party;
@@ -47,10 +47,10 @@ export interface Party {
 /** Registers the suite for a chain; ignored where its node is not installed. */
 export function conformance(
   name: string,
-  start: () => Promise<Stage>,
+  start: () => Promise<Fixture>,
   { ignore = false }: { readonly ignore?: boolean } = {},
 ): void {
-  const acts: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+  const acts: Readonly<Record<string, (fixture: Fixture) => Promise<void>>> = {
     "blocks are linked by parent hash up to the head": blocksLink,
     "a scan finds each payment once, however the range is cut": scanFindsOnce,
     "a scan above the head is unavailable, not empty": scanAboveHead,
@@ -68,10 +68,10 @@ export function conformance(
     "a node of another network is refused": elsewhere,
     "a closed chain fails as unavailable": closed,
   };
-  for (const [act, play] of Object.entries(acts)) {
+  for (const [act, run] of Object.entries(acts)) {
     Deno.test({ name: `${name}: ${act}`, ignore }, async () => {
-      await using stage = await start();
-      await play(stage);
+      await using fixture = await start();
+      await run(fixture);
     });
   }
 }
@@ -87,7 +87,7 @@ export async function failsAs(fault: ChainFault, work: Promise<unknown>): Promis
 
 /** Drafts, plans and signs an order of a party. */
 export async function signed(
-  { chain, stock }: Pick<Stage, "chain" | "stock">,
+  { chain, stock }: Pick<Fixture, "chain" | "stock">,
   party: Party,
   order: Order,
   replaces?: Plan,
@@ -123,7 +123,7 @@ export function fateIs<S extends Fate["state"]>(fate: Fate, state: S): Fate & { 
   return fate as Fate & { state: S };
 }
 
-async function blocksLink({ chain, mine }: Stage): Promise<void> {
+async function blocksLink({ chain, mine }: Fixture): Promise<void> {
   await mine(3);
   const head = await chain.head();
   const parent = await chain.block(head.height - 1);
@@ -133,8 +133,8 @@ async function blocksLink({ chain, mine }: Stage): Promise<void> {
   ok(head.finalized === null || head.finalized <= head.height);
 }
 
-async function scanFindsOnce(stage: Stage): Promise<void> {
-  const { chain, pay, mine, party, amount } = stage;
+async function scanFindsOnce(fixture: Fixture): Promise<void> {
+  const { chain, pay, mine, party, amount } = fixture;
   const [ours, other] = [await party(), await party()];
   const from = (await chain.head()).height + 1;
   const hashes = [await pay(ours.address, amount), await pay(ours.address, 2n * amount)];
@@ -164,14 +164,14 @@ async function scanFindsOnce(stage: Stage): Promise<void> {
   deepEqual(singly, whole);
 }
 
-async function scanAboveHead({ chain, party }: Stage): Promise<void> {
+async function scanAboveHead({ chain, party }: Fixture): Promise<void> {
   const { height } = await chain.head();
   const watch = watching([(await party()).address]);
   await failsAs("unavailable", scanned(chain, height, height + 1, watch));
 }
 
-async function recheckFollows(stage: Stage): Promise<void> {
-  const { chain, pay, mine, party, amount, reorganise } = stage;
+async function recheckFollows(fixture: Fixture): Promise<void> {
+  const { chain, pay, mine, party, amount, reorganise } = fixture;
   const ours = await party();
   await pay(ours.address, amount);
   await mine();
@@ -188,18 +188,18 @@ async function recheckFollows(stage: Stage): Promise<void> {
   equal(await chain.recheck(transfer), null);
 }
 
-async function quoteRises({ chain }: Stage): Promise<void> {
+async function quoteRises({ chain }: Fixture): Promise<void> {
   const quoted = await chain.quote(null);
   const costs = SPEEDS.map((speed) => feeOf(quoted[speed], 2, 1));
   ok(costs[0] > 0n && costs[0] <= costs[1] && costs[1] <= costs[2], costs.join());
   ok(SPEEDS.every((speed) => quoted[speed].least > 0n));
 }
 
-async function payment(stage: Stage): Promise<void> {
-  const { chain, payer, mine, party, amount } = stage;
+async function payment(fixture: Fixture): Promise<void> {
+  const { chain, payer, mine, party, amount } = fixture;
   const to = await party();
   const since = (await chain.head()).height;
-  const { plan, signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
+  const { plan, signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
   const ask = () => chain.status({ candidates: [bytes], since, depth: 1 });
   fateIs(await ask(), "unseen");
   const seen = await chain.inspect(bytes.raw);
@@ -227,10 +227,10 @@ async function payment(stage: Stage): Promise<void> {
   ok(["known", "unknown"].includes((await chain.broadcast(bytes)).outcome));
 }
 
-async function signsAlike(stage: Stage): Promise<void> {
-  const { chain, payer, party, amount } = stage;
+async function signsAlike(fixture: Fixture): Promise<void> {
+  const { chain, payer, party, amount } = fixture;
   const { plan, signed: bytes } = await signed(
-    stage,
+    fixture,
     payer,
     pays(payer, (await party()).address, amount),
   );
@@ -239,26 +239,26 @@ async function signsAlike(stage: Stage): Promise<void> {
   deepEqual(await chain.sign(stored, new Map([[payer.address, payer.key]])), bytes);
 }
 
-async function signRefuses(stage: Stage): Promise<void> {
-  const { chain, payer, party, amount } = stage;
+async function signRefuses(fixture: Fixture): Promise<void> {
+  const { chain, payer, party, amount } = fixture;
   const other = await party();
-  const { plan } = await signed(stage, payer, pays(payer, other.address, amount));
+  const { plan } = await signed(fixture, payer, pays(payer, other.address, amount));
   await failsAs("refused", chain.sign(plan, new Map()));
   await failsAs("refused", chain.sign(plan, new Map([[payer.address, other.key]])));
 }
 
-async function insufficient(stage: Stage): Promise<void> {
-  const poor = await stage.party();
-  const order = pays(poor, stage.payer.address, stage.amount);
-  await failsAs("insufficient", signed(stage, poor, order));
+async function insufficient(fixture: Fixture): Promise<void> {
+  const poor = await fixture.party();
+  const order = pays(poor, fixture.payer.address, fixture.amount);
+  await failsAs("insufficient", signed(fixture, poor, order));
 }
 
-async function sweep(stage: Stage): Promise<void> {
-  const { chain, pay, mine, party, amount } = stage;
+async function sweep(fixture: Fixture): Promise<void> {
+  const { chain, pay, mine, party, amount } = fixture;
   const [ours, target] = [await party(), await party()];
   await pay(ours.address, amount);
   await mine();
-  const { plan, signed: bytes } = await signed(stage, ours, pays(ours, target.address, "all"));
+  const { plan, signed: bytes } = await signed(fixture, ours, pays(ours, target.address, "all"));
   equal(plan.amounts[0] + plan.fee, amount);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
@@ -269,18 +269,18 @@ async function sweep(stage: Stage): Promise<void> {
   deepEqual((await chain.balances(both, null)).amounts, [0n, amount - plan.fee]);
 }
 
-async function replacement(stage: Stage): Promise<void> {
-  const { chain, payer, mine, party, amount } = stage;
+async function replacement(fixture: Fixture): Promise<void> {
+  const { chain, payer, mine, party, amount } = fixture;
   const to = await party();
   const since = (await chain.head()).height;
   const order = pays(payer, to.address, amount);
-  const first = await signed(stage, payer, order);
+  const first = await signed(fixture, payer, order);
   if (!chain.traits.replaceable) {
-    await failsAs("unsupported", signed(stage, payer, order, first.plan));
+    await failsAs("unsupported", signed(fixture, payer, order, first.plan));
     return;
   }
   await chain.broadcast(first.signed);
-  const second = await signed(stage, payer, order, first.plan);
+  const second = await signed(fixture, payer, order, first.plan);
   ok(second.plan.claims.some((claim) => first.plan.claims.includes(claim)));
   ok(second.plan.fee * 10n >= first.plan.fee * 11n, "a tenth more is needed");
   notEqual(second.signed.hash, first.signed.hash);
@@ -303,24 +303,24 @@ async function replacement(stage: Stage): Promise<void> {
   deepEqual(balances.amounts, [amount]);
 }
 
-async function cancel(stage: Stage): Promise<void> {
-  const { chain, payer, mine, party, amount } = stage;
+async function cancel(fixture: Fixture): Promise<void> {
+  const { chain, payer, mine, party, amount } = fixture;
   if (!chain.traits.replaceable) return;
   const to = await party();
-  const first = await signed(stage, payer, pays(payer, to.address, amount));
+  const first = await signed(fixture, payer, pays(payer, to.address, amount));
   await chain.broadcast(first.signed);
-  const noop = await signed(stage, payer, { kind: "noop", from: payer.address }, first.plan);
+  const noop = await signed(fixture, payer, { kind: "noop", from: payer.address }, first.plan);
   equal((await chain.broadcast(noop.signed)).outcome, "accepted");
   await mine();
   const balances = await chain.balances([{ address: to.address, contract: null }], null);
   deepEqual(balances.amounts, [0n]);
 }
 
-async function dropped(stage: Stage): Promise<void> {
-  const { chain, payer, mine, party, amount, reorganise } = stage;
+async function dropped(fixture: Fixture): Promise<void> {
+  const { chain, payer, mine, party, amount, reorganise } = fixture;
   const to = await party();
   const since = (await chain.head()).height;
-  const { signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
   const ask = () => chain.status({ candidates: [bytes], since, depth: 1 });
   await chain.broadcast(bytes);
   await mine();
@@ -334,16 +334,16 @@ async function dropped(stage: Stage): Promise<void> {
   deepEqual(balances.amounts, [amount]);
 }
 
-async function several(stage: Stage): Promise<void> {
-  const { chain, payer, mine, party, amount } = stage;
+async function several(fixture: Fixture): Promise<void> {
+  const { chain, payer, mine, party, amount } = fixture;
   const [one, two] = [await party(), await party()];
   const payments = [{ to: one.address, amount }, { to: two.address, amount: 2n * amount }];
   const order: Order = { kind: "pay", from: payer.address, contract: null, payments };
   if (chain.traits.paymentsMax < 2) {
-    await failsAs("refused", signed(stage, payer, order));
+    await failsAs("refused", signed(fixture, payer, order));
     return;
   }
-  const { plan, signed: bytes } = await signed(stage, payer, order);
+  const { plan, signed: bytes } = await signed(fixture, payer, order);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
   const { height } = await chain.head();
@@ -355,13 +355,13 @@ async function several(stage: Stage): Promise<void> {
   );
 }
 
-async function elsewhere({ openElsewhere }: Stage): Promise<void> {
+async function elsewhere({ openElsewhere }: Fixture): Promise<void> {
   const chain = await openElsewhere();
   await failsAs("wrong_chain", chain.head());
   chain.close();
 }
 
-async function closed({ chain }: Stage): Promise<void> {
+async function closed({ chain }: Fixture): Promise<void> {
   chain.close();
   await failsAs("unavailable", chain.head());
 }

@@ -2,14 +2,14 @@
 import { ok } from "node:assert/strict";
 import { type Life, live, makeDue, NONSENSE } from "../support/lying_life.ts";
 import { type Lie, type LyingNode, startLyingNode } from "../support/lies.ts";
-import { driftsOf, rampStage } from "../support/ramp_fixture.ts";
-import { passOn, type Question } from "../support/nodes/misbehaving_node.ts";
+import { driftsOf, openRampFixture } from "../support/ramp_fixture.ts";
+import { passOn, type Question } from "../support/nodes/faulty_node.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { kindOf } from "./evm/lying_chain.ts";
 import { newParty } from "./evm/fixture.ts";
 import { deepEqual, equal } from "node:assert/strict";
-import { COIN, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { kindOf as coinKindOf } from "./bitcoin/lying_chain.ts";
 import { newParty as newCoinParty } from "./bitcoin/fixture.ts";
@@ -22,7 +22,7 @@ const ETHER = 10n ** 18n;
 async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
   const telling: { lie: Lie | null } = { lie: null };
   let node: LyingNode;
-  const stage = await rampStage({
+  const fixture = await openRampFixture({
     testnet: false,
     through: (url) => {
       const ask = async (question: Question) =>
@@ -32,19 +32,19 @@ async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
       return [...names].map((name) => name === "l" ? lying : node.honest).join();
     },
   });
-  const { realm, anvil } = stage;
+  const { realm, anvil } = fixture;
   const { send } = realm.admin;
-  const { id: ramp } = await stage.ramp();
+  const { id: ramp } = await fixture.ramp();
   const virtual = await send("POST", "/v1/accounts", { type: "virtual", asset: "ETH", ramp });
   await realm.drain();
-  const { address } = await stage.address(virtual.body.id);
+  const { address } = await fixture.address(virtual.body.id);
   const context = await workerContextOf(realm);
   async function step(): Promise<void> {
     await anvil.mine();
     await makeDue(realm);
-    await stage.follower.follow();
+    await fixture.poller.follow();
   }
-  await anvil.pool({ to: (await stage.account(ramp)).ramp.address, value: 5n * ETHER });
+  await anvil.pool({ to: (await fixture.account(ramp)).ramp.address, value: 5n * ETHER });
   await anvil.pool({ to: address, value: 5n * ETHER });
   for (let at = 0; at < 10; at++) await step();
   return {
@@ -60,10 +60,10 @@ async function lifeOnEthereum(names: string): Promise<Life & AsyncDisposable> {
       return { id: made.body.id, to };
     },
     held: async (to) => BigInt(await anvil.rpc<string>("eth_getBalance", to, "latest")),
-    agree: async () => deepEqual(await driftsOf(stage), [["ETH", "0"]]),
+    agree: async () => deepEqual(await driftsOf(fixture), [["ETH", "0"]]),
     async [Symbol.asyncDispose]() {
       context.chains.close();
-      await stage[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       await node![Symbol.asyncDispose]();
     },
   };
@@ -84,35 +84,35 @@ async function lifeOnLitecoin(names: string): Promise<Life & AsyncDisposable> {
     const url = [...names].map((name) => name === "l" ? lying : node.honest).join();
     return { ...real, url };
   };
-  const desk = await openCoinDesk({ ...LITECOIN, start });
-  await desk.fund(5n * COIN, 5n * COIN);
-  await desk.deposit(5n * COIN);
-  await desk.until(async () => (await desk.account(desk.virtual)).balance.total !== "0");
+  const funded = await openUtxoRamp({ ...LITECOIN, start });
+  await funded.fund(5n * COIN, 5n * COIN);
+  await funded.deposit(5n * COIN);
+  await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
   return {
-    ...{ realm: desk.realm, node: node!, telling, paid: COIN / 10n, brings: "1" },
+    ...{ realm: funded.realm, node: node!, telling, paid: COIN / 10n, brings: "1" },
     async step() {
-      await desk.node.mine();
-      await makeDue(desk.realm);
-      await desk.follow();
+      await funded.node.mine();
+      await makeDue(funded.realm);
+      await funded.follow();
     },
-    deposit: () => desk.deposit(COIN),
+    deposit: () => funded.deposit(COIN),
     async gather() {
-      const { status, text } = await desk.realm.admin.send(
+      const { status, text } = await funded.realm.admin.send(
         "POST",
-        `/v1/accounts/${desk.ramp}/consolidate`,
+        `/v1/accounts/${funded.ramp}/consolidate`,
       );
       // There may be too few coins, or those of the last round are being gathered.
       ok([201, 202, 409].includes(status), text);
     },
     async withdraw() {
-      await desk.quote();
+      await funded.quote();
       const { address: to } = await newCoinParty("LITECOIN");
-      return { id: await desk.withdraw(to, "0.1"), to };
+      return { id: await funded.withdraw(to, "0.1"), to };
     },
-    held: async (to) => (await desk.held(to)).reduce((sum, one) => sum + one, 0n),
-    agree: () => desk.agree(),
+    held: async (to) => (await funded.held(to)).reduce((sum, one) => sum + one, 0n),
+    agree: () => funded.agree(),
     async [Symbol.asyncDispose]() {
-      await desk[Symbol.asyncDispose]();
+      await funded[Symbol.asyncDispose]();
       await node![Symbol.asyncDispose]();
     },
   };

@@ -4,18 +4,18 @@ import { allOf, openNodes, type Peer } from "../../workers/chains/node_pool.ts";
 import { endpointOf, RpcError } from "../../workers/chains/rpc.ts";
 import { failsAs } from "./conformance.ts";
 import {
-  type Rogue,
-  RogueError,
-  startRogue,
+  type FaultyNode,
+  NodeError,
+  startFaultyNode,
   type Trick,
-} from "../support/nodes/misbehaving_node.ts";
+} from "../support/nodes/faulty_node.ts";
 
 const ASK = (peer: Peer) => peer.call("ping", []);
 
-function open(rogues: readonly Rogue[], limits = {}, patienceMs?: number) {
+function open(faultyNodes: readonly FaultyNode[], limits = {}, patienceMs?: number) {
   return openNodes({
     ...(patienceMs === undefined ? {} : { patienceMs }),
-    urls: rogues.map(({ url }) => url),
+    urls: faultyNodes.map(({ url }) => url),
     limits: { timeoutMs: 1_000, ...limits },
     identify: () => Promise.resolve(),
     blamesNode: (error) => error.code === -32005,
@@ -37,8 +37,8 @@ const BAD_ANSWERS: Readonly<Record<string, Trick>> = {
 
 for (const [name, trick] of Object.entries(BAD_ANSWERS)) {
   Deno.test(`a node that answers ${name} is unavailable, and the next one is asked`, async () => {
-    const bad = startRogue(null, trick);
-    await using good = startRogue(null, () => "pong");
+    const bad = startFaultyNode(null, trick);
+    await using good = startFaultyNode(null, () => "pong");
     const alone = open([bad], { bytesMax: 4000 });
     await failsAs("unavailable", alone.ask(ASK));
     const both = open([bad, good], { bytesMax: 4000 });
@@ -64,7 +64,7 @@ Deno.test("a node that is not there is unavailable, without saying its path or p
 });
 
 Deno.test("of those who ask a silent node one waits for it, the others hear at once why it rests", async () => {
-  const node = startRogue(null);
+  const node = startFaultyNode(null);
   const stall = node.stall();
   const nodes = open([node], { timeoutMs: 300 });
   await failsAs("unavailable", nodes.ask(ASK));
@@ -79,9 +79,9 @@ Deno.test("of those who ask a silent node one waits for it, the others hear at o
 });
 
 Deno.test("a slow node is waited for once: not beyond those that suffice, and then it is asked after them", async () => {
-  await using second = startRogue(null, () => "pong");
-  await using third = startRogue(null, () => "pong");
-  const slow = startRogue(second.url);
+  await using second = startFaultyNode(null, () => "pong");
+  await using third = startFaultyNode(null, () => "pong");
+  const slow = startFaultyNode(second.url);
   const same = (heard: readonly unknown[]) => heard.length === 2;
   for (const ask of ["few", "hear", "ask"] as const) {
     const stall = slow.stall();
@@ -119,9 +119,9 @@ Deno.test("a slow node is waited for once: not beyond those that suffice, and th
 });
 
 Deno.test("a node that contradicts the others is asked after them, and again where they do not suffice", async () => {
-  await using liar = startRogue(null, () => "ping");
-  await using second = startRogue(null, () => "pong");
-  await using third = startRogue(null, () => "pong");
+  await using liar = startFaultyNode(null, () => "ping");
+  await using second = startFaultyNode(null, () => "pong");
+  await using third = startFaultyNode(null, () => "pong");
   const nodes = open([liar, second, third]);
   equal(await nodes.agree(ASK, String, "it"), "pong");
   const before = liar.asked.length;
@@ -134,7 +134,7 @@ Deno.test("a node that contradicts the others is asked after them, and again whe
 });
 
 Deno.test("nodes of one host and port are told apart", async () => {
-  await using node = startRogue(null, () => "pong");
+  await using node = startFaultyNode(null, () => "pong");
   const nodes = openNodes({
     urls: [`${node.url}/one`, `${node.url}/other`],
     identify: () => Promise.resolve(),
@@ -154,10 +154,10 @@ Deno.test("user and password travel as basic authentication, not in the address"
 });
 
 Deno.test("a node's own error is an answer; only one about the node makes another be asked", async () => {
-  await using first = startRogue(null, () => {
-    throw new RogueError(-32000, "you are wrong\u0007\n");
+  await using first = startFaultyNode(null, () => {
+    throw new NodeError(-32000, "you are wrong\u0007\n");
   });
-  await using second = startRogue(null, () => "pong");
+  await using second = startFaultyNode(null, () => "pong");
   const nodes = open([first, second]);
   await rejects(nodes.ask(ASK), (error: Error) => {
     ok(error instanceof RpcError);
@@ -165,15 +165,15 @@ Deno.test("a node's own error is an answer; only one about the node makes anothe
     return error.code === -32000;
   });
   first.trick = () => {
-    throw new RogueError(-32005, "rate limited");
+    throw new NodeError(-32005, "rate limited");
   };
   equal(await nodes.ask(ASK), "pong");
   await failsAs("unavailable", open([first]).ask(ASK));
 });
 
 Deno.test("a batch keeps its order, and an error stands in its place", async () => {
-  await using node = startRogue(null, ({ params: [number] }) => {
-    if (number === 3) throw new RogueError(-32000, "not three");
+  await using node = startFaultyNode(null, ({ params: [number] }) => {
+    if (number === 3) throw new NodeError(-32000, "not three");
     return number;
   });
   const calls = Array.from({ length: 120 }, (_, number) => ({ method: "echo", params: [number] }));
@@ -188,8 +188,8 @@ Deno.test("a batch keeps its order, and an error stands in its place", async () 
 });
 
 Deno.test("a node is believed only after it has shown who it is, and again after a failure", async () => {
-  await using impostor = startRogue(null, () => "impostor");
-  await using honest = startRogue(null, () => "honest");
+  await using impostor = startFaultyNode(null, () => "impostor");
+  await using honest = startFaultyNode(null, () => "honest");
   const nodes = openNodes({
     urls: [impostor.url, honest.url],
     restMs: 0,
@@ -211,7 +211,7 @@ Deno.test("a node is believed only after it has shown who it is, and again after
 
 Deno.test("numbers that a double would change are handed over as their digits", async () => {
   const text = '{"jsonrpc":"2.0","id":0,"result":[0.10000000,21,9007199254740993,1e3,"0.5",-1.5]}';
-  await using node = startRogue(null, () => new Response(text));
+  await using node = startFaultyNode(null, () => new Response(text));
   deepEqual(await open([node], { exactNumbers: true }).ask(ASK), [
     "0.10000000",
     21,
@@ -224,7 +224,7 @@ Deno.test("numbers that a double would change are handed over as their digits", 
 
 Deno.test("closing ends a call in flight and refuses the next", async () => {
   const started = Promise.withResolvers<void>();
-  const node = startRogue(null, () => {
+  const node = startFaultyNode(null, () => {
     started.resolve();
     return new Promise(() => {});
   });

@@ -1,9 +1,9 @@
 /** Nodes are witnesses: what one of them says alone neither credits nor hides anything. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
-import type { RampStage } from "../support/ramp_fixture.ts";
+import type { RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { passOn, type Question, type Trick } from "../support/nodes/misbehaving_node.ts";
+import { passOn, type Question, type Trick } from "../support/nodes/faulty_node.ts";
 import { among, chainOf, hasten } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
@@ -12,8 +12,8 @@ const FAKE = `0x${"ab".repeat(32)}`;
 type Json = any;
 
 /** Invents a payment of 777 ETH in the next block. */
-async function invention({ stage, url }: { stage: RampStage; url: string }, to: string) {
-  const at = parseInt(await stage.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+async function invention({ fixture, url }: { fixture: RampFixture; url: string }, to: string) {
+  const at = parseInt(await fixture.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
   const height = `0x${at.toString(16)}`;
   const fake = {
     hash: FAKE,
@@ -31,7 +31,7 @@ async function invention({ stage, url }: { stage: RampStage; url: string }, to: 
     if (params[0] !== FAKE) return undefined;
     if (method === "eth_getTransactionByHash") return fake;
     if (method !== "eth_getTransactionReceipt") return undefined;
-    const block = await stage.anvil.rpc<Json>("eth_getBlockByNumber", height, false);
+    const block = await fixture.anvil.rpc<Json>("eth_getBlockByNumber", height, false);
     return block && {
       ...{ transactionHash: FAKE, blockHash: block.hash, blockNumber: height, from: fake.from },
       ...{ status: "0x1", gasUsed: "0x5208", effectiveGasPrice: "0x1", logs: [] },
@@ -43,33 +43,33 @@ async function invention({ stage, url }: { stage: RampStage; url: string }, to: 
 for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
   Deno.test(`a deposit that one node invents is not credited (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { stage, liar } = staged;
+    const { fixture, liar } = staged;
     try {
-      const ramp = await stage.ramp();
-      await stage.mine(2);
+      const ramp = await fixture.ramp();
+      await fixture.mine(2);
       liar.trick = await invention(staged, ramp.address);
       // An honest payment in the same block must not lend its balance to the invented one.
-      await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       for (let round = 0; round < 5; round++) {
-        await stage.mine();
-        await hasten(stage);
+        await fixture.mine();
+        await hasten(fixture);
       }
-      await stage.mine();
-      const { total } = (await stage.account(ramp.id)).balance;
-      const fakes = (await stage.deposits()).filter((row) => row.hash === FAKE);
+      await fixture.mine();
+      const { total } = (await fixture.account(ramp.id)).balance;
+      const fakes = (await fixture.deposits()).filter((row) => row.hash === FAKE);
       ok(fakes.every((row) => row.status === "PENDING"));
       if (nodes === "l") {
         // One node is all there is, but its own balances contradict it.
         equal(fakes.length, 1);
         match(fakes[0].error.detail, /does not bear out/);
-        equal((await chainOf(stage)).healthy, false);
+        equal((await chainOf(fixture)).healthy, false);
       } else {
         equal(total, "1");
       }
       ok(total === "0" || total === "1");
       if (fakes.length > 0 && nodes === "lh") {
         match(fakes[0].error.detail, /1 of 2 nodes confirm/);
-        const chain = await chainOf(stage);
+        const chain = await chainOf(fixture);
         deepEqual([chain.healthy, chain.nodes, chain.quorum], [false, 2, 2]);
         match(chain.error, /1 deposits wait until enough nodes confirm them/);
       }
@@ -82,17 +82,17 @@ for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
 for (const nodes of ["lhh", "hlh", "hhl"]) {
   Deno.test(`a deposit that one node of three keeps back is credited (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { stage, liar, url } = staged;
+    const { fixture, liar, url } = staged;
     try {
-      const ramp = await stage.ramp();
-      await stage.mine(2);
-      const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      const ramp = await fixture.ramp();
+      await fixture.mine(2);
+      const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       liar.trick = withholds(url, hash, ramp.address);
       for (let round = 0; round < 10; round++) {
-        await stage.mine();
-        await hasten(stage);
+        await fixture.mine();
+        await hasten(fixture);
       }
-      equal((await stage.account(ramp.id)).balance.total, "1");
+      equal((await fixture.account(ramp.id)).balance.total, "1");
     } finally {
       await staged.end();
     }
@@ -117,29 +117,29 @@ function withholds(url: string, hash: string, address: string): Trick {
 
 Deno.test("a deposit that one node of two keeps back is found through the other, and waits visibly", async () => {
   const staged = await among("lh");
-  const { stage, liar, url } = staged;
+  const { fixture, liar, url } = staged;
   try {
-    const ramp = await stage.ramp();
-    await stage.mine(2);
-    const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+    const ramp = await fixture.ramp();
+    await fixture.mine(2);
+    const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
     liar.trick = withholds(url, hash, ramp.address);
     for (let round = 0; round < 8; round++) {
-      await stage.mine();
-      await hasten(stage);
+      await fixture.mine();
+      await hasten(fixture);
     }
-    const [row] = await stage.deposits();
+    const [row] = await fixture.deposits();
     equal(row.status, "PENDING");
     match(row.error.detail, /1 of 2 nodes confirm/);
-    equal((await chainOf(stage)).healthy, false);
+    equal((await chainOf(fixture)).healthy, false);
     liar.trick = () => undefined;
-    await hasten(stage);
+    await hasten(fixture);
     // It is recorded as both tell it, and then credited.
-    await stage.mine(2);
-    await stage.mine();
-    equal((await stage.account(ramp.id)).balance.total, "1");
-    equal((await stage.deposits())[0].error, null);
+    await fixture.mine(2);
+    await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, "1");
+    equal((await fixture.deposits())[0].error, null);
     // As long as one node alone told of it, so did it of its sender.
-    const senders = await rowsOf<{ sender: string }>(stage.realm, "select sender from deposits");
+    const senders = await rowsOf<{ sender: string }>(fixture.realm, "select sender from deposits");
     deepEqual(senders.map(({ sender }) => sender), [rich(0).address]);
   } finally {
     await staged.end();
@@ -149,12 +149,12 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
 for (const nodes of ["lh", "lhh"]) {
   Deno.test(`an amount that one node distorts is credited as the quorum tells it, and keeps no other waiting (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { stage, liar, url } = staged;
+    const { fixture, liar, url } = staged;
     try {
-      const [ramp, other] = [await stage.ramp(), await stage.ramp()];
-      await stage.mine(2);
-      const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
-      await stage.anvil.pool({ from: 4, to: other.address, value: ETHER });
+      const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
+      await fixture.mine(2);
+      const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+      await fixture.anvil.pool({ from: 4, to: other.address, value: ETHER });
       // The liar answers first.
       for (const one of staged.nodes) {
         one.trick = async ({ method }) => {
@@ -163,14 +163,14 @@ for (const nodes of ["lh", "lhh"]) {
         };
       }
       liar.trick = diminishes(url, hash);
-      await stage.mine();
+      await fixture.mine();
       for (const one of staged.nodes) one.trick = () => undefined;
       for (let round = 0; round < 8; round++) {
-        await stage.mine();
-        await hasten(stage);
+        await fixture.mine();
+        await hasten(fixture);
       }
       const totals = await Promise.all(
-        [ramp, other].map(async ({ id }) => (await stage.account(id)).balance.total),
+        [ramp, other].map(async ({ id }) => (await fixture.account(id)).balance.total),
       );
       deepEqual(totals, ["1", "1"]);
     } finally {
@@ -194,27 +194,27 @@ function diminishes(url: string, hash: string): Trick {
 
 Deno.test("a head far beyond what time allows is not believed", async () => {
   const staged = await among("l");
-  const { stage, liar, url } = staged;
+  const { fixture, liar, url } = staged;
   try {
-    await stage.ramp();
-    await stage.mine(2);
+    await fixture.ramp();
+    await fixture.mine(2);
     liar.trick = async (question) => {
       if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
       const { result } = await passOn(url, question) as Json;
       return { ...result, number: "0xfffffff" };
     };
-    await stage.mine();
-    match((await chainOf(stage)).error, /blocks ahead of the last/);
+    await fixture.mine();
+    match((await chainOf(fixture)).error, /blocks ahead of the last/);
     liar.trick = async (question) => {
       if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
       const { result } = await passOn(url, question) as Json;
       return { ...result, timestamp: "0xffffffff" };
     };
-    await stage.mine();
-    match((await chainOf(stage)).error, /of the future/);
+    await fixture.mine();
+    match((await chainOf(fixture)).error, /of the future/);
     liar.trick = () => undefined;
-    await stage.mine();
-    equal((await chainOf(stage)).error, null);
+    await fixture.mine();
+    equal((await chainOf(fixture)).error, null);
   } finally {
     await staged.end();
   }
@@ -223,10 +223,10 @@ Deno.test("a head far beyond what time allows is not believed", async () => {
 Deno.test("of three nodes one that shows another height changes nothing", async () => {
   for (const shift of [-3, 1000]) {
     const staged = await among("lhh");
-    const { stage, liar, url } = staged;
+    const { fixture, liar, url } = staged;
     try {
-      const ramp = await stage.ramp();
-      await stage.mine(5);
+      const ramp = await fixture.ramp();
+      await fixture.mine(5);
       liar.trick = async (question) => {
         if (question.method === "eth_blockNumber") {
           const { result } = await passOn(url, question) as Json;
@@ -236,13 +236,13 @@ Deno.test("of three nodes one that shows another height changes nothing", async 
         const { result } = await passOn(url, question) as Json;
         return { ...result, number: `0x${(parseInt(result.number, 16) + shift).toString(16)}` };
       };
-      await stage.anvil.pool({ to: ramp.address, value: ETHER });
-      await stage.mine();
+      await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+      await fixture.mine();
       // Not as deep as it must be, whatever the liar says.
-      equal((await stage.account(ramp.id)).balance.total, "0");
-      await stage.mine();
-      await stage.mine();
-      equal((await stage.account(ramp.id)).balance.total, "1");
+      equal((await fixture.account(ramp.id)).balance.total, "0");
+      await fixture.mine();
+      await fixture.mine();
+      equal((await fixture.account(ramp.id)).balance.total, "1");
     } finally {
       await staged.end();
     }

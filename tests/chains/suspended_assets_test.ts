@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { applyAssets } from "../../domain/chains/asset_settings.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
 import { tamper } from "../support/tamper.ts";
@@ -25,8 +25,8 @@ deepEqual(
 );
 
 Deno.test("GET /v1/assets shows what the operator has set, with the reason", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { body } = await stage.realm.admin.send("GET", "/v1/assets");
+  await using fixture = await openRampFixture({ testnet: false });
+  const { body } = await fixture.realm.admin.send("GET", "/v1/assets");
   const shown = (code: string) => {
     const { contract, state, reason } = body.find((one: { code: string }) => one.code === code);
     return { contract, state, reason };
@@ -37,117 +37,117 @@ Deno.test("GET /v1/assets shows what the operator has set, with the reason", asy
 });
 
 Deno.test("a token at the operator's contract is checked once, paid in and booked", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
   equal(token.contract, OWN);
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   await token.pay(ramp.address, 5n * USDC);
-  await stage.mine(3);
-  const { balance } = await stage.account(ramp.id);
+  await fixture.mine(3);
+  const { balance } = await fixture.account(ramp.id);
   deepEqual([balance.total, balance.assets], ["5", "5"]);
-  const proofs = await rowsOf(stage.realm, "select contract, asset from token_proofs");
+  const proofs = await rowsOf(fixture.realm, "select contract, asset from token_proofs");
   deepEqual(proofs, [{ contract: OWN, asset: "USDC" }]);
 });
 
 Deno.test("an operator's contract that is another token gets no ramp", async () => {
-  await using stage = await rampStage({ testnet: false });
-  await installToken(stage.anvil, "USDC", { symbol: "USDC" });
+  await using fixture = await openRampFixture({ testnet: false });
+  await installToken(fixture.anvil, "USDC", { symbol: "USDC" });
   const asked = { type: "ramp", asset: "USDC" };
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", asked);
-  await stage.realm.drain();
-  const account = await stage.account(made.body.id);
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", asked);
+  await fixture.realm.drain();
+  const account = await fixture.account(made.body.id);
   deepEqual([account.enabled, account.error.code], [false, "token.invalid"]);
   match(account.error.detail, /symbol\(\) answers "USDC"/);
 });
 
 Deno.test("a contract that was set later is looked at before anything is credited or swept", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
   const token = await installToken(anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: ramp.address, value: ETHER });
   // As if the ramp had been opened under another contract.
-  await rowsOf(stage.realm, "delete from token_proofs");
+  await rowsOf(fixture.realm, "delete from token_proofs");
   const honest = await anvil.rpc("eth_getCode", OWN, "latest");
   await token.pay(deposit.address, 5n * USDC);
   await token.become("Silent");
-  await stage.mine(4);
-  const [held] = await stage.deposits();
+  await fixture.mine(4);
+  const [held] = await fixture.deposits();
   deepEqual([held.status, held.error.code], ["PENDING", "asset.suspended"]);
   match(held.error.detail, /symbol\(\) answers "SIL"/);
   await anvil.rpc("anvil_setCode", OWN, honest);
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "5");
-  const [credited] = await stage.deposits();
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "5");
+  const [credited] = await fixture.deposits();
   deepEqual([credited.status, credited.credited, credited.error], ["CONFIRMED", "5", null]);
 });
 
 Deno.test("a contract that was set later is looked at before the first withdrawal is sent", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
   const token = await installToken(anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   await anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(ramp.address, 5n * USDC);
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "5");
-  const context = await workerContextOf(stage.realm);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "5");
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
-  await rowsOf(stage.realm, "delete from token_proofs");
+  await rowsOf(fixture.realm, "delete from token_proofs");
   await token.become("Silent");
-  const made = await withdraw(stage, ramp.id);
+  const made = await withdraw(fixture, ramp.id);
   equal(made.status, 201, made.text);
   const path = `/v1/withdrawals/${made.body.id}`;
-  const read = async () => (await stage.realm.admin.send("GET", path)).body;
-  await mineUntil(stage, async () => (await read()).status !== "PROCESSING");
+  const read = async () => (await fixture.realm.admin.send("GET", path)).body;
+  await mineUntil(fixture, async () => (await read()).status !== "PROCESSING");
   const failed = await read();
   equal(failed.status, "FAILED");
   match(failed.error.detail, /symbol\(\) answers "SIL"/);
-  equal((await stage.account(ramp.id)).balance.available, "5");
+  equal((await fixture.account(ramp.id)).balance.available, "5");
 });
 
 Deno.test("what is booked of a suspended asset is not swept", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "BUSD");
-  const ramp = await stage.ramp("BUSD");
-  const deposit = await stage.address(ramp.id);
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "BUSD");
+  const ramp = await fixture.ramp("BUSD");
+  const deposit = await fixture.address(ramp.id);
   await token.pay(deposit.address, ETHER);
-  await stage.mine(3); // booked, and waiting for gas that the ramp does not have
-  equal((await stage.account(deposit.id)).balance.total, "1");
-  await become(stage, ramp.id, "BAT");
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await fixture.mine(3); // booked, and waiting for gas that the ramp does not have
+  equal((await fixture.account(deposit.id)).balance.total, "1");
+  await become(fixture, ramp.id, "BAT");
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   const held = "select 1 from orders where purpose = 'gas' and error like '%is suspended%'";
-  await mineUntil(stage, async () => (await rowsOf(stage.realm, held)).length === 1);
-  await stage.mine(2);
+  await mineUntil(fixture, async () => (await rowsOf(fixture.realm, held)).length === 1);
+  await fixture.mine(2);
   const signed = "select 1 from order_candidates where raw is not null";
-  equal((await rowsOf(stage.realm, signed)).length, 0, "no gas is sent ahead for it either");
-  equal((await rowsOf(stage.realm, "select id from orders where purpose = 'sweep'")).length, 0);
+  equal((await rowsOf(fixture.realm, signed)).length, 0, "no gas is sent ahead for it either");
+  equal((await rowsOf(fixture.realm, "select id from orders where purpose = 'sweep'")).length, 0);
 });
 
 Deno.test("deposit-only: what arrives is credited, what would leave is refused", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDT");
-  const ramp = await stage.ramp("USDT");
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDT");
+  const ramp = await fixture.ramp("USDT");
   await token.pay(ramp.address, 5n * USDC);
-  await stage.mine(3);
-  equal((await stage.account(ramp.id)).balance.total, "5");
-  const refused = await withdraw(stage, ramp.id);
+  await fixture.mine(3);
+  equal((await fixture.account(ramp.id)).balance.total, "5");
+  const refused = await withdraw(fixture, ramp.id);
   deepEqual([refused.status, refused.body.code], [409, "asset.suspended"]);
   match(refused.body.detail, /payments are paused/);
 });
 
 Deno.test("suspended and withdraw-only: no ramp and no address are made", async () => {
-  await using stage = await rampStage({ testnet: false });
+  await using fixture = await openRampFixture({ testnet: false });
   for (const asset of ["BAT", "SAND"]) {
     const asked = { type: "ramp", asset };
-    const refused = await stage.realm.admin.send("POST", "/v1/accounts", asked);
+    const refused = await fixture.realm.admin.send("POST", "/v1/accounts", asked);
     deepEqual([refused.status, refused.body.code], [409, "asset.suspended"]);
   }
-  await installToken(stage.anvil, "BUSD");
-  const ramp = await stage.ramp("BUSD");
-  await become(stage, ramp.id, "SAND");
+  await installToken(fixture.anvil, "BUSD");
+  const ramp = await fixture.ramp("BUSD");
+  await become(fixture, ramp.id, "SAND");
   const path = `/v1/account/${ramp.id}/address`;
-  equal((await stage.realm.admin.send("POST", path, {})).body.code, "asset.suspended");
+  equal((await fixture.realm.admin.send("POST", path, {})).body.code, "asset.suspended");
 });
 
 for (
@@ -157,37 +157,37 @@ for (
   ] as const
 ) {
   Deno.test(`a deposit of ${asset}, which takes none, is seen, and is not booked`, async () => {
-    await using stage = await rampStage({ testnet: false });
-    const token = await installToken(stage.anvil, asset);
-    await installToken(stage.anvil, "BUSD");
-    const ramp = await stage.ramp("BUSD");
-    await become(stage, ramp.id, asset);
+    await using fixture = await openRampFixture({ testnet: false });
+    const token = await installToken(fixture.anvil, asset);
+    await installToken(fixture.anvil, "BUSD");
+    const ramp = await fixture.ramp("BUSD");
+    await become(fixture, ramp.id, asset);
     await token.pay(ramp.address, 5n * ETHER);
-    await stage.mine(5);
-    const listed = await stage.realm.admin.send("GET", "/v1/deposits/all");
+    await fixture.mine(5);
+    const listed = await fixture.realm.admin.send("GET", "/v1/deposits/all");
     const [held] = listed.body;
     deepEqual([held.status, held.confirmations, held.error], [
       "PENDING",
       5,
       { code: "asset.suspended", detail: reason },
     ]);
-    equal((await stage.account(ramp.id)).balance.total, "0");
-    const refused = await withdraw(stage, ramp.id);
+    equal((await fixture.account(ramp.id)).balance.total, "0");
+    const refused = await withdraw(fixture, ramp.id);
     equal(refused.body.code === "asset.suspended", !leaves, refused.text);
   });
 }
 
 /** Makes a ramp one of another asset: as if it had been opened before the asset was held. */
-async function become(stage: RampStage, ramp: string, asset: string): Promise<void> {
+async function become(fixture: RampFixture, ramp: string, asset: string): Promise<void> {
   await tamper(
-    stage.realm,
+    fixture.realm,
     `update accounts set asset = '${asset}' where id = '${ramp}' or ramp = '${ramp}'`,
     `update addresses set asset = '${asset}' where ramp = '${ramp}'`,
   );
 }
 
-async function withdraw(stage: RampStage, account: string) {
-  return await stage.realm.admin.send("POST", "/v1/withdrawals", {
+async function withdraw(fixture: RampFixture, account: string) {
+  return await fixture.realm.admin.send("POST", "/v1/withdrawals", {
     source: { account },
     destination: { address: OUTSIDE },
     value: "1",

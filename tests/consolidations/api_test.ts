@@ -1,10 +1,10 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { startBcash } from "../support/nodes/bcash.ts";
-import { COIN, type Play } from "../support/utxo_fixture.ts";
-import { coinRamp } from "../support/consolidation_fixture.ts";
+import { COIN, type UtxoChain } from "../support/utxo_fixture.ts";
+import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 
-const CASH: Play = {
+const CASH: UtxoChain = {
   id: "BITCOIN_CASH",
   asset: "BCH",
   start: startBcash,
@@ -14,18 +14,18 @@ const CASH: Play = {
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
 Deno.test("POST /v1/accounts/<id>/consolidate tells what it will gather, and can be followed", async () => {
-  await using stage = await coinRamp(CASH);
-  await stage.fund(COIN, 2n * COIN, 3n * COIN);
-  const { send } = stage.realm.admin;
-  const tried = await stage.consolidate({ data: { note: "a" } }, "?dry_run=true");
+  await using fixture = await openConsolidatingRamp(CASH);
+  await fixture.fund(COIN, 2n * COIN, 3n * COIN);
+  const { send } = fixture.realm.admin;
+  const tried = await fixture.consolidate({ data: { note: "a" } }, "?dry_run=true");
   equal(tried.status, 201, tried.text);
-  deepEqual(await rowsOf(stage.realm, "select id from orders"), []);
-  const made = await stage.consolidate({ data: { note: "a" } });
+  deepEqual(await rowsOf(fixture.realm, "select id from orders"), []);
+  const made = await fixture.consolidate({ data: { note: "a" } });
   const { id, created_at, ...rest } = made.body;
   deepEqual([typeof id, typeof created_at], ["string", "number"]);
   deepEqual(rest, {
-    account: stage.ramp,
-    address: stage.address,
+    account: fixture.ramp,
+    address: fixture.address,
     asset: "BCH",
     speed: "slow",
     max_fee: null,
@@ -35,49 +35,49 @@ Deno.test("POST /v1/accounts/<id>/consolidate tells what it will gather, and can
     estimate: tried.body.estimate,
     fee: null,
     status: "PROCESSING",
-    owner: stage.realm.admin.id,
+    owner: fixture.realm.admin.id,
     data: { note: "a" },
     error: null,
   });
-  const path = `/v1/accounts/${stage.ramp}/consolidations`;
+  const path = `/v1/accounts/${fixture.ramp}/consolidations`;
   deepEqual((await send("GET", `${path}/${id}`)).body, made.body);
   const all = await send("GET", path);
   deepEqual([all.body.total, all.body.rows], [1, [made.body]]);
   equal((await send("GET", `${path}?status=DONE`)).body.total, 0);
-  equal((await stage.finish(id)).status, "DONE");
+  equal((await fixture.finish(id)).status, "DONE");
   const done = await send("GET", `${path}?status=DONE&pageSize=1`);
   deepEqual([done.body.total, done.body.rows[0].chain.confirmations], [1, 2]);
 });
 
 Deno.test("under an idempotency key it happens once; beside an open one it is refused", async () => {
-  await using stage = await coinRamp(CASH);
-  await stage.fund(COIN, COIN);
-  const path = `/v1/accounts/${stage.ramp}/consolidate`;
-  const { send } = stage.realm.admin;
-  const rivals = await Promise.all([1, 2, 3].map(() => stage.consolidate()));
+  await using fixture = await openConsolidatingRamp(CASH);
+  await fixture.fund(COIN, COIN);
+  const path = `/v1/accounts/${fixture.ramp}/consolidate`;
+  const { send } = fixture.realm.admin;
+  const rivals = await Promise.all([1, 2, 3].map(() => fixture.consolidate()));
   deepEqual(rivals.map(({ status }) => status).sort(), [201, 409, 409]);
   for (const one of rivals.filter(({ status }) => status === 409)) {
     equal(one.body.code, "version.conflict");
   }
-  const [{ id }] = await rowsOf<{ id: string }>(stage.realm, "select id from consolidations");
-  equal((await stage.finish(id)).status, "DONE");
-  await stage.fund(COIN);
+  const [{ id }] = await rowsOf<{ id: string }>(fixture.realm, "select id from consolidations");
+  equal((await fixture.finish(id)).status, "DONE");
+  await fixture.fund(COIN);
   const headers = { "idempotency-key": "once" };
   const first = await send("POST", path, {}, headers);
   const again = await send("POST", path, {}, headers);
   deepEqual([first.status, again.status, again.body], [201, 201, first.body]);
   equal(again.headers.get("idempotency-replayed"), "true");
   equal((await send("POST", path, { speed: "fast" }, headers)).status, 422);
-  equal((await rowsOf(stage.realm, "select id from orders")).length, 2);
+  equal((await rowsOf(fixture.realm, "select id from orders")).length, 2);
 });
 
 Deno.test("it is refused where it makes no sense, and writes nothing", async () => {
-  await using stage = await coinRamp(CASH);
-  const { send } = stage.realm.admin;
-  deepEqual(codeOf(await stage.consolidate()), [409, "ramp.assets_insufficient"]);
-  await stage.fund(COIN);
-  deepEqual(codeOf(await stage.consolidate()), [409, "ramp.assets_insufficient"]);
-  await stage.fund(COIN, COIN);
+  await using fixture = await openConsolidatingRamp(CASH);
+  const { send } = fixture.realm.admin;
+  deepEqual(codeOf(await fixture.consolidate()), [409, "ramp.assets_insufficient"]);
+  await fixture.fund(COIN);
+  deepEqual(codeOf(await fixture.consolidate()), [409, "ramp.assets_insufficient"]);
+  await fixture.fund(COIN, COIN);
   for (
     const body of [
       { speed: "warp" },
@@ -87,33 +87,33 @@ Deno.test("it is refused where it makes no sense, and writes nothing", async () 
       { max_fee_rate: "0.000000001" },
       { coins: 3 },
     ]
-  ) deepEqual(codeOf(await stage.consolidate(body)), [400, "request.invalid"]);
+  ) deepEqual(codeOf(await fixture.consolidate(body)), [400, "request.invalid"]);
   const dear = [{ max_fee: "0.00000001" }, { max_fee_rate: "0.00000001" }];
   for (const body of dear) {
-    deepEqual(codeOf(await stage.consolidate(body)), [409, "condition.failed"]);
-    deepEqual(codeOf(await stage.consolidate(body, "?dry_run=1")), [400, "query.invalid"]);
-    deepEqual(codeOf(await stage.consolidate(body, "?dry_run=true")), [409, "condition.failed"]);
+    deepEqual(codeOf(await fixture.consolidate(body)), [409, "condition.failed"]);
+    deepEqual(codeOf(await fixture.consolidate(body, "?dry_run=1")), [400, "query.invalid"]);
+    deepEqual(codeOf(await fixture.consolidate(body, "?dry_run=true")), [409, "condition.failed"]);
   }
   const at = { testnet: true };
   const virtual = await send("POST", "/v1/accounts", { type: "virtual", asset: "BCH", ...at });
   const ether = await send("POST", "/v1/accounts", { type: "ramp", asset: "ETH", ...at });
-  await stage.realm.drain();
+  await fixture.realm.drain();
   const on = (id: string) => send("POST", `/v1/accounts/${id}/consolidate`);
   deepEqual(codeOf(await on(virtual.body.id)), [409, "account.no_ramp"]);
   deepEqual(codeOf(await on(ether.body.id)), [409, "account.asset_mismatch"]);
   const none = await send("GET", `/v1/accounts/${virtual.body.id}/consolidations`);
   deepEqual([none.status, none.body.rows], [200, []]);
   deepEqual(codeOf(await on("nothing")), [404, "account.not_found"]);
-  deepEqual(await rowsOf(stage.realm, "select id from orders"), []);
+  deepEqual(await rowsOf(fixture.realm, "select id from orders"), []);
 });
 
 Deno.test("it is refused on ramps that cannot send, and on stale knowledge", async () => {
-  await using stage = await coinRamp(CASH);
-  await stage.fund(COIN, COIN);
+  await using fixture = await openConsolidatingRamp(CASH);
+  await fixture.fund(COIN, COIN);
   const spoiled = async (spoil: string, mend: string): Promise<unknown> => {
-    await rowsOf(stage.realm, spoil);
-    const answer = await stage.consolidate();
-    await rowsOf(stage.realm, mend);
+    await rowsOf(fixture.realm, spoil);
+    const answer = await fixture.consolidate();
+    await rowsOf(fixture.realm, mend);
     return codeOf(answer);
   };
   const account = (state: string) => `update accounts set ${state} where type = 'ramp'`;
@@ -125,7 +125,7 @@ Deno.test("it is refused on ramps that cannot send, and on stale knowledge", asy
     409,
     "account.inactive",
   ]);
-  await stage.solvency();
+  await fixture.solvency();
   const stop = (stopped: boolean) => `update solvency set stopped = ${stopped}`;
   deepEqual(await spoiled(stop(true), stop(false)), [409, "asset.suspended"]);
   const quoted = (when: string) => `update fee_quotes set quoted_at = ${when}`;
@@ -133,13 +133,13 @@ Deno.test("it is refused on ramps that cannot send, and on stale knowledge", asy
     503,
     "chain.stale",
   ]);
-  equal((await stage.consolidate()).status, 201);
+  equal((await fixture.consolidate()).status, 201);
 });
 
 Deno.test("whoever may write the ramp's account may gather its coins; others may not, or see nothing", async () => {
-  await using stage = await coinRamp(CASH);
-  await stage.fund(COIN, COIN);
-  const { realm, ramp } = stage;
+  await using fixture = await openConsolidatingRamp(CASH);
+  await fixture.fund(COIN, COIN);
+  const { realm, ramp } = fixture;
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
   const manager = await realm.user({ role: "manage", scope: "realm" });

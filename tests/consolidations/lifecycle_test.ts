@@ -1,13 +1,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { compare } from "../../domain/money.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
-import { COIN, LITECOIN, PLAYS } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, UTXO_CHAINS } from "../support/utxo_fixture.ts";
 import {
   agrees,
-  type CoinRamp,
-  coinRamp,
+  type ConsolidatingRamp,
   feesOf,
   gatheredOnce,
+  openConsolidatingRamp,
 } from "../support/consolidation_fixture.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -20,12 +20,12 @@ Deno.test({
   name: "LTC: 700 small coins become one; ledger, chain and solvency agree to the last unit",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(...Array.from({ length: MANY }, (_, at) => 100_000n + BigInt(at)));
-    equal((await stage.coins()).length, MANY);
-    const tried = await stage.consolidate({}, "?dry_run=true");
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(...Array.from({ length: MANY }, (_, at) => 100_000n + BigInt(at)));
+    equal((await fixture.coins()).length, MANY);
+    const tried = await fixture.consolidate({}, "?dry_run=true");
     equal(tried.status, 201, tried.text);
-    const made = await stage.consolidate();
+    const made = await fixture.consolidate();
     equal(made.status, 201, made.text);
     const { coins, amount, estimate, status, fee } = made.body;
     deepEqual({ coins, amount, estimate }, {
@@ -34,34 +34,34 @@ Deno.test({
       estimate: tried.body.estimate,
     });
     deepEqual({ coins, status, fee }, { coins: MANY, status: "PROCESSING", fee: null });
-    const done = await stage.finish(made.body.id);
+    const done = await fixture.finish(made.body.id);
     deepEqual([done.status, done.coins, done.amount], ["DONE", MANY, amount]);
     equal(done.chain.confirmations, 2);
     ok(compare(done.fee, estimate) <= 0, `${done.fee} is above ${estimate}`);
-    equal(await feesOf(stage), `-${done.fee}`);
-    await gatheredOnce(stage);
-    const mined = await stage.node.rpc<{ vin: unknown[]; vsize: number }>(
+    equal(await feesOf(fixture), `-${done.fee}`);
+    await gatheredOnce(fixture);
+    const mined = await fixture.node.rpc<{ vin: unknown[]; vsize: number }>(
       "getrawtransaction",
       done.chain.hash,
       true,
-      await stage.node.rpc("getblockhash", done.chain.block),
+      await fixture.node.rpc("getblockhash", done.chain.block),
     );
     equal(mined.vin.length, MANY);
     ok(mined.vsize < 100_000);
   },
 });
 
-for (const play of PLAYS.filter((one) => one !== LITECOIN)) {
+for (const utxo of UTXO_CHAINS.filter((one) => one !== LITECOIN)) {
   Deno.test({
-    name: `${play.asset}: small coins become one; ledger, chain and solvency agree`,
-    ignore: ignore && play.start !== startBcash,
+    name: `${utxo.asset}: small coins become one; ledger, chain and solvency agree`,
+    ignore: ignore && utxo.start !== startBcash,
     fn: async () => {
-      await using stage = await coinRamp(play);
-      await stage.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
-      const { body: { id } } = await stage.consolidate();
-      const done = await stage.finish(id);
+      await using fixture = await openConsolidatingRamp(utxo);
+      await fixture.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
+      const { body: { id } } = await fixture.consolidate();
+      const done = await fixture.finish(id);
       deepEqual([done.status, done.coins, done.amount], ["DONE", 4, "10"]);
-      await gatheredOnce(stage);
+      await gatheredOnce(fixture);
     },
   });
 }
@@ -70,24 +70,24 @@ Deno.test({
   name: "a withdrawal that wants the same coins waits for the one that was made of them",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN, COIN);
-    const { body: { id } } = await stage.consolidate();
-    await stage.look();
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, COIN, COIN);
+    const { body: { id } } = await fixture.consolidate();
+    await fixture.look();
     const to = (await newParty("LITECOIN")).address;
-    const made = await withdraw(stage, to);
+    const made = await withdraw(fixture, to);
     equal(made.status, 201, made.text);
-    await stage.look();
+    await fixture.look();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
-      stage.realm,
+      fixture.realm,
       "select state, error from orders where purpose = 'withdrawal'",
     );
     equal(state, "new");
     match(error, /0 coins hold 0 base units/);
-    equal((await stage.finish(id)).status, "DONE");
-    await finishWithdrawal(stage, made.body.id);
-    await stage.mine();
-    await agrees(stage);
+    equal((await fixture.finish(id)).status, "DONE");
+    await finishWithdrawal(fixture, made.body.id);
+    await fixture.mine();
+    await agrees(fixture);
   },
 });
 
@@ -95,38 +95,38 @@ Deno.test({
   name: "planned at once, a withdrawal and a consolidation share no coin",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN, COIN, 2n * COIN);
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, COIN, COIN, 2n * COIN);
     const to = (await newParty("LITECOIN")).address;
-    const { body: { id } } = await stage.consolidate();
-    const made = await withdraw(stage, to);
-    await Promise.all([stage.look(), stage.look(), stage.look()]);
+    const { body: { id } } = await fixture.consolidate();
+    const made = await withdraw(fixture, to);
+    await Promise.all([fixture.look(), fixture.look(), fixture.look()]);
     const shared = await rowsOf(
-      stage.realm,
+      fixture.realm,
       `select claim from order_candidates c, unnest(c.claims) claim
         group by claim having count(*) > 1`,
     );
     deepEqual(shared, []);
-    equal((await stage.finish(id)).status, "DONE");
-    await finishWithdrawal(stage, made.body.id);
-    await stage.mine();
-    await agrees(stage);
+    equal((await fixture.finish(id)).status, "DONE");
+    await finishWithdrawal(fixture, made.body.id);
+    await fixture.mine();
+    await agrees(fixture);
   },
 });
 
-function withdraw(stage: CoinRamp, address: string) {
-  const source = { account: stage.ramp };
+function withdraw(fixture: ConsolidatingRamp, address: string) {
+  const source = { account: fixture.ramp };
   const body = { source, destination: { address }, value: "0.5" };
-  return stage.realm.admin.send("POST", "/v1/withdrawals", body);
+  return fixture.realm.admin.send("POST", "/v1/withdrawals", body);
 }
 
-async function finishWithdrawal(stage: CoinRamp, id: string): Promise<void> {
+async function finishWithdrawal(fixture: ConsolidatingRamp, id: string): Promise<void> {
   for (let round = 0; round < 20; round++) {
-    const { body } = await stage.realm.admin.send("GET", `/v1/withdrawals/${id}`);
+    const { body } = await fixture.realm.admin.send("GET", `/v1/withdrawals/${id}`);
     if (body.status === "DONE") return;
     equal(body.status, "PROCESSING", JSON.stringify(body.error));
-    await stage.look();
-    await stage.mine();
+    await fixture.look();
+    await fixture.mine();
   }
   throw new Error("the withdrawal does not end");
 }
@@ -135,18 +135,18 @@ Deno.test({
   name: "only settled coins are taken, and none that costs more than it holds",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, 2n * COIN);
-    const young = await stage.node.pay([{ script: stage.script, amount: 3n * COIN }]);
-    await stage.mine();
-    await bulkOfDust(stage);
-    const { body } = await stage.consolidate();
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, 2n * COIN);
+    const young = await fixture.node.pay([{ script: fixture.script, amount: 3n * COIN }]);
+    await fixture.mine();
+    await bulkOfDust(fixture);
+    const { body } = await fixture.consolidate();
     deepEqual([body.coins, body.amount], [2, "3"]);
     // The chain has no such dust, and a ramp of which coins are gone signs nothing.
-    await stage.realm.command((tx) => tx`delete from coins where amount < 100`);
-    const done = await stage.finish(body.id);
+    await fixture.realm.command((tx) => tx`delete from coins where amount < 100`);
+    const done = await fixture.finish(body.id);
     deepEqual([done.status, done.coins, done.amount], ["DONE", 2, "3"]);
-    const coins = await stage.node.coins(stage.script);
+    const coins = await fixture.node.coins(fixture.script);
     deepEqual(coins.map(({ hash }) => hash).sort(), [young, done.chain.hash].sort());
   },
 });
@@ -155,26 +155,26 @@ Deno.test({
   name: "no more coins are taken than were told, and so it costs no more",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN, COIN);
-    const { body: { estimate } } = await stage.consolidate({}, "?dry_run=true");
-    const made = await stage.consolidate({ max_fee: estimate });
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, COIN, COIN);
+    const { body: { estimate } } = await fixture.consolidate({}, "?dry_run=true");
+    const made = await fixture.consolidate({ max_fee: estimate });
     equal(made.body.coins, 3);
-    const late = [COIN / 2n, COIN / 2n].map((amount) => ({ script: stage.script, amount }));
-    await stage.node.pay(late);
-    await stage.mine(3);
-    const done = await stage.finish(made.body.id);
+    const late = [COIN / 2n, COIN / 2n].map((amount) => ({ script: fixture.script, amount }));
+    await fixture.node.pay(late);
+    await fixture.mine(3);
+    const done = await fixture.finish(made.body.id);
     deepEqual([done.status, done.coins, done.amount], ["DONE", 3, "2"]);
-    equal((await stage.coins()).length, 3);
+    equal((await fixture.coins()).length, 3);
   },
 });
 
 /** Ten thousand coins of the ramp that are worth less than they cost; no node would pass them on. */
-async function bulkOfDust(stage: CoinRamp): Promise<void> {
-  await stage.realm.command((tx) =>
+async function bulkOfDust(fixture: ConsolidatingRamp): Promise<void> {
+  await fixture.realm.command((tx) =>
     tx`
       insert into coins (chain, network, hash, index, address, ramp, amount, height, created_at)
-      select 'LITECOIN', 'regtest', lpad(to_hex(n), 64, '0'), 0, ${stage.address}, ${stage.ramp},
+      select 'LITECOIN', 'regtest', lpad(to_hex(n), 64, '0'), 0, ${fixture.address}, ${fixture.ramp},
         1 + n % 60, 1, now()
       from generate_series(1, 10000) n`
   );
@@ -184,31 +184,31 @@ Deno.test({
   name: "a consolidation is sped up within its ceilings, and never above them",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN, COIN);
-    const { body: { id } } = await stage.consolidate();
-    await stage.look();
-    const { chain: first, fee } = await stage.read(id);
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, COIN, COIN);
+    const { body: { id } } = await fixture.consolidate();
+    await fixture.look();
+    const { chain: first, fee } = await fixture.read(id);
     // Nobody but the operator hastens it, however long it lingers.
-    await rowsOf(stage.realm, "update orders set created_at = now() - interval '3 hours'");
-    await stage.look();
-    equal((await stage.read(id)).chain.hash, first.hash);
-    const path = `/v1/accounts/${stage.ramp}/consolidations/${id}/speed-up`;
-    const { send } = stage.realm.admin;
+    await rowsOf(fixture.realm, "update orders set created_at = now() - interval '3 hours'");
+    await fixture.look();
+    equal((await fixture.read(id)).chain.hash, first.hash);
+    const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
+    const { send } = fixture.realm.admin;
     const dear = await send("POST", path, { speed: "fast" });
     deepEqual([dear.status, dear.body.code], [409, "condition.failed"]);
     const low = await send("POST", path, { speed: "medium", max_fee: "0.0000001" });
     deepEqual([low.status, low.body.code], [409, "condition.failed"]);
     const hastened = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
     equal(hastened.status, 200, hastened.text);
-    await stage.look();
-    const replaced = await stage.read(id);
+    await fixture.look();
+    const replaced = await fixture.read(id);
     ok(replaced.chain.hash !== first.hash, "it was not replaced");
     ok(replaced.fee > fee);
-    const done = await stage.finish(id);
+    const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash], ["DONE", replaced.chain.hash]);
-    await stage.mine();
-    await agrees(stage);
+    await fixture.mine();
+    await agrees(fixture);
     const late = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
     deepEqual([late.status, late.body.code], [409, "version.conflict"]);
   },
@@ -218,18 +218,18 @@ Deno.test({
   name: "a replacement above the ceiling is not made, and the first stays",
   ignore,
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await stage.fund(COIN, COIN, COIN);
-    const { body: { id } } = await stage.consolidate();
-    await stage.look();
-    const { chain: first } = await stage.read(id);
-    await rowsOf(stage.realm, "update orders set speed = 'fast', replace = true");
-    await stage.look();
-    const [{ error }] = await rowsOf<{ error: string }>(stage.realm, "select error from orders");
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fixture.fund(COIN, COIN, COIN);
+    const { body: { id } } = await fixture.consolidate();
+    await fixture.look();
+    const { chain: first } = await fixture.read(id);
+    await rowsOf(fixture.realm, "update orders set speed = 'fast', replace = true");
+    await fixture.look();
+    const [{ error }] = await rowsOf<{ error: string }>(fixture.realm, "select error from orders");
     match(error, /above/);
-    const done = await stage.finish(id);
+    const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash], ["DONE", first.hash]);
-    await gatheredOnce(stage);
+    await gatheredOnce(fixture);
   },
 });
 
@@ -238,20 +238,20 @@ Deno.test({
   ignore,
   fn: async () => {
     const start = () => startLitecoind("-mempoolreplacement=0");
-    await using stage = await coinRamp({ ...LITECOIN, start });
-    await stage.fund(COIN, COIN, COIN);
-    const { body: { id } } = await stage.consolidate();
-    await stage.look();
-    const { chain: first, fee } = await stage.read(id);
-    const path = `/v1/accounts/${stage.ramp}/consolidations/${id}/speed-up`;
+    await using fixture = await openConsolidatingRamp({ ...LITECOIN, start });
+    await fixture.fund(COIN, COIN, COIN);
+    const { body: { id } } = await fixture.consolidate();
+    await fixture.look();
+    const { chain: first, fee } = await fixture.read(id);
+    const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
     const wish = { speed: "fast", max_fee_rate: "0.0002" };
-    const { status } = await stage.realm.admin.send("POST", path, wish);
+    const { status } = await fixture.realm.admin.send("POST", path, wish);
     equal(status, 200);
-    await stage.look();
-    deepEqual(await stage.node.rpc("getrawmempool"), [first.hash]);
-    const done = await stage.finish(id);
+    await fixture.look();
+    deepEqual(await fixture.node.rpc("getrawmempool"), [first.hash]);
+    const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash, done.fee], ["DONE", first.hash, fee]);
-    await stage.mine();
-    await agrees(stage);
+    await fixture.mine();
+    await agrees(fixture);
   },
 });

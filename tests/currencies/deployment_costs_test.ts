@@ -3,11 +3,11 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { add, compare } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
-import { agrees, coinRamp, feesOf } from "../support/consolidation_fixture.ts";
+import { agrees, feesOf, openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { SOON } from "../support/own_token.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 
@@ -15,8 +15,8 @@ const ETHER = 10n ** 18n;
 const FEES = "select trim_scale(total)::text as total from accounts where system = 'fees'";
 
 Deno.test("a customer's deployments on its own ramp are paid from its account, and cost the house nothing", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
   const user = await realm.user();
   const made = await user.send("POST", "/v1/accounts", {
     type: "ramp",
@@ -26,25 +26,25 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   await realm.drain();
   const ramp = (await user.send("GET", `/v1/accounts/${made.body.id}`)).body;
   await anvil.pool({ from: 4, to: ramp.ramp.address, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "1");
-  await quote(stage);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
+  await quote(fixture);
   const first = await deploy(user, ramp.id, "ONE");
   equal(first.status, 201, first.text);
-  const promised = (await stage.account(ramp.id)).balance.total;
+  const promised = (await fixture.account(ramp.id)).balance.total;
   ok(compare(promised, "1") < 0, promised);
   const path = `/v1/fungible/token/${first.body.id}`;
-  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "deployed");
-  await stage.mine(2);
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "deployed");
+  await fixture.mine(2);
   // What the chain took is gone from the ramp's account, to the last unit, and nothing from the fees.
   const [order] = await rowsOf<{ fee: string }>(
     realm,
     "select fee::text from orders where purpose = 'deploy'",
   );
-  const { balance } = await stage.account(ramp.id);
+  const { balance } = await fixture.account(ramp.id);
   equal(BigInt(order.fee), ETHER - units(balance.total));
   ok(compare(balance.total, promised) > 0, "what was not taken has come back");
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   equal((await realm.admin.send("GET", "/v1/solvency")).body[0].solvent, true);
   // Whoever takes its value out first has nothing to pay with, although coins lie at the address.
   const to = await realm.admin.send("POST", "/v1/accounts", {
@@ -62,13 +62,13 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   const refused = await deploy(user, ramp.id, "TWO");
   deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
   // Who writes the whole realm decides for the house.
-  await quote(stage);
+  await quote(fixture);
   equal((await deploy(realm.admin, ramp.id, "TWO")).status, 201);
 });
 
 Deno.test("a deployment that is never sent costs its customer nothing", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
   const user = await realm.user();
   const made = await user.send("POST", "/v1/accounts", {
     type: "ramp",
@@ -78,15 +78,15 @@ Deno.test("a deployment that is never sent costs its customer nothing", async ()
   await realm.drain();
   const ramp = (await user.send("GET", `/v1/accounts/${made.body.id}`)).body;
   await anvil.pool({ from: 4, to: ramp.ramp.address, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "1");
-  await quote(stage);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
+  await quote(fixture);
   const asked = await deploy(user, ramp.id, "ONE");
   equal(asked.status, 201, asked.text);
   // By the time that it is signed, the network has become dearer than what was charged.
   await anvil.rpc("anvil_setNextBlockBaseFeePerGas", "0x2540be400000");
   const path = `/v1/fungible/token/${asked.body.id}`;
-  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "failed");
-  equal((await stage.account(ramp.id)).balance.total, "1");
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "failed");
+  equal((await fixture.account(ramp.id)).balance.total, "1");
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
 });
 
@@ -94,24 +94,25 @@ Deno.test({
   name: "LTC: a customer's consolidation of its own ramp is paid from its account",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    const { realm } = stage;
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    const { realm } = fixture;
     const user = await realm.user();
-    await stage.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
-    const before = (await realm.admin.send("GET", `/v1/accounts/${stage.ramp}`)).body.balance.total;
+    await fixture.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
+    const before =
+      (await realm.admin.send("GET", `/v1/accounts/${fixture.ramp}`)).body.balance.total;
     const give = (owner: string) =>
-      tamper(realm, `update accounts set owner = '${owner}' where id = '${stage.ramp}'`);
+      tamper(realm, `update accounts set owner = '${owner}' where id = '${fixture.ramp}'`);
     await give(user.id);
-    const path = `/v1/accounts/${stage.ramp}`;
+    const path = `/v1/accounts/${fixture.ramp}`;
     const made = await user.send("POST", `${path}/consolidate`, {});
     equal(made.status, 201, made.text);
-    const done = await stage.finish(made.body.id);
+    const done = await fixture.finish(made.body.id);
     equal(done.status, "DONE");
     const after = (await realm.admin.send("GET", path)).body.balance.total;
     equal(add(after, done.fee), before);
-    equal(await feesOf(stage), "0");
+    equal(await feesOf(fixture), "0");
     await give(realm.admin.id);
-    await agrees(stage);
+    await agrees(fixture);
   },
 });
 
@@ -119,22 +120,22 @@ Deno.test({
   name: "LTC: a customer who speeds up a consolidation pays for that too, or is refused",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    const { realm } = stage;
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    const { realm } = fixture;
     const user = await realm.user();
-    await stage.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
+    await fixture.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
     await tamper(
       realm,
       `update accounts set owner = '${user.id}', holder = '${user.identity}'
-        where id = '${stage.ramp}'`,
+        where id = '${fixture.ramp}'`,
     );
-    const path = `/v1/accounts/${stage.ramp}`;
+    const path = `/v1/accounts/${fixture.ramp}`;
     const balance = async () => (await user.send("GET", path)).body.balance.total;
     const before = await balance();
     const made = await user.send("POST", `${path}/consolidate`, {});
     equal(made.status, 201, made.text);
-    await stage.look();
-    const body = { type: "virtual", asset: "LTC", testnet: true, ramp: stage.ramp };
+    await fixture.look();
+    const body = { type: "virtual", asset: "LTC", testnet: true, ramp: fixture.ramp };
     const { id: aside } = (await user.send("POST", "/v1/accounts", body)).body;
     await realm.drain();
     const move = async (source: string, destination: string, value: string) => {
@@ -142,7 +143,7 @@ Deno.test({
       equal((await user.send("POST", "/v1/transactions", asked)).status, 201);
     };
     const rest = await balance();
-    await move(stage.ramp, aside, rest);
+    await move(fixture.ramp, aside, rest);
     const hasten = () =>
       user.send("POST", `${path}/consolidations/${made.body.id}/speed-up`, {
         speed: "fast",
@@ -150,16 +151,16 @@ Deno.test({
       });
     const refused = await hasten();
     deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
-    await move(aside, stage.ramp, rest);
+    await move(aside, fixture.ramp, rest);
     const hastened = await hasten();
     equal(hastened.status, 200, hastened.text);
-    await move(stage.ramp, aside, await balance());
-    const done = await stage.finish(made.body.id);
+    await move(fixture.ramp, aside, await balance());
+    const done = await fixture.finish(made.body.id);
     equal(done.status, "DONE");
     ok(compare(done.fee, made.body.estimate ?? "0") > 0, "it was replaced");
     const shown = (await user.send("GET", `/v1/accounts/${aside}`)).body.balance.total;
     equal(add(add(await balance(), shown), done.fee), before);
-    equal(await feesOf(stage), "0");
+    equal(await feesOf(fixture), "0");
   },
 });
 
@@ -168,8 +169,8 @@ function units(text: string): bigint {
   return BigInt(whole) * ETHER + BigInt(part.padEnd(18, "0"));
 }
 
-async function quote(stage: RampStage): Promise<void> {
-  const context = await workerContextOf(stage.realm);
+async function quote(fixture: RampFixture): Promise<void> {
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
 }

@@ -3,39 +3,39 @@ import { deepEqual, equal } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { installToken } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 
 Deno.test("a token that re-enters and logs one payment twice is credited with what arrived", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
   await token.become("Reentrant");
   await token.pay(ramp.address, 100n * USDC);
-  await stage.mine(4);
-  deepEqual(await booksOf(stage, ramp), ["100", "100"]);
-  deepEqual(await driftOf(stage), ["0"]);
+  await fixture.mine(4);
+  deepEqual(await booksOf(fixture, ramp), ["100", "100"]);
+  deepEqual(await driftOf(fixture), ["0"]);
 });
 
 Deno.test("a token that re-enters is swept and withdrawn once, whatever it logs", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(deposit.address, 100n * USDC);
-  await stage.mine(3);
+  await fixture.mine(3);
   await token.become("Reentrant");
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "100");
-  await stage.mine();
-  deepEqual(await booksOf(stage, ramp), ["100", "100"]);
-  const context = await workerContextOf(stage.realm);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "100");
+  await fixture.mine();
+  deepEqual(await booksOf(fixture, ramp), ["100", "100"]);
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
-  const { send } = stage.realm.admin;
+  const { send } = fixture.realm.admin;
   const made = await send("POST", "/v1/withdrawals", {
     source: { account: ramp.id },
     destination: { address: OUTSIDE },
@@ -43,35 +43,35 @@ Deno.test("a token that re-enters is swept and withdrawn once, whatever it logs"
   });
   equal(made.status, 201, made.text);
   const read = async () => (await send("GET", `/v1/withdrawals/${made.body.id}`)).body;
-  await mineUntil(stage, async () => (await read()).status !== "PROCESSING");
+  await mineUntil(fixture, async () => (await read()).status !== "PROCESSING");
   equal((await read()).status, "DONE");
-  await stage.mine();
-  deepEqual(await booksOf(stage, ramp), ["70", "70"]);
-  deepEqual(await driftOf(stage), ["0"]);
+  await fixture.mine();
+  deepEqual(await booksOf(fixture, ramp), ["70", "70"]);
+  deepEqual(await driftOf(fixture), ["0"]);
 });
 
 for (const decimals of [0, 77]) {
   Deno.test(`a contract that says ${decimals} decimals is not the token: it gets no ramp`, async () => {
-    await using stage = await rampStage({ testnet: false });
-    await installToken(stage.anvil, "USDC", { decimals });
+    await using fixture = await openRampFixture({ testnet: false });
+    await installToken(fixture.anvil, "USDC", { decimals });
     const wanted = { type: "ramp", asset: "USDC" };
-    const made = await stage.realm.admin.send("POST", "/v1/accounts", wanted);
-    await stage.realm.drain();
-    const account = await stage.account(made.body.id);
+    const made = await fixture.realm.admin.send("POST", "/v1/accounts", wanted);
+    await fixture.realm.drain();
+    const account = await fixture.account(made.body.id);
     deepEqual([account.enabled, account.error.code], [false, "token.invalid"]);
   });
 }
 
 /** What the ledger says of a ramp, and what its address holds. */
-async function booksOf(stage: RampStage, ramp: { id: string }): Promise<[string, string]> {
-  const { total, assets } = (await stage.account(ramp.id)).balance;
+async function booksOf(fixture: RampFixture, ramp: { id: string }): Promise<[string, string]> {
+  const { total, assets } = (await fixture.account(ramp.id)).balance;
   return [total, assets];
 }
 
-async function driftOf(stage: RampStage): Promise<string[]> {
-  const context = await workerContextOf(stage.realm);
+async function driftOf(fixture: RampFixture): Promise<string[]> {
+  const context = await workerContextOf(fixture.realm);
   await checkSolvency(context);
   context.chains.close();
-  const proofs = (await stage.realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
+  const proofs = (await fixture.realm.admin.send("GET", "/v1/solvency?asset=USDC")).body;
   return proofs.map(({ drift }: { drift: string }) => drift);
 }

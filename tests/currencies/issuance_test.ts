@@ -3,7 +3,7 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** A currency with 100 in circulation. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const { body } = await realm.admin.send("GET", `/v1/accounts/${account}`);
   equal(body.asset, name);
@@ -35,7 +35,7 @@ async function supplies(realm: TestRealm, name: string): Promise<string[]> {
 const test = sharing("issuance in one realm");
 
 test("issue and destroy change what circulates, and nothing else does", async (realm) => {
-  const { name, account, path } = await stage(realm);
+  const { name, account, path } = await fixture(realm);
   const other = await realm.account({ asset: name, from: account, total: "30" });
   const issued = await realm.admin.send("POST", `${path}/issue`, { account: other, amount: "5.5" });
   equal(issued.status, 200);
@@ -62,7 +62,7 @@ test("issue and destroy change what circulates, and nothing else does", async (r
 
 Deno.test("destroy takes only what is available; issue only whole parts of the currency", async () => {
   await using realm = await testRealm();
-  const { name, account, path } = await stage(realm);
+  const { name, account, path } = await fixture(realm);
   await realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount: "60" });
   const send = async (verb: string, body: unknown) => {
     const answer = await realm.admin.send("POST", `${path}/${verb}`, body);
@@ -88,7 +88,7 @@ Deno.test("destroy takes only what is available; issue only whole parts of the c
 });
 
 test("issuing is for the owner of the currency, destroying for the owner of the account too", async (realm) => {
-  const { name, account, path } = await stage(realm);
+  const { name, account, path } = await fixture(realm);
   const owner = await realm.user();
   const reader = await realm.user({ scope: "realm" });
   for (
@@ -118,7 +118,7 @@ test("issuing is for the owner of the currency, destroying for the owner of the 
 });
 
 test("reverting an issue destroys and reverting a destruction issues, once", async (realm) => {
-  const { name, account, path } = await stage(realm);
+  const { name, account, path } = await fixture(realm);
   const { body } = await realm.admin.send("POST", `${path}/issue`, { amount: "5" });
   const issue = body.issuing[1].reference;
   const reverted = await realm.admin.send("POST", `/v1/transactions/${issue}/revert`);
@@ -134,7 +134,7 @@ test("reverting an issue destroys and reverting a destruction issues, once", asy
 });
 
 test("PATCH /v1/currencies/<id> changes what may change, and refuses the rest", async (realm) => {
-  const { name, path } = await stage(realm);
+  const { name, path } = await fixture(realm);
   const change = {
     rate: "1.25",
     base: "EUR",
@@ -161,7 +161,7 @@ test("PATCH /v1/currencies/<id> changes what may change, and refuses the rest", 
 });
 
 test("the rate of a currency gives transfers their value over its base", async (realm) => {
-  const { name, account, path } = await stage(realm);
+  const { name, account, path } = await fixture(realm);
   const other = await realm.account({ asset: name });
   await realm.admin.send("PATCH", path, { rate: "2.5", base: "GBP" });
   await realm.admin.send("PUT", "/v1/rates", { base: "GBP", currency: "USD", rate: "1.3" });
@@ -173,7 +173,7 @@ test("the rate of a currency gives transfers their value over its base", async (
 });
 
 test("a crowd that issues and destroys leaves the law of supply whole", async (realm) => {
-  const { name, path } = await stage(realm);
+  const { name, path } = await fixture(realm);
   const answers = await Promise.all(
     Array.from(
       { length: 30 },

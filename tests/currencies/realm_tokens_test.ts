@@ -4,7 +4,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
 
@@ -22,135 +22,135 @@ interface Mine {
 }
 
 Deno.test("a token of the realm's own that comes back is credited to its currency's account, once", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
-  await paidOut(stage, gold, "40");
-  equal((await stage.realm.balance(gold.account)).total, "960");
-  await pay(stage.anvil, gold.contract, ramp.address, 15n * GOLD);
-  await stage.mine();
-  const [seen] = await listed(stage, gold.account);
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
+  await paidOut(fixture, gold, "40");
+  equal((await fixture.realm.balance(gold.account)).total, "960");
+  await pay(fixture.anvil, gold.contract, ramp.address, 15n * GOLD);
+  await fixture.mine();
+  const [seen] = await listed(fixture, gold.account);
   deepEqual([seen.status, seen.asset, seen.amount, seen.account], [
     "PENDING",
     "GOLD_ETH",
     "15",
     gold.account,
   ]);
-  equal((await stage.realm.balance(gold.account)).total, "960");
-  await stage.mine(2);
-  const [counted] = await listed(stage, gold.account);
+  equal((await fixture.realm.balance(gold.account)).total, "960");
+  await fixture.mine(2);
+  const [counted] = await listed(fixture, gold.account);
   deepEqual([counted.status, counted.forward], ["CONFIRMED", null]);
-  equal((await stage.realm.balance(gold.account)).total, "975");
-  await rescan(stage);
-  await stage.mine(2);
-  equal((await stage.realm.balance(gold.account)).total, "975");
-  equal((await listed(stage, gold.account)).length, 1, "deployment and change are no deposits");
+  equal((await fixture.realm.balance(gold.account)).total, "975");
+  await rescan(fixture);
+  await fixture.mine(2);
+  equal((await fixture.realm.balance(gold.account)).total, "975");
+  equal((await listed(fixture, gold.account)).length, 1, "deployment and change are no deposits");
   const [{ inside }] = await rowsOf<{ inside: string }>(
-    stage.realm,
+    fixture.realm,
     "select (sum(total) * 1e6)::bigint::text as inside from accounts " +
       "where asset = 'GOLD_ETH' and type <> 'system'",
   );
-  const outside = await asked(stage.anvil, gold.contract, balanceCall(rich().address));
-  equal(BigInt(inside) + outside, await asked(stage.anvil, gold.contract, TOTAL_SUPPLY));
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  const outside = await asked(fixture.anvil, gold.contract, balanceCall(rich().address));
+  equal(BigInt(inside) + outside, await asked(fixture.anvil, gold.contract, TOTAL_SUPPLY));
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
 Deno.test("supply law: what is outside stays issued, what comes back needs no issue", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
-  await paidOut(stage, gold, "40");
-  const { send } = stage.realm.admin;
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
+  await paidOut(fixture, gold, "40");
+  const { send } = fixture.realm.admin;
   const path = `/v1/currencies/${gold.currency}`;
   const refused = await send("POST", `${path}/issue`, { amount: "1" });
   deepEqual([refused.status, refused.body.code], [409, "ramp.assets_insufficient"]);
   match(refused.body.detail, /only 1000 of the token exist, and 1000 are issued/);
   equal((await send("POST", `${path}/destroy`, { amount: "100" })).status, 200);
-  await pay(stage.anvil, gold.contract, ramp.address, 40n * GOLD);
-  await stage.mine(3);
-  equal((await stage.realm.balance(gold.account)).total, "900");
+  await pay(fixture.anvil, gold.contract, ramp.address, 40n * GOLD);
+  await fixture.mine(3);
+  equal((await fixture.realm.balance(gold.account)).total, "900");
   equal((await send("POST", `${path}/issue`, { amount: "100.000001" })).status, 409);
   equal((await send("POST", `${path}/issue`, { amount: "100" })).status, 200);
-  equal((await stage.realm.balance(gold.account)).total, "1000");
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  equal((await fixture.realm.balance(gold.account)).total, "1000");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
 Deno.test("a reorganisation before the depth takes back what came; one beyond it freezes the ramp", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
-  await paidOut(stage, gold, "40");
-  await stage.mine(6);
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
+  await paidOut(fixture, gold, "40");
+  await fixture.mine(6);
   await pay(anvil, gold.contract, ramp.address, 5n * GOLD);
-  await stage.mine();
-  equal((await listed(stage, gold.account))[0].status, "PENDING");
+  await fixture.mine();
+  equal((await listed(fixture, gold.account))[0].status, "PENDING");
   await anvil.rpc("anvil_reorg", 1, []);
-  await stage.mine();
-  await stage.mine(3);
-  equal((await listed(stage, gold.account))[0].status, "ORPHANED");
-  equal((await stage.realm.balance(gold.account)).total, "960");
+  await fixture.mine();
+  await fixture.mine(3);
+  equal((await listed(fixture, gold.account))[0].status, "ORPHANED");
+  equal((await fixture.realm.balance(gold.account)).total, "960");
   await pay(anvil, gold.contract, ramp.address, 6n * GOLD);
-  await stage.mine(3);
-  equal((await stage.realm.balance(gold.account)).total, "966");
+  await fixture.mine(3);
+  equal((await fixture.realm.balance(gold.account)).total, "966");
   await anvil.rpc("anvil_reorg", 4, []);
-  await stage.mine();
-  equal((await stage.account(ramp.id)).frozen, true);
+  await fixture.mine();
+  equal((await fixture.account(ramp.id)).frozen, true);
   const who = "select frozen_by_realm as realm from accounts where id = $1";
-  deepEqual(await rowsOf(stage.realm, who, [ramp.id]), [{ realm: true }]);
-  equal((await stage.realm.balance(gold.account)).total, "966", "no money is taken back");
+  deepEqual(await rowsOf(fixture.realm, who, [ramp.id]), [{ realm: true }]);
+  equal((await fixture.realm.balance(gold.account)).total, "966", "no money is taken back");
 });
 
 Deno.test("another's token counts from its registration on; at other addresses it is a stray", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
-  const ramp = await stage.ramp();
-  const deposit = await stage.address(ramp.id);
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
   const contract = await foreign(anvil);
   await pay(anvil, contract, ramp.address, 100n * GOLD);
-  await stage.mine(4);
-  deepEqual(await stage.deposits(), []);
-  equal((await straysOf(stage)).length, 1);
+  await fixture.mine(4);
+  deepEqual(await fixture.deposits(), []);
+  equal((await straysOf(fixture)).length, 1);
   const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
   const body = { account: ramp.id, ...wanted, supply: "100" };
-  const made = await working(stage, stage.realm.admin.send("POST", REGISTER, body));
+  const made = await working(fixture, fixture.realm.admin.send("POST", REGISTER, body));
   equal(made.status, 201, made.text);
-  const { currency, account } = await mineOf(stage, made.body.id);
+  const { currency, account } = await mineOf(fixture, made.body.id);
   equal(currency, made.body.virtual_currency);
   await pay(anvil, contract, ramp.address, 7n * GOLD);
   await pay(anvil, contract, deposit.address, 3n * GOLD);
-  await stage.mine(3);
-  equal((await stage.realm.balance(account)).total, "107");
-  await rescan(stage);
-  await stage.mine(3);
-  equal((await stage.realm.balance(account)).total, "107", "what was there before is the supply");
-  deepEqual((await straysOf(stage)).map((one) => [one.asset, one.amount, one.address]), [
+  await fixture.mine(3);
+  equal((await fixture.realm.balance(account)).total, "107");
+  await rescan(fixture);
+  await fixture.mine(3);
+  equal((await fixture.realm.balance(account)).total, "107", "what was there before is the supply");
+  deepEqual((await straysOf(fixture)).map((one) => [one.asset, one.amount, one.address]), [
     ["FOREIGN_ETH", "3", deposit.address],
   ]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
 });
 
 Deno.test("a virtual account of such a token has addresses: what comes there is swept and goes on to it", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
-  await paidOut(stage, gold, "40");
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
+  await paidOut(fixture, gold, "40");
   const asked = { type: "virtual", asset: "GOLD_ETH" };
-  const made = await stage.realm.admin.send("POST", "/v1/accounts", asked);
-  await stage.realm.drain();
+  const made = await fixture.realm.admin.send("POST", "/v1/accounts", asked);
+  await fixture.realm.drain();
   const virtual: string = made.body.id;
-  const deposit = await stage.address(virtual, { order: "7" });
-  await pay(stage.anvil, gold.contract, deposit.address, 15n * GOLD);
-  await mineUntil(stage, async () => (await stage.realm.balance(virtual)).total === "15");
-  await stage.mine();
-  const [listing] = await listed(stage, deposit.id);
+  const deposit = await fixture.address(virtual, { order: "7" });
+  await pay(fixture.anvil, gold.contract, deposit.address, 15n * GOLD);
+  await mineUntil(fixture, async () => (await fixture.realm.balance(virtual)).total === "15");
+  await fixture.mine();
+  const [listing] = await listed(fixture, deposit.id);
   deepEqual([listing.asset, listing.amount, listing.forward.status, listing.address_data], [
     "GOLD_ETH",
     "15",
     "DONE",
     { order: "7" },
   ]);
-  const account = await stage.account(deposit.id);
+  const account = await fixture.account(deposit.id);
   deepEqual([account.asset, account.ramp, account.balance.total, account.balance.assets], [
     "GOLD_ETH",
     ramp.id,
@@ -158,25 +158,25 @@ Deno.test("a virtual account of such a token has addresses: what comes there is 
     "0",
   ]);
   match(account.balance.gas, /^0\.0*\d+$/);
-  equal((await stage.realm.balance(gold.account)).total, "960");
+  equal((await fixture.realm.balance(gold.account)).total, "960");
   const orders = await rowsOf<{ purpose: string; state: string }>(
-    stage.realm,
+    fixture.realm,
     "select purpose, state from orders where purpose in ('gas', 'sweep') order by id",
   );
   deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["gas done", "sweep done"]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
 });
 
 Deno.test("a deposit application takes such a token, and the fees bear what it keeps on the way", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil, realm } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil, realm } = fixture;
   const { send } = realm.admin;
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   await anvil.pool({ to: ramp.address, value: ETHER });
   const contract = await foreign(anvil);
   const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
   const body = { account: ramp.id, ...wanted, supply: "0" };
-  equal((await working(stage, send("POST", REGISTER, body))).status, 201);
+  equal((await working(fixture, send("POST", REGISTER, body))).status, 201);
   const asset = "FOREIGN_ETH";
   const virtual = (await send("POST", "/v1/accounts", { type: "virtual", asset })).body.id;
   await realm.drain();
@@ -187,10 +187,10 @@ Deno.test("a deposit application takes such a token, and the fees bear what it k
   await anvil.rpc("anvil_setCode", contract, taxed);
   await pay(anvil, contract, app.body.source.deposit_address, 100n * GOLD);
   const read = async () => (await send("GET", `/v1/apps/deposit/${app.body.id}`)).body;
-  await mineUntil(stage, async () => (await read()).status === "DONE");
+  await mineUntil(fixture, async () => (await read()).status === "DONE");
   equal((await realm.balance(virtual)).total, "90");
-  await stage.mine();
-  deepEqual(await driftsOf(stage), [["ETH", "0"], [asset, "0"]]);
+  await fixture.mine();
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], [asset, "0"]]);
   const [fees] = await rowsOf<{ total: string }>(
     realm,
     "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = $1",
@@ -200,21 +200,21 @@ Deno.test("a deposit application takes such a token, and the fees bear what it k
 });
 
 Deno.test("a currency that is no token has no addresses", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { account } = await stage.realm.currency("5");
-  const refused = await stage.realm.admin.send("POST", `/v1/account/${account}/address`, {});
+  await using fixture = await openRampFixture({ testnet: false });
+  const { account } = await fixture.realm.currency("5");
+  const refused = await fixture.realm.admin.send("POST", `/v1/account/${account}/address`, {});
   deepEqual([refused.status, refused.body.code], [409, "account.no_ramp"]);
 });
 
 Deno.test("a token that turns bad keeps nothing else waiting, and lies credit nothing", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
+  const ramp = await fixture.ramp();
   const contract = await foreign(anvil);
   const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
   const body = { account: ramp.id, ...wanted, supply: "0" };
-  const made = await working(stage, stage.realm.admin.send("POST", REGISTER, body));
-  const { account } = await mineOf(stage, made.body.id);
+  const made = await working(fixture, fixture.realm.admin.send("POST", REGISTER, body));
+  const { account } = await mineOf(fixture, made.body.id);
   const honest = await anvil.rpc("eth_getCode", contract, "latest");
   // It logs what it likes, and answers nothing that is asked.
   const mute = await anvil.rpc("eth_getCode", await anvil.deploy("Echo"), "latest");
@@ -222,23 +222,23 @@ Deno.test("a token that turns bad keeps nothing else waiting, and lies credit no
   const data = CALLS.encodeFunctionData("shout", [ramp.address, 9n * GOLD]);
   await anvil.pool({ to: contract, data });
   await anvil.pool({ to: ramp.address, value: ETHER });
-  await stage.mine(3);
-  await stage.mine();
-  const { balance } = await stage.account(ramp.id);
+  await fixture.mine(3);
+  await fixture.mine();
+  const { balance } = await fixture.account(ramp.id);
   deepEqual([balance.total, balance.assets], ["1", "1"]);
-  equal((await listed(stage, account))[0].status, "PENDING");
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  equal((await listed(fixture, account))[0].status, "PENDING");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   await anvil.rpc("anvil_setCode", contract, honest);
-  await stage.mine();
-  equal((await listed(stage, account))[0].status, "PENDING", "its block's state has no balances");
-  equal((await stage.realm.balance(account)).total, "0");
+  await fixture.mine();
+  equal((await listed(fixture, account))[0].status, "PENDING", "its block's state has no balances");
+  equal((await fixture.realm.balance(account)).total, "0");
 });
 
 Deno.test("what is kept at a frozen ramp does not leave", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
-  const { send } = stage.realm.admin;
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
+  const { send } = fixture.realm.admin;
   equal((await send("POST", `/v1/accounts/${ramp.id}/freeze`)).status, 200);
   const refused = await send("POST", "/v1/withdrawals", {
     source: { account: gold.account },
@@ -249,21 +249,21 @@ Deno.test("what is kept at a frozen ramp does not leave", async () => {
 });
 
 Deno.test("a contract that is an asset's, or registered already, is not registered again", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const gold = await deployed(stage, ramp);
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const gold = await deployed(fixture, ramp);
   const wanted = { account: ramp.id, symbol: "AGAIN", supply: "1", decimal_places: 6 };
   for (const contract of [gold.contract, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"]) {
     const body = { ...wanted, contract_address: contract };
-    const refused = await stage.realm.admin.send("POST", REGISTER, body);
+    const refused = await fixture.realm.admin.send("POST", REGISTER, body);
     deepEqual([refused.status, refused.body.code], [422, "token.invalid"], refused.text);
   }
 });
 
 Deno.test("a name that is taken while its token is looked at ends the registration", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
-  const contract = await foreign(stage.anvil);
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
+  const contract = await foreign(fixture.anvil);
   const body = {
     account: ramp.id,
     symbol: "TAKEN",
@@ -271,75 +271,75 @@ Deno.test("a name that is taken while its token is looked at ends the registrati
     supply: "0",
     decimal_places: 6,
   };
-  const { admin } = stage.realm;
+  const { admin } = fixture.realm;
   const answer = admin.send("POST", REGISTER, body, { prefer: "wait=5" });
   for (;;) {
-    const rows = await rowsOf(stage.realm, "select id from fungible_tokens");
+    const rows = await rowsOf(fixture.realm, "select id from fungible_tokens");
     if (rows.length > 0) break;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   const taken = { ...NewCurrency.parse({ name: "TAKEN_ETH" }), decimals: 6 };
-  await stage.realm.command((tx) => createCurrency(tx, admin.actor, taken), true);
-  const before = await rowsOf(stage.realm, "select id from accounts order by id");
-  const refused = await working(stage, answer);
+  await fixture.realm.command((tx) => createCurrency(tx, admin.actor, taken), true);
+  const before = await rowsOf(fixture.realm, "select id from accounts order by id");
+  const refused = await working(fixture, answer);
   deepEqual([refused.status, refused.body.code], [409, "currency.taken"], refused.text);
   const [token] = await rowsOf<{ id: string; status: string; currency: null; jobs: number }>(
-    stage.realm,
+    fixture.realm,
     `select id, status, currency, (select count(*)::integer from jobs
       where name = 'token.check' and state <> 'done') as jobs from fungible_tokens`,
   );
   deepEqual([token.status, token.currency, token.jobs], ["failed", null, 0]);
   const { body: shown } = await admin.send("GET", `/v1/fungible/token/${token.id}`);
   deepEqual([shown.status, shown.error.code], ["failed", "currency.taken"]);
-  deepEqual(await rowsOf(stage.realm, "select id from accounts order by id"), before);
+  deepEqual(await rowsOf(fixture.realm, "select id from accounts order by id"), before);
   const again = { ...body, symbol: "FREE1" };
-  const made = await working(stage, admin.send("POST", REGISTER, again));
+  const made = await working(fixture, admin.send("POST", REGISTER, again));
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);
 });
 
 /** Deploys 1000 GOLD from a ramp and registers it. */
 async function deployed(
-  stage: RampStage,
+  fixture: RampFixture,
   ramp: { id: string; address: string },
 ): Promise<Mine> {
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "1");
-  const context = await workerContextOf(stage.realm);
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
-  const { admin } = stage.realm;
+  const { admin } = fixture.realm;
   const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
-  const answer = await working(stage, admin.send("POST", DEPLOY, { ...body, account: ramp.id }));
+  const answer = await working(fixture, admin.send("POST", DEPLOY, { ...body, account: ramp.id }));
   equal(answer.status, 201, answer.text);
   const path = `/v1/fungible/token/${answer.body.id}`;
   const status = async () => (await admin.send("GET", path)).body.status;
-  await mineUntil(stage, async () => await status() === "deployed");
+  await mineUntil(fixture, async () => await status() === "deployed");
   const rival = await admin.send("POST", "/v1/currencies", { name: "GOLD_ETH" });
   deepEqual([rival.status, rival.body.code], [409, "currency.taken"], "its name is paid for");
   const made = await admin.send("POST", REGISTER, { account: ramp.id, symbol: "GOLD" });
   equal(made.status, 201, made.text);
-  await stage.mine();
-  const refreshed = await workerContextOf(stage.realm);
+  await fixture.mine();
+  const refreshed = await workerContextOf(fixture.realm);
   await refreshFees(refreshed);
   refreshed.chains.close();
-  return await mineOf(stage, answer.body.id);
+  return await mineOf(fixture, answer.body.id);
 }
 
-async function mineOf(stage: RampStage, id: string): Promise<Mine> {
-  const { admin } = stage.realm;
+async function mineOf(fixture: RampFixture, id: string): Promise<Mine> {
+  const { admin } = fixture.realm;
   const token = (await admin.send("GET", `/v1/fungible/token/${id}`)).body;
   const currency = (await admin.send("GET", `/v1/currencies/${token.virtualCurrency}`)).body;
   return { contract: token.contractAddress, currency: currency.id, account: currency.account };
 }
 
 /** Withdraws to rich account 0. */
-async function paidOut(stage: RampStage, of: Mine, value: string): Promise<void> {
-  const { admin } = stage.realm;
+async function paidOut(fixture: RampFixture, of: Mine, value: string): Promise<void> {
+  const { admin } = fixture.realm;
   const body = { source: { account: of.account }, destination: { address: rich().address }, value };
   const made = await admin.send("POST", "/v1/withdrawals", body);
   equal(made.status, 201, made.text);
   const path = `/v1/withdrawals/${made.body.id}`;
-  await mineUntil(stage, async () => (await admin.send("GET", path)).body.status === "DONE");
+  await mineUntil(fixture, async () => (await admin.send("GET", path)).body.status === "DONE");
 }
 
 async function pay(anvil: Anvil, contract: string, to: string, amount: bigint): Promise<void> {
@@ -356,30 +356,30 @@ async function foreign(anvil: Anvil): Promise<string> {
 }
 
 /** Lets the workers work while an answer is waited for. */
-async function working(stage: RampStage, answer: Promise<Answer>): Promise<Answer> {
+async function working(fixture: RampFixture, answer: Promise<Answer>): Promise<Answer> {
   let waiting = true;
   const done = answer.finally(() => waiting = false);
   while (waiting) {
-    await stage.realm.drain();
+    await fixture.realm.drain();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return await done;
 }
 
 // deno-lint-ignore no-explicit-any
-async function listed(stage: RampStage, account: string): Promise<any[]> {
+async function listed(fixture: RampFixture, account: string): Promise<any[]> {
   const query = encodeURIComponent(JSON.stringify({ account }));
-  return (await stage.realm.admin.send("GET", `/v1/deposits/all?query=${query}`)).body;
+  return (await fixture.realm.admin.send("GET", `/v1/deposits/all?query=${query}`)).body;
 }
 
-async function straysOf(stage: RampStage): Promise<Record<string, string>[]> {
-  return (await stage.realm.admin.send("GET", "/v1/deposits/strays")).body;
+async function straysOf(fixture: RampFixture): Promise<Record<string, string>[]> {
+  return (await fixture.realm.admin.send("GET", "/v1/deposits/strays")).body;
 }
 
 /** Searches everything again, from the first block on. */
-async function rescan(stage: RampStage): Promise<void> {
-  const to = parseInt(await stage.anvil.rpc<string>("eth_blockNumber"), 16);
+async function rescan(fixture: RampFixture): Promise<void> {
+  const to = parseInt(await fixture.anvil.rpc<string>("eth_blockNumber"), 16);
   const range = { chain: "ETHEREUM", testnet: false, from: 0, to };
-  equal((await stage.realm.admin.send("POST", "/v1/deposits/rescan", range)).status, 200);
-  await stage.realm.drain();
+  equal((await fixture.realm.admin.send("POST", "/v1/deposits/rescan", range)).status, 200);
+  await fixture.realm.drain();
 }

@@ -21,36 +21,36 @@ import {
   total,
   units,
 } from "../support/own_token.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
-import { type Rogue, RogueError, startRogue } from "../support/nodes/misbehaving_node.ts";
+import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 
 Deno.test("withdrawals of a customer's own token are paid by its ramp's account, whatever rate it sets", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const mine = await customer(stage);
-  const { realm, user, ramp } = { ...mine, realm: stage.realm };
+  await using fixture = await openRampFixture({ testnet: false });
+  const mine = await customer(fixture);
+  const { realm, user, ramp } = { ...mine, realm: fixture.realm };
   equal(
     (await user.send("PATCH", `/v1/currencies/${mine.currency}`, { rate: "1000000000" })).status,
     200,
   );
   await realm.admin.send("PUT", "/v1/rates", { base: "ETH", currency: "USD", rate: "3000" });
-  await others(stage, mine, 5n);
-  const before = await total(stage, ramp);
+  await others(fixture, mine, 5n);
+  const before = await total(fixture, ramp);
   const first = await tokenDraw(mine, "0.1");
   equal(first.status, 201, first.text);
-  await ended(stage, mine, first);
-  await stage.mine(3);
+  await ended(fixture, mine, first);
+  await fixture.mine(3);
   const [{ fee }] = await rowsOf<{ fee: string }>(
     realm,
     "select fee::text from orders where purpose = 'withdrawal'",
   );
-  equal(units(before) - units(await total(stage, ramp)), BigInt(fee), "to the last unit");
+  equal(units(before) - units(await total(fixture, ramp)), BigInt(fee), "to the last unit");
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
   equal((await realm.admin.send("GET", "/v1/solvency?asset=ETH")).body[0].solvent, true);
   // Whoever takes the ramp's own value away has nothing to pay with: the coins there are others'.
-  await empty(stage, mine);
-  await quote(stage);
+  await empty(fixture, mine);
+  await quote(fixture);
   const refused = await tokenDraw(mine, "0.1");
   deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);
   match(refused.body.detail, /the ramp's own account does not cover the gas/);
@@ -64,13 +64,13 @@ Deno.test("withdrawals of a customer's own token are paid by its ramp's account,
 });
 
 Deno.test("sweeps of a customer's own token wait until its ramp's account covers the gas, say so, and cost the house nothing", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const mine = await customer(stage);
-  const { realm } = stage;
-  await others(stage, mine, 5n);
-  await ended(stage, mine, await tokenDraw(mine, "100"));
-  await stage.mine(3);
-  await empty(stage, mine);
+  await using fixture = await openRampFixture({ testnet: false });
+  const mine = await customer(fixture);
+  const { realm } = fixture;
+  await others(fixture, mine, 5n);
+  await ended(fixture, mine, await tokenDraw(mine, "100"));
+  await fixture.mine(3);
+  await empty(fixture, mine);
   const made = await mine.user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
   await realm.drain();
   const given = await mine.user.send("POST", `/v1/account/${made.body.id}/address`, {});
@@ -78,12 +78,12 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
   await realm.drain();
   const { address } = given.body.address;
   const data = CALLS.encodeFunctionData("transfer", [address, 50n * 10n ** 6n]);
-  await stage.anvil.pool({ from: 5, to: mine.contract, data });
+  await fixture.anvil.pool({ from: 5, to: mine.contract, data });
   const query = encodeURIComponent(JSON.stringify({ account: given.body.id }));
   const shown = async () =>
     (await mine.user.send("GET", `/v1/deposits/all?query=${query}`)).body[0];
-  await mineUntil(stage, async () => (await shown())?.forward?.status === "WAITING");
-  for (let round = 0; round < 3; round++) await again(stage);
+  await mineUntil(fixture, async () => (await shown())?.forward?.status === "WAITING");
+  for (let round = 0; round < 3; round++) await again(fixture);
   const waiting = await shown();
   deepEqual([waiting.forward.status, waiting.forward.error.code], [
     "WAITING",
@@ -98,12 +98,12 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
     ),
     [],
   );
-  const { address: keeper } = (await stage.account(mine.ramp)).ramp;
-  await stage.anvil.pool({ from: 4, to: keeper, value: ETHER });
-  await mineUntil(stage, async () => (await total(stage, mine.ramp)) === "1");
-  await again(stage);
-  await mineUntil(stage, async () => (await shown()).forward?.status === "DONE");
-  await stage.mine(3);
+  const { address: keeper } = (await fixture.account(mine.ramp)).ramp;
+  await fixture.anvil.pool({ from: 4, to: keeper, value: ETHER });
+  await mineUntil(fixture, async () => (await total(fixture, mine.ramp)) === "1");
+  await again(fixture);
+  await mineUntil(fixture, async () => (await shown()).forward?.status === "DONE");
+  await fixture.mine(3);
   const [{ spent, left }] = await rowsOf<{ spent: string; left: string }>(
     realm,
     `select sum(fee + amount) filter (where purpose = 'gas')::text as spent,
@@ -111,29 +111,29 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
       from orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'`,
   );
   // What was sent ahead is paid for whole; what the sweep left of it lies at the address, and is the house's.
-  equal(ETHER - units(await total(stage, mine.ramp)), BigInt(spent));
+  equal(ETHER - units(await total(fixture, mine.ramp)), BigInt(spent));
   deepEqual(await rowsOf(realm, FEES), [{ total: fromUnits(BigInt(left), 18) }]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
 Deno.test("what withdrawals of an own token may cost is blocked on the ramp's account: five do not rely on one balance, and nobody takes it away", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const mine = await customer(stage);
+  await using fixture = await openRampFixture({ testnet: false });
+  const mine = await customer(fixture);
   const { user, ramp } = mine;
   const first = await tokenDraw(mine);
   equal(first.status, 201, first.text);
-  const { id, budget } = await orderOf(stage, first);
-  const whole = await total(stage, ramp);
+  const { id, budget } = await orderOf(fixture, first);
+  const whole = await total(fixture, ramp);
   equal(units(whole) - units(await availableAt(user, ramp)), BigInt(budget));
   const rest = BigInt(budget) * 3n / 2n;
-  await empty(stage, mine, fromUnits(units(await availableAt(user, ramp)) - rest, 18));
+  await empty(fixture, mine, fromUnits(units(await availableAt(user, ramp)) - rest, 18));
   const more = [];
   for (let one = 0; one < 4; one++) more.push(await tokenDraw(mine));
   deepEqual(more.map(({ status, body }) => body.code ?? status), [
     201,
     ...Array(3).fill("ramp.gas_insufficient"),
   ]);
-  await empty(stage, mine);
+  await empty(fixture, mine);
   equal(await availableAt(user, ramp), "0");
   const blocks = (await user.send("GET", `/v1/accounts/${ramp}/blocks`)).body.rows;
   equal(blocks.length, 2);
@@ -155,97 +155,97 @@ Deno.test("what withdrawals of an own token may cost is blocked on the ramp's ac
       ],
     ] as const
   ) {
-    await rejects(stage.realm.command((tx) => tx.unsafe(text, [id])), why);
+    await rejects(fixture.realm.command((tx) => tx.unsafe(text, [id])), why);
   }
-  const before = await total(stage, ramp);
+  const before = await total(fixture, ramp);
   // Chain and ledger agree at every step, and what customers hold is covered.
   for (let round = 0; round < 5; round++) {
-    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-    await stage.mine();
-    deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
-    equal((await stage.realm.admin.send("GET", "/v1/solvency?asset=ETH")).body[0].solvent, true);
+    await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await fixture.mine();
+    deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+    equal((await fixture.realm.admin.send("GET", "/v1/solvency?asset=ETH")).body[0].solvent, true);
   }
-  for (const made of [first, more[0]]) await ended(stage, mine, made);
-  const spent = await spentOn(stage, "withdrawal");
-  equal(units(before) - units(await total(stage, ramp)), spent, "to the last unit");
-  equal(await availableAt(user, ramp), await total(stage, ramp));
-  deepEqual(await rowsOf(stage.realm, FEES), [{ total: "0" }]);
-  deepEqual((await checkLedger(stage.realm.pool)).mismatches, []);
+  for (const made of [first, more[0]]) await ended(fixture, mine, made);
+  const spent = await spentOn(fixture, "withdrawal");
+  equal(units(before) - units(await total(fixture, ramp)), spent, "to the last unit");
+  equal(await availableAt(user, ramp), await total(fixture, ramp));
+  deepEqual(await rowsOf(fixture.realm, FEES), [{ total: "0" }]);
+  deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
 Deno.test("a speed-up of an own token's withdrawal blocks more on the ramp's account, or is refused", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const mine = await customer(stage);
+  await using fixture = await openRampFixture({ testnet: false });
+  const mine = await customer(fixture);
   const { user, ramp } = mine;
-  await rate(stage);
-  const to = await empty(stage, mine, "0.1");
-  const whole = await total(stage, ramp);
+  await rate(fixture);
+  const to = await empty(fixture, mine, "0.1");
+  const whole = await total(fixture, ramp);
   const made = await tokenDraw(mine);
   equal(made.status, 201, made.text);
-  const before = await orderOf(stage, made);
-  await stage.anvil.rpc("anvil_setNextBlockBaseFeePerGas", "0x4a817c800");
-  await stage.anvil.mine();
-  await quote(stage);
+  const before = await orderOf(fixture, made);
+  await fixture.anvil.rpc("anvil_setNextBlockBaseFeePerGas", "0x4a817c800");
+  await fixture.anvil.mine();
+  await quote(fixture);
   await moveCoins(user, [ramp, to], await availableAt(user, ramp));
   const path = `/v1/withdrawals/${made.body.id}`;
   const refused = await user.send("POST", `${path}/speed-up`, { speed: "fast" });
   deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);
-  deepEqual(await orderOf(stage, made), before);
+  deepEqual(await orderOf(fixture, made), before);
   await moveCoins(user, [to, ramp], subtract(await availableAt(user, to), "0.1"));
   const hastened = await user.send("POST", `${path}/speed-up`, { speed: "fast" });
   equal(hastened.status, 200, hastened.text);
-  const raised = await orderOf(stage, made);
+  const raised = await orderOf(fixture, made);
   ok(BigInt(raised.budget) > BigInt(before.budget));
   equal(units(whole) - units(await availableAt(user, ramp)), BigInt(raised.budget));
   equal((await user.send("POST", `${path}/cancel`)).status, 200);
   equal(await availableAt(user, ramp), whole);
-  deepEqual((await checkLedger(stage.realm.pool)).mismatches, []);
+  deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
 Deno.test("who cancels an own token's withdrawal pays for it: the filler is the ramp's account's, and the house's where the house cancels", async () => {
-  let rogue: Rogue | null = null;
-  const through = (url: string) => (rogue = startRogue(url)).url;
-  await using stage = await rampStage({ testnet: false, through });
-  await using node = rogue!;
-  const mine = await customer(stage);
+  let faulty: FaultyNode | null = null;
+  const through = (url: string) => (faulty = startFaultyNode(url)).url;
+  await using fixture = await openRampFixture({ testnet: false, through });
+  await using node = faulty!;
+  const mine = await customer(fixture);
   const { user, ramp } = mine;
-  const whole = units(await total(stage, ramp));
-  await cancelSigned(stage, mine, (path) => user.send("POST", path));
-  const own = await spentOn(stage, "fill");
+  const whole = units(await total(fixture, ramp));
+  await cancelSigned(fixture, mine, (path) => user.send("POST", path));
+  const own = await spentOn(fixture, "fill");
   ok(own > 0n);
-  equal(whole - units(await total(stage, ramp)), own);
-  deepEqual(await rowsOf(stage.realm, FEES), [{ total: "0" }]);
-  await cancelSigned(stage, mine, (path) => stage.realm.admin.send("POST", path));
-  equal(whole - units(await total(stage, ramp)), own);
-  const fills = await spentOn(stage, "fill");
-  deepEqual(await rowsOf(stage.realm, FEES), [{ total: fromUnits(own - fills, 18) }]);
+  equal(whole - units(await total(fixture, ramp)), own);
+  deepEqual(await rowsOf(fixture.realm, FEES), [{ total: "0" }]);
+  await cancelSigned(fixture, mine, (path) => fixture.realm.admin.send("POST", path));
+  equal(whole - units(await total(fixture, ramp)), own);
+  const fills = await spentOn(fixture, "fill");
+  deepEqual(await rowsOf(fixture.realm, FEES), [{ total: fromUnits(own - fills, 18) }]);
   // What no node takes is canceled by the house, for reasons of its own.
   const made = await tokenDraw(mine);
   let bytes: unknown = null;
   node.trick = ({ method, params }) => {
     if (method !== "eth_sendRawTransaction") return undefined;
     bytes ??= params[0];
-    if (params[0] === bytes) throw new RogueError(-32000, "transaction type not supported");
+    if (params[0] === bytes) throw new NodeError(-32000, "transaction type not supported");
     return undefined;
   };
-  await look(stage);
-  await look(stage);
-  await rowsOf(stage.realm, "update orders set created_at = now() - interval '20 minutes'");
+  await look(fixture);
+  await look(fixture);
+  await rowsOf(fixture.realm, "update orders set created_at = now() - interval '20 minutes'");
   const path = `/v1/withdrawals/${made.body.id}`;
-  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "FAILED");
-  equal(whole - units(await total(stage, ramp)), own);
-  equal(await availableAt(user, ramp), await total(stage, ramp));
-  const spent = fills + await spentOn(stage, "withdrawal");
-  deepEqual(await rowsOf(stage.realm, FEES), [{ total: fromUnits(own - spent, 18) }]);
-  await stage.mine(3);
-  deepEqual(await driftsOf(stage), [["ETH", "0"], ["GOLD_ETH", "0"]]);
-  deepEqual((await checkLedger(stage.realm.pool)).mismatches, []);
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "FAILED");
+  equal(whole - units(await total(fixture, ramp)), own);
+  equal(await availableAt(user, ramp), await total(fixture, ramp));
+  const spent = fills + await spentOn(fixture, "withdrawal");
+  deepEqual(await rowsOf(fixture.realm, FEES), [{ total: fromUnits(own - spent, 18) }]);
+  await fixture.mine(3);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
 Deno.test("a holder of an own token that has no rate withdraws it five times a day at the ramp's cost, and no more", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const mine = await customer(stage);
-  const { realm } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const mine = await customer(fixture);
+  const { realm } = fixture;
   const user = await realm.user();
   const account = (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" }))
     .body.id;
@@ -271,7 +271,7 @@ Deno.test("a holder of an own token that has no rate withdraws it five times a d
     /pays for too many withdrawals of others/,
   );
   equal((await tokenDraw(mine)).status, 201, "the owner is not counted");
-  await rate(stage);
+  await rate(fixture);
   const paid = await tokenDraw(holder, "1");
   equal(paid.status, 201, paid.text);
   ok(Number(paid.body.fee.value) > 0);
@@ -291,7 +291,7 @@ Deno.test("the database names the coin of each chain that carries tokens as the 
 });
 
 /** Says what the token and the coin are worth, so that a fee can be counted in the token. */
-async function rate({ realm }: RampStage): Promise<void> {
+async function rate({ realm }: RampFixture): Promise<void> {
   for (const [base, rate] of [["ETH", "3000"], ["GOLD_ETH", "1"]]) {
     const set = await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
     equal(set.status, 200, set.text);
@@ -300,24 +300,27 @@ async function rate({ realm }: RampStage): Promise<void> {
 
 /** Withdraws, cancels once it is signed, and has what fills its nonce mined. */
 async function cancelSigned(
-  stage: RampStage,
+  fixture: RampFixture,
   mine: Customer,
   cancel: (path: string) => Promise<Answer>,
 ): Promise<void> {
   const made = await tokenDraw(mine);
   equal(made.status, 201, made.text);
   let canceled: Answer | null = null;
-  await look(stage, async (step) => {
+  await look(fixture, async (step) => {
     if (step === "stored") canceled ??= await cancel(`/v1/withdrawals/${made.body.id}/cancel`);
   });
   equal(canceled!.status, 200, canceled!.text);
   const open = "select 1 from orders where purpose = 'fill' and state <> 'done'";
-  await mineUntil(stage, async () => (await rowsOf(stage.realm, open)).length === 0);
+  await mineUntil(fixture, async () => (await rowsOf(fixture.realm, open)).length === 0);
 }
 
-async function orderOf(stage: RampStage, made: Answer): Promise<{ id: string; budget: string }> {
+async function orderOf(
+  fixture: RampFixture,
+  made: Answer,
+): Promise<{ id: string; budget: string }> {
   const [order] = await rowsOf<{ id: string; budget: string }>(
-    stage.realm,
+    fixture.realm,
     "select id, budget::text from orders where subject = $1",
     [made.body.id],
   );
@@ -325,9 +328,9 @@ async function orderOf(stage: RampStage, made: Answer): Promise<{ id: string; bu
 }
 
 /** What the network took for the orders of a purpose. */
-async function spentOn(stage: RampStage, purpose: string): Promise<bigint> {
+async function spentOn(fixture: RampFixture, purpose: string): Promise<bigint> {
   const [{ spent }] = await rowsOf<{ spent: string }>(
-    stage.realm,
+    fixture.realm,
     "select coalesce(sum(fee), 0)::text as spent from orders where purpose = $1 and height is not null",
     [purpose],
   );
@@ -335,10 +338,10 @@ async function spentOn(stage: RampStage, purpose: string): Promise<bigint> {
 }
 
 /** Lets what waits be looked at again. */
-async function again(stage: RampStage): Promise<void> {
-  await stage.realm.command((tx) =>
+async function again(fixture: RampFixture): Promise<void> {
+  await fixture.realm.command((tx) =>
     tx`update sweeps set updated_at = now() - interval '1 hour' where state = 'waiting'`
   );
-  await quote(stage);
-  await stage.mine(2);
+  await quote(fixture);
+  await fixture.mine(2);
 }

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { rich } from "../support/nodes/anvil.ts";
-import { credit, type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { credit, type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
 
@@ -10,19 +10,19 @@ const REGISTER = "/v1/fungible/token/register";
 const TOKEN = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
 
 Deno.test("a token is deployed, registered when final, and withdrawn to others", async () => {
-  await using desk = await openDesk();
-  const answer = await deploy(desk);
+  await using funded = await openFundedRamp();
+  const answer = await deploy(funded);
   equal(answer.status, 201, answer.text);
   equal(answer.body.symbol, "GOLD_ETH");
   match(answer.body.transaction_hash, /^0x[0-9a-f]{64}$/);
   match(answer.body.fee, /^0\.0*[1-9]\d*$/);
   equal(answer.headers.get("preference-applied"), null);
-  const { admin } = desk.realm;
-  const own = { account: desk.ramp, symbol: "GOLD" };
+  const { admin } = funded.realm;
+  const own = { account: funded.ramp, symbol: "GOLD" };
   const early = await admin.send("POST", REGISTER, own);
   deepEqual([early.status, early.body.code], [409, "token.pending"]);
-  await desk.anvil.mine(2);
-  await desk.look();
+  await funded.anvil.mine(2);
+  await funded.look();
   const made = await admin.send("POST", REGISTER, own);
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);
   const token = (await admin.send("GET", `/v1/fungible/token/${answer.body.id}`)).body;
@@ -33,39 +33,39 @@ Deno.test("a token is deployed, registered when final, and withdrawn to others",
   ]);
   const currency = await admin.send("GET", `/v1/currencies/${made.body.virtual_currency}`);
   deepEqual([currency.body.name, currency.body.supply], ["GOLD_ETH", "1000"]);
-  equal(await balanceOf(desk, token.contractAddress, desk.address), 1_000_000_000n);
+  equal(await balanceOf(funded, token.contractAddress, funded.address), 1_000_000_000n);
   const more = await admin.send("POST", `/v1/currencies/${currency.body.id}/issue`, {
     amount: "1",
   });
   equal(more.body.code, "ramp.assets_insufficient");
-  await paysOut(desk, currency.body.account, token.contractAddress);
+  await paysOut(funded, currency.body.account, token.contractAddress);
 });
 
 /** The currency's account withdraws the token itself; the ramp bears the gas. */
-async function paysOut(desk: Desk, account: string, contract: string): Promise<void> {
+async function paysOut(funded: FundedRamp, account: string, contract: string): Promise<void> {
   const { refreshFees } = await import("../../workers/sending/fee_quotes.ts");
-  await refreshFees(desk.context);
+  await refreshFees(funded.context);
   await rowsOf(
-    desk.realm,
+    funded.realm,
     `insert into holdings (chain, network, address, contract, amount, height, seen_at)
       values ('ETHEREUM', 'main', $1, $2, 1000000000, 1, now())
       on conflict (chain, network, address, contract) do update set amount = excluded.amount`,
-    [desk.address, contract],
+    [funded.address, contract],
   );
-  const uncovered = await desk.withdraw("12.5", { source: { account } });
+  const uncovered = await funded.withdraw("12.5", { source: { account } });
   deepEqual([uncovered.status, uncovered.body.code], [409, "ramp.gas_insufficient"]);
-  await credit(desk.realm, desk.ramp, "1");
-  await desk.anvil.send({ to: desk.address, value: 10n ** 18n });
-  const paid = await desk.withdraw("12.5", { source: { account } });
+  await credit(funded.realm, funded.ramp, "1");
+  await funded.anvil.send({ to: funded.address, value: 10n ** 18n });
+  const paid = await funded.withdraw("12.5", { source: { account } });
   equal(paid.status, 201, paid.text);
   deepEqual([paid.body.fee.value, paid.body.fee.gas.asset], [0, "ETH"]);
-  equal((await desk.finish(paid.body.id)).status, "DONE");
-  equal(await balanceOf(desk, contract, OUTSIDE), 12_500_000n);
-  equal((await desk.realm.balance(account)).total, "987.5");
-  const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
-  await rowsOf(desk.realm, "update chain_cursors set height = $1", [head]);
-  await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
-  const { body } = await desk.realm.admin.send("GET", "/v1/solvency");
+  equal((await funded.finish(paid.body.id)).status, "DONE");
+  equal(await balanceOf(funded, contract, OUTSIDE), 12_500_000n);
+  equal((await funded.realm.balance(account)).total, "987.5");
+  const head = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16);
+  await rowsOf(funded.realm, "update chain_cursors set height = $1", [head]);
+  await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
+  const { body } = await funded.realm.admin.send("GET", "/v1/solvency");
   deepEqual(
     body.map((row: Record<string, unknown>) => [row.asset, row.drift]),
     [["ETH", "0"], ["GOLD_ETH", "0"]],
@@ -75,20 +75,20 @@ async function paysOut(desk: Desk, account: string, contract: string): Promise<v
 }
 
 Deno.test("a deployment that no worker takes up answers in time, with an empty hash", async () => {
-  await using desk = await openDesk();
-  const answer = await desk.realm.admin.send(
+  await using funded = await openFundedRamp();
+  const answer = await funded.realm.admin.send(
     "POST",
     DEPLOY,
-    { ...TOKEN, account: desk.ramp },
+    { ...TOKEN, account: funded.ramp },
     { prefer: "wait=1" },
   );
   deepEqual([answer.status, answer.body.transaction_hash], [201, ""]);
 });
 
 Deno.test("what cannot be deployed is refused", async () => {
-  await using desk = await openDesk();
+  await using funded = await openFundedRamp();
   const refused: [Record<string, unknown>, string][] = [
-    [{ account: desk.account }, "token.unsupported_chain"],
+    [{ account: funded.account }, "token.unsupported_chain"],
     [{ account: "nobody" }, "account.not_found"],
     [{ supply: "0.0000001" }, "request.invalid"],
     [{ supply: "0" }, "request.invalid"],
@@ -96,31 +96,31 @@ Deno.test("what cannot be deployed is refused", async () => {
     [{ symbol: "NO SPACE" }, "request.invalid"],
   ];
   for (const [change, code] of refused) {
-    const body = { ...TOKEN, account: desk.ramp, ...change };
-    equal((await desk.realm.admin.send("POST", DEPLOY, body)).body.code, code);
+    const body = { ...TOKEN, account: funded.ramp, ...change };
+    equal((await funded.realm.admin.send("POST", DEPLOY, body)).body.code, code);
   }
-  equal((await deploy(desk)).status, 201);
-  equal((await deploy(desk)).body.code, "currency.taken");
-  await rowsOf(desk.realm, "update holdings set amount = 1000");
-  equal((await deploy(desk, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
+  equal((await deploy(funded)).status, 201);
+  equal((await deploy(funded)).body.code, "currency.taken");
+  await rowsOf(funded.realm, "update holdings set amount = 1000");
+  equal((await deploy(funded, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
 });
 
 Deno.test("a token of another's making is registered only if its contract agrees, up to what the ramp holds", async () => {
-  await using desk = await openDesk();
-  const contract = await deployToken(desk.anvil, {
+  await using funded = await openFundedRamp();
+  const contract = await deployToken(funded.anvil, {
     symbol: "FOREIGN",
     decimals: 6,
     supply: 1_000_000_000n,
   });
   const give = async (units: bigint) => {
-    const to = desk.address.slice(2).toLowerCase().padStart(64, "0");
+    const to = funded.address.slice(2).toLowerCase().padStart(64, "0");
     const data = `0xa9059cbb${to}${units.toString(16).padStart(64, "0")}`;
-    await desk.anvil.pool({ to: contract, data });
-    await desk.anvil.mine(2);
+    await funded.anvil.pool({ to: contract, data });
+    await funded.anvil.mine(2);
   };
   await give(99_999_999n);
   const wanted = {
-    account: desk.ramp,
+    account: funded.ramp,
     symbol: "FOREIGN",
     contract_address: contract,
     supply: "100",
@@ -139,8 +139,8 @@ Deno.test("a token of another's making is registered only if its contract agrees
     ] as const
   ) {
     const answer = await working(
-      desk,
-      desk.realm.admin.send("POST", REGISTER, {
+      funded,
+      funded.realm.admin.send("POST", REGISTER, {
         ...wanted,
         ...change,
       }),
@@ -148,31 +148,34 @@ Deno.test("a token of another's making is registered only if its contract agrees
     equal(answer.body.code, code, answer.text);
   }
   await give(1n);
-  const made = await working(desk, desk.realm.admin.send("POST", REGISTER, wanted));
+  const made = await working(funded, funded.realm.admin.send("POST", REGISTER, wanted));
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);
   equal(made.body.contract_address, contract);
   notEqual(made.body.virtual_currency, null);
-  const { body: token } = await desk.realm.admin.send("GET", `/v1/fungible/token/${made.body.id}`);
+  const { body: token } = await funded.realm.admin.send(
+    "GET",
+    `/v1/fungible/token/${made.body.id}`,
+  );
   deepEqual([token.symbol, token.external, token.transactionHash], ["FOREIGN_ETH", true, ""]);
 });
 
-async function deploy(desk: Desk, change: Record<string, unknown> = {}): Promise<Answer> {
-  const body = { ...TOKEN, account: desk.ramp, ...change };
-  return await working(desk, desk.realm.admin.send("POST", DEPLOY, body));
+async function deploy(funded: FundedRamp, change: Record<string, unknown> = {}): Promise<Answer> {
+  const body = { ...TOKEN, account: funded.ramp, ...change };
+  return await working(funded, funded.realm.admin.send("POST", DEPLOY, body));
 }
 
 /** Lets the workers work while an answer is waited for. */
-async function working(desk: Desk, answer: Promise<Answer>): Promise<Answer> {
+async function working(funded: FundedRamp, answer: Promise<Answer>): Promise<Answer> {
   let waiting = true;
   const done = answer.finally(() => waiting = false);
   while (waiting) {
-    await desk.realm.drain();
+    await funded.realm.drain();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return await done;
 }
 
-async function balanceOf(desk: Desk, contract: string, address: string): Promise<bigint> {
+async function balanceOf(funded: FundedRamp, contract: string, address: string): Promise<bigint> {
   const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
-  return BigInt(await desk.anvil.rpc<string>("eth_call", { to: contract, data }, "latest"));
+  return BigInt(await funded.anvil.rpc<string>("eth_call", { to: contract, data }, "latest"));
 }

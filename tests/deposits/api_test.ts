@@ -1,16 +1,16 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
-import { mineUntil, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 
 Deno.test("GET /v1/deposits lists what arrived, to those who may see it", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const ramp = await stage.ramp();
-  await stage.anvil.pool({ to: ramp.address, value: 3n * ETHER });
-  await stage.mine(2);
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  await fixture.anvil.pool({ to: ramp.address, value: 3n * ETHER });
+  await fixture.mine(2);
   const page = await realm.admin.send("GET", "/v1/deposits");
   equal(page.status, 200, page.text);
   const [deposit] = page.body.rows;
@@ -37,26 +37,26 @@ Deno.test("GET /v1/deposits lists what arrived, to those who may see it", async 
 });
 
 Deno.test("POST /v1/deposits/rescan finds what only a closer look shows, and changes nothing twice", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
   const batcher = await anvil.deploy("Batcher");
-  await stage.mine(2);
+  await fixture.mine(2);
   // As if balances had never been compared: the coins of the call stay unseen.
   await rowsOf(realm, "delete from holdings");
   const data = CALLS.encodeFunctionData("payCoin", [[ramp.address], ETHER]);
   const hash = await anvil.pool({ to: batcher, value: ETHER, data });
-  await stage.mine(3);
-  equal((await stage.deposits()).length, 0);
+  await fixture.mine(3);
+  equal((await fixture.deposits()).length, 0);
   const wanted = { chain: "ETHEREUM", testnet: true, hash };
   const asked = await realm.admin.send("POST", "/v1/deposits/rescan", wanted);
   deepEqual([asked.status, asked.body], [200, { queued: true, ...wanted }]);
   await realm.drain();
-  await stage.mine();
+  await fixture.mine();
   await realm.admin.send("POST", "/v1/deposits/rescan", wanted);
   await realm.drain();
-  await stage.mine();
-  equal((await stage.account(ramp.id)).balance.total, "1");
+  await fixture.mine();
+  equal((await fixture.account(ramp.id)).balance.total, "1");
   const user = await realm.user();
   equal((await user.send("POST", "/v1/deposits/rescan", wanted)).body.code, "permission.role");
   const wide = { chain: "ETHEREUM", testnet: true, from: 0, to: 5000 };
@@ -67,10 +67,10 @@ Deno.test("POST /v1/deposits/rescan finds what only a closer look shows, and cha
 });
 
 Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a further deposit", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
   const { send } = realm.admin;
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   const at = { type: "virtual", asset: "ETH", testnet: true };
   const target = (await send("POST", "/v1/accounts", { ...at, ramp: ramp.id })).body.id;
   const bare = (await send("POST", "/v1/accounts", at)).body.id;
@@ -95,11 +95,11 @@ Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a
   const read = async () => (await user.send("GET", `/v1/apps/deposit/${id}`)).body;
   for (const round of [1, 2]) {
     await anvil.pool({ to: source.deposit_address, value: ETHER });
-    await mineUntil(stage, async () => (await read()).deposits.length === round);
+    await mineUntil(fixture, async () => (await read()).deposits.length === round);
     equal((await read()).status, "PROCESSING");
-    await mineUntil(stage, async () => (await read()).status === "DONE");
+    await mineUntil(fixture, async () => (await read()).status === "DONE");
   }
-  ok((await stage.account(target)).balance.total.startsWith("1.999"));
+  ok((await fixture.account(target)).balance.total.startsWith("1.999"));
   const events = await rowsOf<{ status: string }>(
     realm,
     "select payload->>'status' as status from events where type = 'app.deposit.updated' order by id",
@@ -113,8 +113,8 @@ Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a
 });
 
 Deno.test("an assigned external address is watched from then on, and only for what arrives", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
   const { send } = realm.admin;
   const outside = rich(3).address;
   const at = { type: "virtual", asset: "ETH", testnet: true };
@@ -125,20 +125,20 @@ Deno.test("an assigned external address is watched from then on, and only for wh
   const assigned = await send("POST", `${path}/${outside.toLowerCase()}`);
   deepEqual([assigned.status, assigned.body], [200, { address: outside, currency: "ETH" }]);
   equal((await send("POST", `${path}/${outside}`)).body.code, "address.assigned");
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   equal((await send("POST", `${path}/${ramp.address}`)).body.code, "address.assigned");
-  await stage.mine(2);
-  equal((await stage.account(account)).balance.total, "0");
+  await fixture.mine(2);
+  equal((await fixture.account(account)).balance.total, "0");
   await anvil.pool({ to: outside, value: ETHER });
   await anvil.pool({ from: 3, to: rich(4).address, value: ETHER / 2n });
-  await stage.mine(3);
-  equal((await stage.account(account)).balance.total, "1");
+  await fixture.mine(3);
+  equal((await fixture.account(account)).balance.total, "1");
   deepEqual((await send("GET", path)).body, [{ address: outside, currency: "ETH" }]);
   deepEqual((await send("DELETE", `${path}/${outside}`)).body, []);
   equal((await send("DELETE", `${path}/${outside}`)).body.code, "address.not_found");
   await anvil.pool({ to: outside, value: ETHER });
-  await stage.mine(3);
-  equal((await stage.account(account)).balance.total, "1");
+  await fixture.mine(3);
+  equal((await fixture.account(account)).balance.total, "1");
 });
 
 Deno.test("external addresses take virtual accounts of an asset on a chain", async () => {

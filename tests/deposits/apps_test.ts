@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
 
@@ -8,7 +8,7 @@ const USDC = 10n ** 6n;
 
 /** A deposit application for USDC whose deposits cannot be carried on. */
 interface Broken extends AsyncDisposable {
-  stage: RampStage;
+  fixture: RampFixture;
   token: TestToken;
   target: string;
   address: string;
@@ -24,11 +24,11 @@ Deno.test("an application whose deposit cannot go on is FAILED with the reason, 
   deepEqual([app.status, app.error.code], ["FAILED", "upstream.failed"]);
   equal(app.error.detail, "the token moved nothing");
   equal(app.deposits.length, 1);
-  const { stage } = broken;
-  const [deposit] = (await stage.realm.admin.send("GET", "/v1/deposits/all")).body;
+  const { fixture } = broken;
+  const [deposit] = (await fixture.realm.admin.send("GET", "/v1/deposits/all")).body;
   deepEqual([deposit.status, deposit.amount], ["CONFIRMED", "10"]);
-  equal((await stage.account(app.source.account)).balance.total, "10");
-  equal((await stage.account(broken.target)).balance.total, "0");
+  equal((await fixture.account(app.source.account)).balance.total, "10");
+  equal((await fixture.account(broken.target)).balance.total, "0");
 });
 
 Deno.test("a transfer that the node refuses is FAILED before anything is spent on it", async () => {
@@ -37,7 +37,7 @@ Deno.test("a transfer that the node refuses is FAILED before anything is spent o
   equal(app.status, "FAILED");
   match(app.error.detail, /refuse|false|revert/i);
   equal(
-    (await rowsOf(broken.stage.realm, "select id from orders where purpose = 'sweep'")).length,
+    (await rowsOf(broken.fixture.realm, "select id from orders where purpose = 'sweep'")).length,
     0,
   );
 });
@@ -45,89 +45,93 @@ Deno.test("a transfer that the node refuses is FAILED before anything is spent o
 for (const fault of ["Liar", "Refuser"] as const) {
   Deno.test(`FAILED by ${fault} is tried again by itself: PROCESSING, then DONE`, async () => {
     await using broken = await openBroken(fault);
-    const { stage } = broken;
+    const { fixture } = broken;
     await broken.mend();
-    await stage.mine(2);
+    await fixture.mine(2);
     equal((await broken.read()).status, "FAILED", "not at once: it would only cost gas");
-    await later(stage);
-    await mineUntil(stage, async () => (await broken.read()).status === "DONE");
+    await later(fixture);
+    await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
     equal((await broken.read()).error, null);
-    equal((await stage.account(broken.target)).balance.total, "10");
-    deepEqual(await turnsOf(stage), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
-    await stage.mine();
-    deepEqual(await driftsOf(stage), [["USDC", "0"]]);
+    equal((await fixture.account(broken.target)).balance.total, "10");
+    deepEqual(await turnsOf(fixture), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
+    await fixture.mine();
+    deepEqual(await driftsOf(fixture), [["USDC", "0"]]);
   });
 }
 
 Deno.test("a further deposit takes a FAILED application up again, with what it had", async () => {
   await using broken = await openBroken("Liar");
-  const { stage } = broken;
+  const { fixture } = broken;
   await broken.mend();
   await broken.token.pay(broken.address, 5n * USDC);
-  await stage.mine();
-  await later(stage);
-  await mineUntil(stage, async () => (await broken.read()).status === "DONE");
-  equal((await stage.account(broken.target)).balance.total, "15");
+  await fixture.mine();
+  await later(fixture);
+  await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
+  equal((await fixture.account(broken.target)).balance.total, "15");
   equal((await broken.read()).deposits.length, 2);
-  deepEqual(await turnsOf(stage), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
+  deepEqual(await turnsOf(fixture), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
 });
 
 Deno.test("a trial that fails again leaves the application FAILED, and the next one still works", async () => {
   await using broken = await openBroken("Liar");
-  const { stage } = broken;
-  await later(stage);
+  const { fixture } = broken;
+  await later(fixture);
   const failures = async () =>
-    (await rowsOf(stage.realm, "select id from sweeps where state = 'failed'")).length;
-  await mineUntil(stage, async () => await failures() === 2);
+    (await rowsOf(fixture.realm, "select id from sweeps where state = 'failed'")).length;
+  await mineUntil(fixture, async () => await failures() === 2);
   equal((await broken.read()).status, "FAILED");
   await broken.mend();
-  await later(stage);
-  await mineUntil(stage, async () => (await broken.read()).status === "DONE");
-  equal((await stage.account(broken.target)).balance.total, "10");
+  await later(fixture);
+  await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
+  equal((await fixture.account(broken.target)).balance.total, "10");
 });
 
 /** Opens an application whose first deposit has arrived, of a token that turned bad then. */
 async function openBroken(fault: "Liar" | "Refuser"): Promise<Broken> {
-  const stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
-  const { send } = stage.realm.admin;
+  const fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
+  const { send } = fixture.realm.admin;
   const token = await installToken(anvil, "USDC");
   const honest = await anvil.rpc<string>("eth_getCode", token.contract, "latest");
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   const asked = { type: "virtual", asset: "USDC", ramp: ramp.id };
   const target = (await send("POST", "/v1/accounts", asked)).body.id;
-  await stage.realm.drain();
+  await fixture.realm.drain();
   const wanted = { destination: { account: target }, asset: "USDC" };
   const made = await send("POST", "/v1/apps/deposit", wanted);
-  await stage.realm.drain();
+  await fixture.realm.drain();
   const { id, source } = made.body;
   const read = async () => (await send("GET", `/v1/apps/deposit/${id}`)).body;
   await anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(source.deposit_address, 10n * USDC);
-  await stage.mine();
+  await fixture.mine();
   await token.become(fault);
-  await mineUntil(stage, async () => (await read()).status === "FAILED");
+  await mineUntil(fixture, async () => (await read()).status === "FAILED");
   return {
-    stage,
+    fixture,
     token,
     target,
     address: source.deposit_address,
     read,
     mend: async () => await anvil.rpc("anvil_setCode", token.contract, honest),
-    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
 /** As if the time had passed after which what failed is tried again. */
-async function later(stage: RampStage): Promise<void> {
-  await stage.realm.command((tx) => tx`update deposits set updated_at = now() - interval '1 hour'`);
-  await stage.realm.command((tx) => tx`update sweeps set updated_at = now() - interval '8 hours'`);
+async function later(fixture: RampFixture): Promise<void> {
+  await fixture.realm.command((tx) =>
+    tx`update deposits set updated_at = now() - interval '1 hour'`
+  );
+  await fixture.realm.command((tx) =>
+    tx`update sweeps set updated_at = now() - interval '8 hours'`
+  );
 }
 
 /** The states that the application has told of. */
-async function turnsOf(stage: RampStage): Promise<string[]> {
+async function turnsOf(fixture: RampFixture): Promise<string[]> {
   const events = await rowsOf<{ status: string }>(
-    stage.realm,
+    fixture.realm,
     "select payload->>'status' as status from events where type = 'app.deposit.updated' order by id",
   );
   return events.map((one) => one.status);

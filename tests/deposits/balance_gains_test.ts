@@ -3,7 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { driftsOf, mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { passOn, RogueError } from "../support/nodes/misbehaving_node.ts";
+import { NodeError, passOn } from "../support/nodes/faulty_node.ts";
 import { installToken } from "../support/token_contracts.ts";
 import { among, chainOf, hasten } from "../support/witnesses.ts";
 
@@ -13,32 +13,32 @@ type Json = any;
 
 Deno.test("a payment from inside a contract whose trace is gone is proven by balances, and keeps nobody waiting", async () => {
   const staged = await among("l", { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "3" } });
-  const { stage, liar } = staged;
+  const { fixture, liar } = staged;
   try {
-    const { anvil } = stage;
-    const ramp = await stage.ramp();
-    const one = await stage.address(ramp.id);
+    const { anvil } = fixture;
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
     const batcher = await anvil.deploy("Batcher");
-    await stage.mine(2);
+    await fixture.mine(2);
     const data = CALLS.encodeFunctionData("payCoin", [[one.address], 1n]);
     await anvil.pool({ to: batcher, value: 1n, data });
-    await stage.mine();
-    deepEqual((await stage.deposits()).map((row) => [row.status, row.index]), [["PENDING", -2]]);
+    await fixture.mine();
+    deepEqual((await fixture.deposits()).map((row) => [row.status, row.index]), [["PENDING", -2]]);
     let balances = false;
     liar.trick = ({ method, params }) => {
       const old = method === "eth_getBalance" && params[1] !== "latest";
       if (method.startsWith("debug_") || (old && !balances)) {
-        throw new RogueError(-32000, "required historical state unavailable (reexec=128)");
+        throw new NodeError(-32000, "required historical state unavailable (reexec=128)");
       }
     };
     await anvil.pool({ to: ramp.address, value: 5n * ETHER });
-    for (let round = 0; round < 6; round++) await stage.mine();
-    equal((await stage.account(ramp.id)).balance.total, "5");
+    for (let round = 0; round < 6; round++) await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, "5");
     balances = true;
-    await hasten(stage);
-    await stage.mine();
-    await stage.mine();
-    equal((await stage.account(one.id)).balance.total, "0.000000000000000001");
+    await hasten(fixture);
+    await fixture.mine();
+    await fixture.mine();
+    equal((await fixture.account(one.id)).balance.total, "0.000000000000000001");
   } finally {
     await staged.end();
   }
@@ -47,13 +47,13 @@ Deno.test("a payment from inside a contract whose trace is gone is proven by bal
 for (const fault of ["503", "execution timeout"]) {
   Deno.test(`a trace that fails once hides no payment from inside a contract (${fault})`, async () => {
     const staged = await among("l");
-    const { stage, liar } = staged;
+    const { fixture, liar } = staged;
     try {
-      const { anvil } = stage;
-      const ramp = await stage.ramp();
-      const one = await stage.address(ramp.id);
+      const { anvil } = fixture;
+      const ramp = await fixture.ramp();
+      const one = await fixture.address(ramp.id);
       const batcher = await anvil.deploy("Batcher");
-      await stage.mine(2);
+      await fixture.mine(2);
       const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
       await anvil.pool({ to: batcher, value: ETHER, data });
       let failed = 0;
@@ -61,16 +61,16 @@ for (const fault of ["503", "execution timeout"]) {
         if (!method.startsWith("debug_") || failed > 0) return undefined;
         failed++;
         if (fault === "503") return new Response("busy", { status: 503 });
-        throw new RogueError(-32000, fault);
+        throw new NodeError(-32000, fault);
       };
-      await stage.mine();
+      await fixture.mine();
       equal(failed, 1);
-      await hasten(stage);
-      await stage.mine();
-      await stage.mine();
-      await stage.mine();
-      equal((await stage.account(one.id)).balance.total, "1");
-      equal((await chainOf(stage)).unexplained, 0);
+      await hasten(fixture);
+      await fixture.mine();
+      await fixture.mine();
+      await fixture.mine();
+      equal((await fixture.account(one.id)).balance.total, "1");
+      equal((await chainOf(fixture)).unexplained, 0);
     } finally {
       await staged.end();
     }
@@ -79,23 +79,23 @@ for (const fault of ["503", "execution timeout"]) {
 
 Deno.test("more blocks with payments from inside contracts than one pass searches: none is lost", async () => {
   const staged = await among("l");
-  const { stage } = staged;
+  const { fixture } = staged;
   try {
-    const { anvil } = stage;
-    const ramp = await stage.ramp();
-    const one = await stage.address(ramp.id);
+    const { anvil } = fixture;
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
     const batcher = await anvil.deploy("Batcher");
-    await stage.mine(2);
+    await fixture.mine(2);
     const data = CALLS.encodeFunctionData("payCoin", [[one.address], 1n]);
     for (let block = 0; block < 20; block++) {
       await anvil.send({ to: batcher, value: 1n, data });
     }
     for (let round = 0; round < 12; round++) {
-      await stage.mine();
-      await hasten(stage);
+      await fixture.mine();
+      await hasten(fixture);
     }
-    equal((await stage.account(one.id)).balance.total, "0.00000000000000002");
-    equal((await chainOf(stage)).unexplained, 0);
+    equal((await fixture.account(one.id)).balance.total, "0.00000000000000002");
+    equal((await chainOf(fixture)).unexplained, 0);
   } finally {
     await staged.end();
   }
@@ -103,28 +103,28 @@ Deno.test("more blocks with payments from inside contracts than one pass searche
 
 Deno.test("coins from inside a contract that come in the block in which a sweep leaves are found", async () => {
   const staged = await among("l");
-  const { stage } = staged;
+  const { fixture } = staged;
   try {
-    const { anvil, realm } = stage;
-    const ramp = await stage.ramp();
-    const one = await stage.address(ramp.id);
+    const { anvil, realm } = fixture;
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
     const batcher = await anvil.deploy("Batcher");
-    await stage.mine(2);
+    await fixture.mine(2);
     await anvil.pool({ to: one.address, value: 2n * ETHER });
     const isSent = async () =>
       (await rowsOf(realm, "select id from orders where purpose = 'sweep' and state = 'sent'"))
         .length > 0;
-    for (let round = 0; round < 8 && !await isSent(); round++) await stage.mine();
+    for (let round = 0; round < 8 && !await isSent(); round++) await fixture.mine();
     ok(await isSent());
     const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
     await anvil.pool({ to: batcher, value: ETHER, data });
-    await mineUntil(stage, async () => (await stage.deposits()).length === 2);
-    await mineUntil(stage, async () => {
-      const [, found] = await stage.deposits();
+    await mineUntil(fixture, async () => (await fixture.deposits()).length === 2);
+    await mineUntil(fixture, async () => {
+      const [, found] = await fixture.deposits();
       return found.status === "CONFIRMED";
     });
-    deepEqual((await stage.deposits()).map((row) => row.index), [-1, -2]);
-    await mineUntil(stage, async () => (await driftsOf(stage))[0][1] === "0");
+    deepEqual((await fixture.deposits()).map((row) => row.index), [-1, -2]);
+    await mineUntil(fixture, async () => (await driftsOf(fixture))[0][1] === "0");
   } finally {
     await staged.end();
   }
@@ -132,25 +132,25 @@ Deno.test("coins from inside a contract that come in the block in which a sweep 
 
 Deno.test("a token deposit that one lagging answer hid is found by its balance", async () => {
   const staged = await among("l", { testnet: false });
-  const { stage, liar } = staged;
+  const { fixture, liar } = staged;
   try {
-    const token = await installToken(stage.anvil, "USDC");
-    const usdc = await stage.ramp("USDC");
-    await stage.mine(2);
+    const token = await installToken(fixture.anvil, "USDC");
+    const usdc = await fixture.ramp("USDC");
+    await fixture.mine(2);
     await token.pay(usdc.address, 5_000_000n);
     let empty = 0;
     liar.trick = ({ method }) => {
       if (method === "eth_getLogs" && empty++ < 1) return [];
     };
-    await stage.mine();
+    await fixture.mine();
     equal(empty > 0, true);
     liar.trick = () => undefined;
     for (let round = 0; round < 4; round++) {
-      await stage.mine();
-      await hasten(stage);
+      await fixture.mine();
+      await hasten(fixture);
     }
-    equal((await stage.account(usdc.id)).balance.total, "5");
-    deepEqual((await driftsOf(stage)).find(([asset]) => asset === "USDC"), ["USDC", "0"]);
+    equal((await fixture.account(usdc.id)).balance.total, "5");
+    deepEqual((await driftsOf(fixture)).find(([asset]) => asset === "USDC"), ["USDC", "0"]);
   } finally {
     await staged.end();
   }
@@ -158,21 +158,21 @@ Deno.test("a token deposit that one lagging answer hid is found by its balance",
 
 Deno.test("a rescan through a client that lists calls otherwise credits nothing again", async () => {
   const staged = await among("l");
-  const { stage, liar, url } = staged;
+  const { fixture, liar, url } = staged;
   try {
-    const { anvil, realm } = stage;
-    const ramp = await stage.ramp();
-    const other = await stage.address(ramp.id);
+    const { anvil, realm } = fixture;
+    const ramp = await fixture.ramp();
+    const other = await fixture.address(ramp.id);
     const batcher = await anvil.deploy("Batcher");
-    await stage.mine(2);
+    await fixture.mine(2);
     const payees = [ramp.address, other.address, ramp.address];
     const data = CALLS.encodeFunctionData("payCoin", [payees, ETHER]);
     await anvil.pool({ to: batcher, value: 3n * ETHER, data });
-    await stage.mine();
+    await fixture.mine();
     const height = parseInt(await anvil.rpc<string>("eth_blockNumber"), 16);
-    await stage.mine();
-    await stage.mine();
-    equal((await stage.account(ramp.id)).balance.total, "2");
+    await fixture.mine();
+    await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, "2");
     const more = (frame: Json) => {
       const to = "0x0000000000000000000000000000000000000004";
       const extra = { type: "CALL", from: frame.to, to, value: "0x1" };
@@ -187,8 +187,8 @@ Deno.test("a rescan through a client that lists calls otherwise credits nothing 
     const wanted = { chain: "ETHEREUM", testnet: true, from: height, to: height };
     equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
     await realm.drain();
-    await stage.mine();
-    const rows = await stage.deposits();
+    await fixture.mine();
+    const rows = await fixture.deposits();
     deepEqual(rows.map((row) => [row.index, row.amount]).toSorted(), [[-2, "1"], [-2, "2"]]);
   } finally {
     await staged.end();

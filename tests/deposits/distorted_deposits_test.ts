@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
-import { passOn, type Trick } from "../support/nodes/misbehaving_node.ts";
+import { passOn, type Trick } from "../support/nodes/faulty_node.ts";
 import { among, chainOf, hasten, type Witnessed } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
@@ -27,24 +27,24 @@ function diverts({ url }: Witnessed, hash: string, to: string): Trick {
 for (const nodes of ["l", "lh"]) {
   Deno.test(`a payment that one node told with another receiver is credited to its own once it tells the truth (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { stage, liar } = staged;
+    const { fixture, liar } = staged;
     try {
-      const [ramp, other] = [await stage.ramp(), await stage.ramp()];
-      await stage.mine(2);
-      const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
+      const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
+      await fixture.mine(2);
+      const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       liar.trick = diverts(staged, hash, other.address);
       // Before it is deep enough a lie about it is a node's word against its own balances.
-      await stage.mine();
+      await fixture.mine();
       liar.trick = () => undefined;
       for (let round = 0; round < 6; round++) {
-        await hasten(stage);
-        await stage.mine();
+        await hasten(fixture);
+        await fixture.mine();
       }
       const totals = await Promise.all(
-        [ramp, other].map(async ({ id }) => (await stage.account(id)).balance.total),
+        [ramp, other].map(async ({ id }) => (await fixture.account(id)).balance.total),
       );
       deepEqual(totals, ["1", "0"]);
-      const rows = await stage.deposits();
+      const rows = await fixture.deposits();
       deepEqual(rows.map((row) => [row.hash, row.status]), [[hash, "CONFIRMED"]]);
     } finally {
       await staged.end();
@@ -54,11 +54,11 @@ for (const nodes of ["l", "lh"]) {
 
 Deno.test("payments that one of two nodes makes up by the hundred hold up the chain visibly, and lose no other", async () => {
   const staged = await among("lh");
-  const { stage, liar, url } = staged;
+  const { fixture, liar, url } = staged;
   try {
-    const ramp = await stage.ramp();
-    await stage.mine(2);
-    const at = parseInt(await stage.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+    const ramp = await fixture.ramp();
+    await fixture.mine(2);
+    const at = parseInt(await fixture.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
     const height = `0x${at.toString(16)}`;
     const fakes = Array.from({ length: INVENTED }, (_, number) => ({
       hash: `0x${`${number}`.padStart(64, "a")}`,
@@ -76,24 +76,24 @@ Deno.test("payments that one of two nodes makes up by the hundred hold up the ch
       const fake = fakes.find(({ hash }) => hash === params[0]);
       if (fake === undefined) return undefined;
       if (method === "eth_getTransactionByHash") return fake;
-      const block = await stage.anvil.rpc<Json>("eth_getBlockByNumber", height, false);
+      const block = await fixture.anvil.rpc<Json>("eth_getBlockByNumber", height, false);
       return {
         ...{ transactionHash: fake.hash, blockHash: block.hash, blockNumber: height },
         ...{ from: fake.from, status: "0x1", gasUsed: "0x1", effectiveGasPrice: "0x1", logs: [] },
       };
     };
-    await stage.anvil.pool({ to: ramp.address, value: ETHER });
-    for (let round = 0; round < 3; round++) await stage.mine();
-    const chain = await chainOf(stage);
+    await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+    for (let round = 0; round < 3; round++) await fixture.mine();
+    const chain = await chainOf(fixture);
     equal(chain.healthy, false);
     match(chain.error, /contradict each other on too much/);
     ok(chain.lag > 0, `${chain.lag} blocks behind`);
-    deepEqual(await stage.deposits(), []);
+    deepEqual(await fixture.deposits(), []);
     liar.trick = () => undefined;
-    for (let round = 0; round < 4; round++) await stage.mine();
-    equal((await stage.account(ramp.id)).balance.total, "1");
-    deepEqual((await stage.deposits()).map((row) => row.status), ["CONFIRMED"]);
-    equal((await chainOf(stage)).lag, 0);
+    for (let round = 0; round < 4; round++) await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, "1");
+    deepEqual((await fixture.deposits()).map((row) => row.status), ["CONFIRMED"]);
+    equal((await chainOf(fixture)).lag, 0);
   } finally {
     await staged.end();
   }
@@ -108,38 +108,38 @@ function denies(hash: string, times = Infinity): Trick {
 
 Deno.test("a deposit is given up once the quorum has denied it for long, however long nodes were out of reach before", async (t) => {
   const staged = await among("hh");
-  const { stage, nodes } = staged;
+  const { fixture, nodes } = staged;
   const stateOf = async () => {
     const [{ status, few }] = await rowsOf<Json>(
-      stage.realm,
+      fixture.realm,
       "select status, tries < 8 as few from deposits",
     );
     return [status, few];
   };
   try {
-    const ramp = await stage.ramp();
-    await stage.mine(2);
-    const hash = await stage.anvil.pool({ to: ramp.address, value: ETHER });
-    await stage.mine();
+    const ramp = await fixture.ramp();
+    await fixture.mine(2);
+    const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+    await fixture.mine();
     deepEqual(await stateOf(), ["PENDING", true]);
     const before = JSON.stringify({ code: "upstream.failed", detail: "nobody answers" });
     await rowsOf(
-      stage.realm,
+      fixture.realm,
       `update deposits set tries = 20, retry_at = now(), error = '${before}'`,
     );
     for (const node of nodes) node.trick = denies(hash);
-    await stage.mine();
+    await fixture.mine();
     deepEqual(await stateOf(), ["PENDING", true]);
-    await rowsOf(stage.realm, "update deposits set tries = 8, retry_at = now()");
-    await stage.mine();
+    await rowsOf(fixture.realm, "update deposits set tries = 8, retry_at = now()");
+    await fixture.mine();
     deepEqual(await stateOf(), ["ORPHANED", false]);
     const again = async (tries: number) => {
       const due = "update deposits set retry_at = now() where retry_at is not null";
-      await rowsOf(stage.realm, due);
-      await rowsOf(stage.realm, `update deposits set tries = ${tries}`);
-      await stage.mine();
+      await rowsOf(fixture.realm, due);
+      await rowsOf(fixture.realm, `update deposits set tries = ${tries}`);
+      await fixture.mine();
       const [row] = await rowsOf<Json>(
-        stage.realm,
+        fixture.realm,
         `select status, tries, error->>'detail' as why,
           round(extract(epoch from retry_at - now()) / 3600)::integer as hours from deposits`,
       );
@@ -155,17 +155,17 @@ Deno.test("a deposit is given up once the quorum has denied it for long, however
       deepEqual([last.status, last.hours], ["ORPHANED", null]);
       match(last.why, /for a month: only a rescan/);
       // As if the month were not over.
-      await rowsOf(stage.realm, "update deposits set retry_at = now()");
+      await rowsOf(fixture.realm, "update deposits set retry_at = now()");
     });
     await t.step("it is credited once when the nodes have it again", async () => {
       for (const node of nodes) node.trick = () => undefined;
-      const { total } = (await stage.account(ramp.id)).balance;
+      const { total } = (await fixture.account(ramp.id)).balance;
       equal(total, "0");
       for (let round = 0; round < 3; round++) await again(9);
-      deepEqual((await stage.deposits()).map(({ status, error }) => [status, error]), [
+      deepEqual((await fixture.deposits()).map(({ status, error }) => [status, error]), [
         ["CONFIRMED", null],
       ]);
-      equal((await stage.account(ramp.id)).balance.total, "1");
+      equal((await fixture.account(ramp.id)).balance.total, "1");
     });
   } finally {
     await staged.end();
@@ -174,25 +174,25 @@ Deno.test("a deposit is given up once the quorum has denied it for long, however
 
 Deno.test("payments out of one call that nodes deny for a moment are each recorded anew, and none in the place of another", async () => {
   const staged = await among("hh");
-  const { stage, nodes } = staged;
+  const { fixture, nodes } = staged;
   try {
-    const ramps = [await stage.ramp(), await stage.ramp()];
-    const batcher = await stage.anvil.deploy("Batcher");
-    await stage.mine(2);
+    const ramps = [await fixture.ramp(), await fixture.ramp()];
+    const batcher = await fixture.anvil.deploy("Batcher");
+    await fixture.mine(2);
     const data = CALLS.encodeFunctionData("payCoin", [ramps.map((one) => one.address), ETHER]);
-    const hash = await stage.anvil.pool({ to: batcher, value: 2n * ETHER, data });
-    await stage.mine();
-    deepEqual((await stage.deposits()).map((row) => [row.status, row.index]), [
+    const hash = await fixture.anvil.pool({ to: batcher, value: 2n * ETHER, data });
+    await fixture.mine();
+    deepEqual((await fixture.deposits()).map((row) => [row.status, row.index]), [
       ["PENDING", -2],
       ["PENDING", -2],
     ]);
     for (const node of nodes) node.trick = denies(hash, 2);
     for (let round = 0; round < 3; round++) {
-      await hasten(stage);
-      await stage.mine();
+      await hasten(fixture);
+      await fixture.mine();
     }
     const totals = await Promise.all(
-      ramps.map(async ({ id }) => (await stage.account(id)).balance.total),
+      ramps.map(async ({ id }) => (await fixture.account(id)).balance.total),
     );
     deepEqual(totals, ["1", "1"]);
   } finally {

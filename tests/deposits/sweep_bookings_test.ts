@@ -8,20 +8,20 @@ import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { COIN, hurry, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { type Rogue, startRogue } from "../support/nodes/misbehaving_node.ts";
+import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { installToken } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
 
 Deno.test("an owner cannot take its deposit from under the sweep, and stops nobody's withdrawals", async () => {
-  await using stage = await rampStage({ env: { ETHEREUM_TESTNET_CONFIRMATIONS: "3" } });
-  const { realm, anvil } = stage;
+  await using fixture = await openRampFixture({ env: { ETHEREUM_TESTNET_CONFIRMATIONS: "3" } });
+  const { realm, anvil } = fixture;
   const { send } = realm.admin;
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   const user = await realm.user({ role: "user", scope: "own" });
   const held = { owner: user.id, holder: user.identity };
   const fields = { type: "virtual", asset: "ETH", testnet: true, ramp: ramp.id, ...held };
@@ -30,7 +30,7 @@ Deno.test("an owner cannot take its deposit from under the sweep, and stops nobo
   const made = (await user.send("POST", `/v1/account/${virtual}/address`, {})).body;
   await realm.drain();
   await anvil.pool({ to: made.address.address, value: ETHER });
-  await mineUntil(stage, async () => await sweepsIn(stage, "'sent', 'mined'") > 0);
+  await mineUntil(fixture, async () => await sweepsIn(fixture, "'sent', 'mined'") > 0);
   const taken = await user.send("POST", "/v1/transactions", {
     source: { account: made.id },
     destination: { account: virtual },
@@ -44,11 +44,11 @@ Deno.test("an owner cannot take its deposit from under the sweep, and stops nobo
     (await user.send("POST", `/v1/accounts/${made.id}/${what}`)).status;
   deepEqual([await act("freeze"), await act("deactivate")], [200, 409]);
   equal((await user.send("DELETE", `/v1/accounts/${made.id}`)).body.code, "account.not_empty");
-  await mineUntil(stage, async () => (await doneSweeps(stage)) === 1);
-  await stage.mine(2);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
-  const { total } = (await stage.account(virtual)).balance;
-  equal(total, (await stage.account(ramp.id)).balance.assets);
+  await mineUntil(fixture, async () => (await doneSweeps(fixture)) === 1);
+  await fixture.mine(2);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+  const { total } = (await fixture.account(virtual)).balance;
+  equal(total, (await fixture.account(ramp.id)).balance.assets);
   const context = await workerContextOf(realm);
   await refreshFees(context);
   context.chains.close();
@@ -57,19 +57,19 @@ Deno.test("an owner cannot take its deposit from under the sweep, and stops nobo
 });
 
 Deno.test("a sweep of everything that took along what was not credited yet: it goes on when it is", async () => {
-  const made: Rogue[] = [];
-  await using stage = await rampStage({
+  const made: FaultyNode[] = [];
+  await using fixture = await openRampFixture({
     env: { ETHEREUM_TESTNET_CONFIRMATIONS: "4" },
     through: (url) => {
-      made.push(startRogue(url));
+      made.push(startFaultyNode(url));
       return made[0].url;
     },
   });
-  const [rogue] = made;
-  await using _rogue = rogue;
-  const { realm, anvil } = stage;
+  const [faulty] = made;
+  await using _faulty = faulty;
+  const { realm, anvil } = fixture;
   const { send } = realm.admin;
-  const ramp = await stage.ramp();
+  const ramp = await fixture.ramp();
   const fields = { type: "virtual", asset: "ETH", testnet: true, ramp: ramp.id };
   const virtual = (await send("POST", "/v1/accounts", fields)).body.id;
   await realm.drain();
@@ -82,19 +82,19 @@ Deno.test("a sweep of everything that took along what was not credited yet: it g
   await anvil.pool({ to, value: ETHER });
   // The node answers whoever decides on the sweep, and then not whoever sends it.
   let prices = 0;
-  rogue.trick = ({ method }) => {
+  faulty.trick = ({ method }) => {
     const late = method === "eth_feeHistory" && ++prices > 1;
     return late ? new Response("busy", { status: 503 }) : undefined;
   };
-  for (let round = 0; round < 8 && await sweepsIn(stage, "'new'") === 0; round++) {
-    await stage.mine();
+  for (let round = 0; round < 8 && await sweepsIn(fixture, "'new'") === 0; round++) {
+    await fixture.mine();
   }
-  equal(await sweepsIn(stage, "'new'"), 1);
+  equal(await sweepsIn(fixture, "'new'"), 1);
   await anvil.pool({ to, value: 2n * ETHER });
   await anvil.mine();
-  rogue.trick = () => undefined;
+  faulty.trick = () => undefined;
   // Orders are carried out, and the scanner does not look: it is behind.
-  for (let round = 0; round < 10 && await doneSweeps(stage) === 0; round++) {
+  for (let round = 0; round < 10 && await doneSweeps(fixture) === 0; round++) {
     await hurry(realm);
     await realm.drain();
     await anvil.mine();
@@ -104,17 +104,17 @@ Deno.test("a sweep of everything that took along what was not credited yet: it g
     "select amount::text, ahead::text from sweeps",
   );
   ok(Number(early.amount) < 1 && Number(early.ahead) === 2, JSON.stringify(early));
-  await mineUntil(stage, async () => Number((await stage.account(virtual)).balance.total) > 2);
-  await stage.mine(2);
-  const { total } = (await stage.account(virtual)).balance;
+  await mineUntil(fixture, async () => Number((await fixture.account(virtual)).balance.total) > 2);
+  await fixture.mine(2);
+  const { total } = (await fixture.account(virtual)).balance;
   equal(
     total,
-    (await stage.account(ramp.id)).balance.assets,
+    (await fixture.account(ramp.id)).balance.assets,
     "all that the ramp holds is credited",
   );
   ok(total.startsWith("2.999"), total);
-  equal((await stage.account(account)).balance.total, "0");
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  equal((await fixture.account(account)).balance.total, "0");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   const forwards = (await send("GET", "/v1/deposits/all?fields=forward.status")).body;
   deepEqual(forwards.map((one: { forward: unknown }) => one.forward), [
     { status: "DONE" },
@@ -125,24 +125,24 @@ Deno.test("a sweep of everything that took along what was not credited yet: it g
 });
 
 Deno.test("a fee of more than is credited is borne by the fees, and given back from what comes", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
-  const deposit = await stage.address(ramp.id);
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: deposit.address, value: 1000n });
-  await stage.mine(3);
-  equal((await stage.account(deposit.id)).balance.total, "0.000000000000001");
+  await fixture.mine(3);
+  equal((await fixture.account(deposit.id)).balance.total, "0.000000000000001");
   // As a sweep of everything does that was priced low, and found 1 ETH more when it was sent.
   const fee = 21_000n * 10n ** 9n;
   const sent = ETHER + 1000n - fee;
-  await settleCrafted(stage, { account: deposit.id, ramp: ramp.id, sent, fee });
-  equal((await stage.account(deposit.id)).balance.total, "0");
-  equal(await feesOf(stage), "-0.000020999999999");
+  await settleCrafted(fixture, { account: deposit.id, ramp: ramp.id, sent, fee });
+  equal((await fixture.account(deposit.id)).balance.total, "0");
+  equal(await feesOf(fixture), "-0.000020999999999");
   await anvil.pool({ to: deposit.address, value: ETHER });
-  await stage.mine(3);
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total !== "0");
-  equal((await stage.account(ramp.id)).balance.total, "0.999979000000001");
-  deepEqual([await feesOf(stage), (await stage.account(deposit.id)).balance.total], ["0", "0"]);
+  await fixture.mine(3);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total !== "0");
+  equal((await fixture.account(ramp.id)).balance.total, "0.999979000000001");
+  deepEqual([await feesOf(fixture), (await fixture.account(deposit.id)).balance.total], ["0", "0"]);
   const rest = "select id from sweeps where ahead > 0 or borne > 0";
   deepEqual(await rowsOf(realm, rest), []);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
@@ -150,18 +150,18 @@ Deno.test("a fee of more than is credited is borne by the fees, and given back f
 
 Deno.test("coins that a sweep takes along before they are credited are credited, and go on", async () => {
   const env = { LITECOIN_TESTNET_CONFIRMATIONS: "4" };
-  await using desk = await openCoinDesk({ ...LITECOIN, env });
-  const { node, realm, context } = desk;
+  await using funded = await openUtxoRamp({ ...LITECOIN, env });
+  const { node, realm, context } = funded;
   const place = { chain: "LITECOIN", network: "regtest" } as const;
   const scan = () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, place);
-  await desk.quote();
-  await desk.deposit(COIN);
+  await funded.quote();
+  await funded.deposit(COIN);
   await node.mine(4);
   await scan();
   const [{ account }] = await rowsOf<{ account: string }>(realm, "select account from deposits");
   await forwardJob(context, { account });
   equal((await rowsOf(realm, "select id from orders where state = 'new'")).length, 1);
-  await desk.deposit(2n * COIN);
+  await funded.deposit(2n * COIN);
   await node.mine();
   await scan();
   // Deep enough to be spent, by the node that the sender asks; the scanner has not looked again.
@@ -169,50 +169,50 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   const states = async () =>
     (await rowsOf<{ state: string }>(realm, "select state from sweeps")).map((one) => one.state);
   for (let round = 0; round < 10 && !(await states()).includes("done"); round++) {
-    await desk.look();
+    await funded.look();
     await node.mine();
   }
   const [early] = await rowsOf<{ ahead: string }>(realm, "select ahead::text from sweeps");
   equal(Number(early.ahead), 2);
-  const total = async () => (await desk.account(desk.virtual)).balance.total;
-  await desk.until(async () => (await total()).startsWith("2.9"));
+  const total = async () => (await funded.account(funded.virtual)).balance.total;
+  await funded.until(async () => (await total()).startsWith("2.9"));
   const sweeps = await rowsOf<{ state: string; ahead: string }>(
     realm,
     "select state, ahead::text from sweeps",
   );
   deepEqual(sweeps, [{ state: "done", ahead: "0" }], "one sweep took both");
-  equal((await desk.account(account)).balance.total, "0");
-  await desk.agree();
+  equal((await funded.account(account)).balance.total, "0");
+  await funded.agree();
 });
 
 Deno.test("what a sweep's account received meanwhile is carried by it, or by the next", async () => {
-  const made: Rogue[] = [];
-  await using stage = await rampStage({
+  const made: FaultyNode[] = [];
+  await using fixture = await openRampFixture({
     through: (url) => {
-      made.push(startRogue(url));
+      made.push(startFaultyNode(url));
       return made[0].url;
     },
   });
-  const [rogue] = made;
-  await using _rogue = rogue;
-  const { anvil, realm } = stage;
-  const ramp = await stage.ramp();
-  const deposit = await stage.address(ramp.id);
+  const [faulty] = made;
+  await using _faulty = faulty;
+  const { anvil, realm } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: deposit.address, value: ETHER });
   let prices = 0;
-  rogue.trick = ({ method }) => {
+  faulty.trick = ({ method }) => {
     const late = method === "eth_feeHistory" && ++prices > 1;
     return late ? new Response("busy", { status: 503 }) : undefined;
   };
-  for (let round = 0; round < 8 && await sweepsIn(stage, "'new'") === 0; round++) {
-    await stage.mine();
+  for (let round = 0; round < 8 && await sweepsIn(fixture, "'new'") === 0; round++) {
+    await fixture.mine();
   }
   await anvil.pool({ to: deposit.address, value: ETHER });
-  await stage.mine(4);
-  deepEqual((await stage.deposits()).map((one) => one.status), ["CONFIRMED", "CONFIRMED"]);
-  equal(await sweepsIn(stage, "'new'"), 1, "it takes what it finds, also what came after it");
-  rogue.trick = () => undefined;
-  await mineUntil(stage, async () => await doneSweeps(stage) === 1);
+  await fixture.mine(4);
+  deepEqual((await fixture.deposits()).map((one) => one.status), ["CONFIRMED", "CONFIRMED"]);
+  equal(await sweepsIn(fixture, "'new'"), 1, "it takes what it finds, also what came after it");
+  faulty.trick = () => undefined;
+  await mineUntil(fixture, async () => await doneSweeps(fixture) === 1);
   const forwards = (await realm.admin.send("GET", "/v1/deposits/all?fields=forward.status")).body;
   deepEqual(forwards.map((one: { forward: unknown }) => one.forward), [
     { status: "DONE" },
@@ -220,23 +220,26 @@ Deno.test("what a sweep's account received meanwhile is carried by it, or by the
   ]);
   for (let i = 0; i < 3; i++) {
     await anvil.pool({ to: deposit.address, value: ETHER });
-    await stage.mine();
+    await fixture.mine();
   }
   await mineUntil(
-    stage,
-    async () => (await stage.account(ramp.id)).balance.total.startsWith("4.9"),
+    fixture,
+    async () => (await fixture.account(ramp.id)).balance.total.startsWith("4.9"),
   );
-  equal((await stage.account(deposit.id)).balance.total, "0");
-  await stage.mine(2);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  equal((await fixture.account(deposit.id)).balance.total, "0");
+  await fixture.mine(2);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
 Deno.test("tokens that a sweep takes along before they are credited are credited, and go on", async () => {
-  await using stage = await rampStage({ testnet: false, env: { ETHEREUM_CONFIRMATIONS: "3" } });
-  const { anvil, realm } = stage;
+  await using fixture = await openRampFixture({
+    testnet: false,
+    env: { ETHEREUM_CONFIRMATIONS: "3" },
+  });
+  const { anvil, realm } = fixture;
   const token = await installToken(anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
   const context = await workerContextOf(realm);
   const now = () => ({ ...context, actor: { ...context.actor, at: Date.now() } });
   const scan = () => scanPlace(now(), { chain: "ETHEREUM", network: "main" });
@@ -247,7 +250,7 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
     await scan();
   }
   await forwardJob(now(), { account: deposit.id });
-  equal(await sweepsIn(stage, "'new'"), 1);
+  equal(await sweepsIn(fixture, "'new'"), 1);
   await token.pay(deposit.address, 5_000_000n);
   await anvil.mine();
   const done = () =>
@@ -261,25 +264,25 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
     await anvil.mine();
   }
   await sweptJob(now(), { sweep: (await done())[0].id });
-  equal((await stage.account(ramp.id)).balance.total, "10", "the rest is not credited yet");
+  equal((await fixture.account(ramp.id)).balance.total, "10", "the rest is not credited yet");
   for (let round = 0; round < 4; round++) {
     await anvil.mine();
     await scan();
   }
   await forwardJob(now(), { account: deposit.id });
   context.chains.close();
-  await stage.mine(2);
-  const { total, assets } = (await stage.account(ramp.id)).balance;
+  await fixture.mine(2);
+  const { total, assets } = (await fixture.account(ramp.id)).balance;
   deepEqual([total, assets], ["15", "15"]);
-  deepEqual(await driftsOf(stage), [["USDC", "0"]]);
+  deepEqual(await driftsOf(fixture), [["USDC", "0"]]);
 });
 
 /** Books the end of a sweep that says it sent so much, for such a fee. */
 async function settleCrafted(
-  stage: RampStage,
+  fixture: RampFixture,
   of: { account: string; ramp: string; sent: bigint; fee: bigint },
 ): Promise<void> {
-  const { realm } = stage;
+  const { realm } = fixture;
   const actor = { ...realm.admin.actor, at: Date.now() };
   const id = newId(actor.at);
   await realm.command(async (tx) => {
@@ -298,16 +301,16 @@ async function settleCrafted(
   }, true);
 }
 
-async function sweepsIn({ realm }: RampStage, states: string): Promise<number> {
+async function sweepsIn({ realm }: RampFixture, states: string): Promise<number> {
   const text = `select id from orders where purpose = 'sweep' and state in (${states})`;
   return (await rowsOf(realm, text)).length;
 }
 
-async function doneSweeps({ realm }: RampStage): Promise<number> {
+async function doneSweeps({ realm }: RampFixture): Promise<number> {
   return (await rowsOf(realm, "select id from sweeps where state = 'done'")).length;
 }
 
-async function feesOf({ realm }: RampStage): Promise<string> {
+async function feesOf({ realm }: RampFixture): Promise<string> {
   const text = "select trim_scale(total)::text as total from accounts where system = 'fees'";
   return (await rowsOf<{ total: string }>(realm, text))[0].total;
 }

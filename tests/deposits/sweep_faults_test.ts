@@ -5,7 +5,7 @@ import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
 
@@ -26,56 +26,56 @@ interface Turn {
 }
 
 Deno.test("a worker that ends before or after any step of a deposit's way sweeps it once", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture({ testnet: false });
+  const ramp = await fixture.ramp();
   let expected = 0n;
   // There are some 130 such places: a run takes every third one, from the first, second or third on.
   const first = 1 + Math.floor(Math.random() * 3);
   for (const when of ["before", "after"] as const) {
     for (let at = first;; at += 3) {
-      const deposit = await stage.address(ramp.id);
-      await stage.anvil.pool({ to: deposit.address, value: ETHER });
-      const ended = await live(stage, { account: deposit.id, at, when });
+      const deposit = await fixture.address(ramp.id);
+      await fixture.anvil.pool({ to: deposit.address, value: ETHER });
+      const ended = await live(fixture, { account: deposit.id, at, when });
       const [row] = await rowsOf<{ n: number; total: string; fee: string }>(
-        stage.realm,
+        fixture.realm,
         `select count(*)::integer as n, sum(amount + fee)::text as total, sum(fee)::text as fee
           from sweeps where account = $1 and state = 'done'`,
         [deposit.id],
       );
       equal(row.n, 1, `${when} ${at}`);
       equal(Number(row.total), 1, `${when} ${at}`);
-      equal((await stage.account(deposit.id)).balance.total, "0", `${when} ${at}`);
+      equal((await fixture.account(deposit.id)).balance.total, "0", `${when} ${at}`);
       expected += ETHER;
       if (!ended) break;
     }
   }
-  await stage.realm.drain();
-  await sameAsBefore(stage, ramp, expected);
+  await fixture.realm.drain();
+  await sameAsBefore(fixture, ramp, expected);
 });
 
 Deno.test("a token's gas and sweep that end at any place are each sent once", async (t) => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   for (const [n, step] of STEPS.entries()) {
     await t.step(step, async () => {
-      const deposit = await stage.address(ramp.id);
+      const deposit = await fixture.address(ramp.id);
       await token.pay(deposit.address, 7_000_000n);
-      await live(stage, { account: deposit.id, at: 0, when: "after", step });
-      await stage.realm.drain();
-      await stage.mine(2);
+      await live(fixture, { account: deposit.id, at: 0, when: "after", step });
+      await fixture.realm.drain();
+      await fixture.mine(2);
       const orders = await rowsOf<{ purpose: string; state: string }>(
-        stage.realm,
+        fixture.realm,
         "select purpose, state from orders order by id desc limit 2",
       );
       deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["sweep done", "gas done"]);
       const [{ made }] = await rowsOf<{ made: number }>(
-        stage.realm,
+        fixture.realm,
         "select count(*)::integer as made from orders",
       );
       equal(made, 2 * (n + 1));
-      const { balance } = await stage.account(ramp.id);
+      const { balance } = await fixture.account(ramp.id);
       const swept = `${7 * (n + 1)}`;
       deepEqual([balance.total, balance.assets], [swept, swept]);
     });
@@ -83,16 +83,16 @@ Deno.test("a token's gas and sweep that end at any place are each sent once", as
 });
 
 Deno.test("a token's sweep is booked once, by two at once, by one that ends, and by one that repeats", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+  await using fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(deposit.address, 7_000_000n);
   await token.become("Taxed");
-  const context = await workerContextOf(stage.realm);
-  const sweep = await sweptUnbooked(stage, context, deposit.id);
-  equal((await stage.account(ramp.id)).balance.total, "0", "measured first, then booked");
+  const context = await workerContextOf(fixture.realm);
+  const sweep = await sweptUnbooked(fixture, context, deposit.id);
+  equal((await fixture.account(ramp.id)).balance.total, "0", "measured first, then booked");
   const ending = {
     ...context,
     step: async (...of: Parameters<WorkerContext["step"]>) => {
@@ -102,10 +102,10 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
   } as WorkerContext;
   await Promise.allSettled([sweptJob(context, { sweep }), sweptJob(ending, { sweep })]);
   await sweptJob(context, { sweep });
-  await stage.realm.drain();
+  await fixture.realm.drain();
   context.chains.close();
   const moves = await rowsOf<{ type: string; amount: string }>(
-    stage.realm,
+    fixture.realm,
     "select type, trim_scale(amount)::text as amount from transactions order by id",
   );
   deepEqual(moves.map((one) => `${one.type} ${one.amount}`), [
@@ -113,23 +113,23 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
     "forward 7",
     "fee 0.7",
   ]);
-  equal((await stage.account(ramp.id)).balance.total, "7");
+  equal((await fixture.account(ramp.id)).balance.total, "7");
 });
 
 /** Carries a token's deposit on until its sweep is through on the chain and nobody has booked it. */
 async function sweptUnbooked(
-  stage: RampStage,
+  fixture: RampFixture,
   context: WorkerContext,
   account: string,
 ): Promise<string> {
   for (let round = 0; round < 20; round++) {
-    await stage.anvil.mine();
+    await fixture.anvil.mine();
     const now = { ...context, actor: { ...context.actor, at: Date.now() } };
     await scanPlace(now, PLACE);
     await forwardJob(now, { account });
-    for (const seen of await openOrders(stage)) await advanceOrder(now, seen);
+    for (const seen of await openOrders(fixture)) await advanceOrder(now, seen);
     const [done] = await rowsOf<{ id: string }>(
-      stage.realm,
+      fixture.realm,
       "select s.id from sweeps s join orders o on o.id = s.order_id where o.state = 'done'",
     );
     if (done !== undefined) return done.id;
@@ -138,28 +138,28 @@ async function sweptUnbooked(
 }
 
 Deno.test("two processes follow the same realm: each deposit is credited and swept once", async () => {
-  await using stage = await rampStage();
-  const ramp = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const ramp = await fixture.ramp();
   const deposits = [];
-  for (let i = 0; i < 4; i++) deposits.push(await stage.address(ramp.id));
-  for (const { address } of deposits) await stage.anvil.pool({ to: address, value: ETHER });
+  for (let i = 0; i < 4; i++) deposits.push(await fixture.address(ramp.id));
+  for (const { address } of deposits) await fixture.anvil.pool({ to: address, value: ETHER });
   for (let round = 0; round < 12; round++) {
-    await stage.anvil.mine();
-    await Promise.all([stage.follower.follow(), stage.follower.follow()]);
-    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await fixture.anvil.mine();
+    await Promise.all([fixture.poller.follow(), fixture.poller.follow()]);
+    await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
   }
-  const sweeps = await rowsOf<{ state: string }>(stage.realm, "select state from sweeps");
+  const sweeps = await rowsOf<{ state: string }>(fixture.realm, "select state from sweeps");
   deepEqual(sweeps.map((one) => one.state), ["done", "done", "done", "done"]);
-  const { total, assets } = (await stage.account(ramp.id)).balance;
+  const { total, assets } = (await fixture.account(ramp.id)).balance;
   ok(total.startsWith("3.999"), total);
   equal(assets, total);
 });
 
 /** Lives through a deposit until it is swept, with one end on the way; tells whether it ended. */
-async function live(stage: RampStage, turn: Turn): Promise<boolean> {
+async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
   let ended = false;
   let taken = 0;
-  const context = await workerContextOf(stage.realm);
+  const context = await workerContextOf(fixture.realm);
   async function step<T>(
     work: Parameters<WorkerContext["step"]>[0],
     how?: Parameters<WorkerContext["step"]>[1],
@@ -185,14 +185,14 @@ async function live(stage: RampStage, turn: Turn): Promise<boolean> {
   };
   try {
     for (let round = 0; round < 20; round++) {
-      await stage.anvil.mine();
+      await fixture.anvil.mine();
       await tries(() => scanPlace(worker(), PLACE));
       await tries(() => forwardJob(worker(), { account: turn.account }));
-      for (const seen of await openOrders(stage)) {
+      for (const seen of await openOrders(fixture)) {
         await tries(() => advanceOrder(worker(), seen, crossing));
       }
       const [sweep] = await rowsOf<{ id: string; state: string }>(
-        stage.realm,
+        fixture.realm,
         "select id, state from sweeps where account = $1",
         [turn.account],
       );
@@ -207,9 +207,9 @@ async function live(stage: RampStage, turn: Turn): Promise<boolean> {
   }
 }
 
-async function openOrders(stage: RampStage): Promise<{ order: string; look: number }[]> {
+async function openOrders(fixture: RampFixture): Promise<{ order: string; look: number }[]> {
   return await rowsOf(
-    stage.realm,
+    fixture.realm,
     `select id as order, looks as look from orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
@@ -217,13 +217,13 @@ async function openOrders(stage: RampStage): Promise<{ order: string; look: numb
 
 /** All that was paid in is on the ramp or was taken by the chain, there and in the ledger. */
 async function sameAsBefore(
-  stage: RampStage,
+  fixture: RampFixture,
   ramp: { id: string; address: string },
   paidIn: bigint,
 ): Promise<void> {
-  const held = BigInt(await stage.anvil.rpc<string>("eth_getBalance", ramp.address, "latest"));
+  const held = BigInt(await fixture.anvil.rpc<string>("eth_getBalance", ramp.address, "latest"));
   const [books] = await rowsOf<{ ramp: string; world: string; fee: string }>(
-    stage.realm,
+    fixture.realm,
     `select (select (total * 1e18)::numeric(78,0)::text from accounts where id = $1) as ramp,
       (select (-total * 1e18)::numeric(78,0)::text from accounts where system = 'world') as world,
       (select (sum(fee) * 1e18)::numeric(78,0)::text from sweeps) as fee`,

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 import { deployToken, installToken } from "../support/token_contracts.ts";
@@ -11,22 +11,22 @@ const USDC = 10n ** 6n;
 const LIST = "/v1/deposits/strays";
 
 Deno.test("another token, the chain's coin and a stranger's token are kept in sight, and never booked", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
   await installToken(anvil, "USDC");
   const usdt = await installToken(anvil, "USDT");
   const stranger = await anvil.deploy("Silent");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: ramp.address, value: ETHER });
   const hash = await usdt.pay(deposit.address, 7n * USDC);
   await anvil.pool({ to: deposit.address, value: ETHER / 2n });
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 12345n]);
   await anvil.pool({ to: stranger, data });
-  await stage.mine();
-  await stage.mine(4);
-  deepEqual(await stage.deposits(), []);
-  const strays = await straysOf(stage);
+  await fixture.mine();
+  await fixture.mine(4);
+  deepEqual(await fixture.deposits(), []);
+  const strays = await straysOf(fixture);
   deepEqual(strays.map((one) => [one.asset, one.expected, one.amount, one.units, one.account]), [
     ["USDT", "USDC", "7", "7000000", deposit.id],
     ["ETH", "USDC", "0.5", `${ETHER / 2n}`, deposit.id],
@@ -37,54 +37,54 @@ Deno.test("another token, the chain's coin and a stranger's token are kept in si
     usdt.contract,
     stranger,
   ]);
-  const { balance } = await stage.account(ramp.id);
+  const { balance } = await fixture.account(ramp.id);
   deepEqual([balance.total, balance.gas], ["0", "1"], "the ramp's coins are its gas, and no stray");
-  equal((await rowsOf(stage.realm, "select id from transactions")).length, 0);
+  equal((await rowsOf(fixture.realm, "select id from transactions")).length, 0);
 });
 
 Deno.test("what a sweep carries is the address's own asset: a stray beside it stays where it is", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
   const usdc = await installToken(anvil, "USDC");
   const usdt = await installToken(anvil, "USDT");
-  const ramp = await stage.ramp("USDC");
-  const deposit = await stage.address(ramp.id);
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: ramp.address, value: ETHER });
   await usdt.pay(deposit.address, 7n * USDC);
   await usdc.pay(deposit.address, 3n * USDC);
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "3");
-  equal(await balanceOf(stage, usdt.contract, deposit.address), 7n * USDC);
-  equal(await balanceOf(stage, usdc.contract, deposit.address), 0n);
-  equal((await straysOf(stage)).length, 1, "gas and sweep of our own are none");
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "3");
+  equal(await balanceOf(fixture, usdt.contract, deposit.address), 7n * USDC);
+  equal(await balanceOf(fixture, usdc.contract, deposit.address), 0n);
+  equal((await straysOf(fixture)).length, 1, "gas and sweep of our own are none");
 });
 
 Deno.test("a stray's reorganisation takes it away, and its new block brings it back once", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil } = fixture;
   await installToken(anvil, "USDC");
   const usdt = await installToken(anvil, "USDT");
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   await anvil.mine(3);
   const hash = await usdt.pay(ramp.address, USDC);
-  await stage.mine();
-  const [first] = await straysOf(stage);
+  await fixture.mine();
+  const [first] = await straysOf(fixture);
   const raw = await anvil.rpc<string>("eth_getRawTransactionByHash", hash);
   await anvil.rpc("anvil_reorg", 1, []);
-  await stage.mine();
-  deepEqual(await straysOf(stage), []);
+  await fixture.mine();
+  deepEqual(await straysOf(fixture), []);
   await anvil.rpc("anvil_reorg", 1, [[raw, 0]]);
-  await stage.mine();
-  const again = await straysOf(stage);
+  await fixture.mine();
+  const again = await straysOf(fixture);
   deepEqual(again.map((one) => [one.hash, one.units]), [[first.hash, first.units]]);
 });
 
 Deno.test("among very many addresses a stranger's token is found by a rescan, a known one at once", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil, realm } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil, realm } = fixture;
   await installToken(anvil, "USDC");
   const usdt = await installToken(anvil, "USDT");
   const stranger = await anvil.deploy("Silent");
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   await tamper(
     realm,
     `insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset, created_at)
@@ -95,59 +95,59 @@ Deno.test("among very many addresses a stranger's token is found by a rescan, a 
   await usdt.pay(ramp.address, 5n);
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 6n]);
   const hash = await anvil.pool({ to: stranger, data });
-  await stage.mine();
-  deepEqual((await straysOf(stage)).map((one) => one.units), ["5"]);
+  await fixture.mine();
+  deepEqual((await straysOf(fixture)).map((one) => one.units), ["5"]);
   const wanted = { chain: "ETHEREUM", testnet: false, hash };
   equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
   await realm.drain();
-  deepEqual((await straysOf(stage)).map((one) => one.units), ["5", "6"]);
+  deepEqual((await straysOf(fixture)).map((one) => one.units), ["5", "6"]);
 });
 
 Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages", async () => {
-  await using stage = await rampStage({ testnet: false });
-  await installToken(stage.anvil, "USDC");
-  const usdt = await installToken(stage.anvil, "USDT");
-  const ramp = await stage.ramp("USDC");
+  await using fixture = await openRampFixture({ testnet: false });
+  await installToken(fixture.anvil, "USDC");
+  const usdt = await installToken(fixture.anvil, "USDT");
+  const ramp = await fixture.ramp("USDC");
   await usdt.pay(ramp.address, 1n);
   await usdt.pay(ramp.address, 2n);
-  await stage.mine();
-  const { admin } = stage.realm;
-  const [first, second] = await straysOf(stage);
+  await fixture.mine();
+  const { admin } = fixture.realm;
+  const [first, second] = await straysOf(fixture);
   deepEqual((await admin.send("GET", `${LIST}?limit=1`)).body, [first]);
   deepEqual((await admin.send("GET", `${LIST}?after=${first.id}`)).body, [second]);
   equal((await admin.send("GET", `${LIST}?after=x`)).body.code, "query.invalid");
-  const user = await stage.realm.user({ role: "admin", scope: "own" });
+  const user = await fixture.realm.user({ role: "admin", scope: "own" });
   equal((await user.send("GET", LIST)).body.code, "permission.scope");
 });
 
 // The last one here: what is set of assets holds for the rest of the file.
 Deno.test("a stray of the contract that an operator names later is a deposit once it is rescanned", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { anvil, realm } = stage;
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil, realm } = fixture;
   await installToken(anvil, "USDC");
   const contract = await deployToken(anvil, { symbol: "USDC.e", decimals: 6 });
-  const ramp = await stage.ramp("USDC");
+  const ramp = await fixture.ramp("USDC");
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 4n * USDC]);
   const hash = await anvil.pool({ to: contract, data });
-  await stage.mine(3);
-  deepEqual((await straysOf(stage)).map((one) => [one.asset, one.hash]), [[null, hash]]);
+  await fixture.mine(3);
+  deepEqual((await straysOf(fixture)).map((one) => [one.asset, one.hash]), [[null, hash]]);
   deepEqual(await applyAssets({ USDC: { contract, symbol: "USDC.e" } }), []);
-  await stage.mine();
-  deepEqual(await stage.deposits(), []);
+  await fixture.mine();
+  deepEqual(await fixture.deposits(), []);
   const wanted = { chain: "ETHEREUM", testnet: false, hash };
   equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
   await realm.drain();
-  deepEqual(await straysOf(stage), []);
-  await stage.mine();
-  equal((await stage.account(ramp.id)).balance.total, "4");
+  deepEqual(await straysOf(fixture), []);
+  await fixture.mine();
+  equal((await fixture.account(ramp.id)).balance.total, "4");
 });
 
 // deno-lint-ignore no-explicit-any
-async function straysOf(stage: RampStage): Promise<any[]> {
-  return (await stage.realm.admin.send("GET", LIST)).body;
+async function straysOf(fixture: RampFixture): Promise<any[]> {
+  return (await fixture.realm.admin.send("GET", LIST)).body;
 }
 
-async function balanceOf(stage: RampStage, contract: string, address: string): Promise<bigint> {
+async function balanceOf(fixture: RampFixture, contract: string, address: string): Promise<bigint> {
   const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
-  return BigInt(await stage.anvil.rpc<string>("eth_call", { to: contract, data }, "latest"));
+  return BigInt(await fixture.anvil.rpc<string>("eth_call", { to: contract, data }, "latest"));
 }

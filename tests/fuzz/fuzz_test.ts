@@ -6,15 +6,15 @@
 import { deepEqual, ok } from "node:assert/strict";
 import { operationsOf } from "./document.ts";
 import { type Findings, fuzz } from "./fuzzer.ts";
-import { fuzzStage } from "./stage.ts";
+import { openFuzzFixture } from "./fixture.ts";
 
 const REQUESTS = Number(Deno.env.get("FUZZ_REQUESTS") ?? 2000);
 const SEED = Number(Deno.env.get("FUZZ_SEED") ?? 1);
 
 Deno.test("every operation answers as the OpenAPI document says, whatever is asked", async () => {
-  await using stage = await fuzzStage();
-  const findings = await fuzz({ ...stage.run, seed: SEED, requests: REQUESTS });
-  const operations = operationsOf(stage.run.document).length;
+  await using fixture = await openFuzzFixture();
+  const findings = await fuzz({ ...fixture.run, seed: SEED, requests: REQUESTS });
+  const operations = operationsOf(fixture.run.document).length;
   if (Deno.env.has("FUZZ_REQUESTS")) tell(findings, operations);
   const told = Object.entries(findings.faults).map(([kind, { times, example }]) =>
     `${kind} (${times} times)\n    ${example}`

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -139,8 +139,8 @@ test("a dry run says what the real run says, and changes nothing: issue and dest
 });
 
 Deno.test("a dry run says what the real run says, and changes nothing: withdrawals", async () => {
-  await using desk = await openDesk();
-  const { realm, account } = desk;
+  await using funded = await openFundedRamp();
+  const { realm, account } = funded;
   const of = (value: string) => ({
     source: { account },
     destination: { address: OUTSIDE },

@@ -5,7 +5,7 @@ import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { startRogue } from "../support/nodes/misbehaving_node.ts";
+import { startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { until } from "../support/eventually.ts";
 
 function optionsOf(realm: TestRealm, log: Log = () => {}) {
@@ -36,11 +36,11 @@ async function jobsOf(realm: TestRealm): Promise<string[]> {
 
 Deno.test("jobs that wait for a stalled node delay no other job, of their realm or of another", async () => {
   await using own = await testDatabase();
-  const rogue = startRogue(null);
-  const stall = rogue.stall();
+  const faulty = startFaultyNode(null);
+  const stall = faulty.stall();
   const env = {
     DATABASE_URL: own.url,
-    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_RPC_URL: faulty.url,
     ETHEREUM_TIMEOUT_MS: "60000",
   };
   await using realm = await testRealm({ env });
@@ -64,7 +64,7 @@ Deno.test("jobs that wait for a stalled node delay no other job, of their realm 
   } finally {
     options.chains.close();
     await runner.stop();
-    await rogue.abort();
+    await faulty.abort();
   }
   const states = await rowsOf<{ state: string }>(realm, "select distinct state from jobs");
   ok(states.every(({ state }) => state !== "running"), "stop() leaves nothing claimed");
@@ -107,11 +107,11 @@ Deno.test("a runner at rest says nothing to the realms but its looks", async () 
 
 Deno.test("a job whose lease ran out is done by another, and what the first does counts no more", async () => {
   await using own = await testDatabase();
-  const rogue = startRogue(null);
-  const stall = rogue.stall();
+  const faulty = startFaultyNode(null);
+  const stall = faulty.stall();
   const env = {
     DATABASE_URL: own.url,
-    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_RPC_URL: faulty.url,
     ETHEREUM_TIMEOUT_MS: "60000",
   };
   await using realm = await testRealm({ env });
@@ -142,18 +142,18 @@ Deno.test("a job whose lease ran out is done by another, and what the first does
   } finally {
     options.chains.close();
     await runner.stop();
-    await rogue.abort();
+    await faulty.abort();
   }
   equal(await attempt(), "done 2");
 });
 
 Deno.test("drain() does all that is due, and comes back in its time from what is stalled", async () => {
   await using own = await testDatabase();
-  const rogue = startRogue(null);
-  const stall = rogue.stall();
+  const faulty = startFaultyNode(null);
+  const stall = faulty.stall();
   const env = {
     DATABASE_URL: own.url,
-    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_RPC_URL: faulty.url,
     ETHEREUM_TIMEOUT_MS: "400",
   };
   await using realm = await testRealm({ env });
@@ -169,7 +169,7 @@ Deno.test("drain() does all that is due, and comes back in its time from what is
   deepEqual(await jobsOf(realm), ["30 account.enable done", "1 ramp.open ready"]);
   options.chains.close();
   await runner.stop();
-  await rogue.abort();
+  await faulty.abort();
 });
 
 Deno.test("a realm whose database is away keeps no other waiting", async () => {

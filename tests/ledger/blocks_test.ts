@@ -5,7 +5,7 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** A currency with 100, an empty second account, and a way to block. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const block = async (body: unknown, id = account) =>
@@ -16,7 +16,7 @@ async function stage(realm: TestRealm) {
 const test = sharing("blocks in one realm");
 
 test("POST /v1/accounts/<id>/blocks takes from available and leaves the total", async (realm) => {
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   const { status, body } = await block({ amount: 30.5, reason: "order 7", data: { n: 1 } });
   equal(status, 201);
   deepEqual(
@@ -49,7 +49,7 @@ test("POST /v1/accounts/<id>/blocks takes from available and leaves the total", 
 
 Deno.test("POST …/blocks refuses what is not available, and changes nothing", async () => {
   await using realm = await testRealm();
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   deepEqual((await block({ amount: "100.000000000000000001" })).body.code, "balance.insufficient");
   deepEqual((await block({ amount: "1" }, other)).body.code, "balance.insufficient");
   for (const amount of ["0", "-1", "1e3", "0.0000000000000000001", null]) {
@@ -70,7 +70,7 @@ Deno.test("POST …/blocks refuses what is not available, and changes nothing", 
 });
 
 test("blocks are for those who may write the account", async (realm) => {
-  const { account, block, at } = await stage(realm);
+  const { account, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "5" })).body;
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -95,7 +95,7 @@ test("blocks are for those who may write the account", async (realm) => {
 });
 
 test("DELETE …/blocks/<block> releases once", async (realm) => {
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "40" })).body;
   const wrong = await realm.admin.send("DELETE", `/v1/accounts/${other}/blocks/${id}`);
   deepEqual([wrong.status, wrong.body.code], [404, "block.not_found"]);
@@ -111,7 +111,7 @@ test("DELETE …/blocks/<block> releases once", async (realm) => {
 });
 
 test("POST …/capture moves a part and releases the rest", async (realm) => {
-  const { name, account, other, block, at } = await stage(realm);
+  const { name, account, other, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "40" })).body;
   const capture = { destination: { account: other }, amount: "15", seal: { s: 1 }, data: { d: 2 } };
   const { status, body } = await realm.admin.send("POST", `${at}/${id}/capture`, capture);
@@ -136,7 +136,7 @@ test("POST …/capture moves a part and releases the rest", async (realm) => {
 
 Deno.test("POST …/capture takes all unless told, and refuses more, frozen and strange", async () => {
   await using realm = await testRealm();
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "40" })).body;
   const send = (body: unknown) => realm.admin.send("POST", `${at}/${id}/capture`, body);
   const destination = { account: other };
@@ -161,7 +161,7 @@ Deno.test("POST …/capture takes all unless told, and refuses more, frozen and 
 });
 
 test("a block expires by itself, and cannot be captured from that moment on", async (realm) => {
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   const setClock = await databaseClock(realm);
   const expires_at = Date.now() + 3_600_000;
   const { id, ...rest } = (await block({ amount: "40", expires_at: String(expires_at) })).body;
@@ -179,7 +179,7 @@ test("a block expires by itself, and cannot be captured from that moment on", as
 });
 
 test("?dry_run=true on blocks and captures answers the same and changes nothing", async (realm) => {
-  const { account, other, block, at } = await stage(realm);
+  const { account, other, block, at } = await fixture(realm);
   const tried = await realm.admin.send("POST", `${at}?dry_run=true`, { amount: "40" });
   deepEqual([tried.status, tried.body.status], [201, "OPEN"]);
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
@@ -197,7 +197,7 @@ test("?dry_run=true on blocks and captures answers the same and changes nothing"
 
 Deno.test("the database keeps the sum of blocks itself, and refuses a second life", async () => {
   await using realm = await testRealm();
-  const { account, block } = await stage(realm);
+  const { account, block } = await fixture(realm);
   const { id } = (await block({ amount: "40" })).body;
   const refused = async (text: string, state: RegExp) => {
     const error = await rowsOf(realm, text, [id]).then(() => null, (error) => error);
@@ -219,7 +219,7 @@ Deno.test("the database keeps the sum of blocks itself, and refuses a second lif
 });
 
 test("a crowd that blocks the same account never blocks more than there is", async (realm) => {
-  const { account, block, at } = await stage(realm);
+  const { account, block, at } = await fixture(realm);
   const answers = await Promise.all(Array.from({ length: 15 }, () => block({ amount: "10" })));
   equal(answers.filter((answer) => answer.status === 201).length, 10);
   equal(answers.filter((answer) => answer.body.code === "balance.insufficient").length, 5);

@@ -25,7 +25,7 @@ function skewed(realm: TestRealm, offMs: () => number): TestProcess {
 }
 
 /** A currency, an account that is paid into, and the way in which a process pays. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const made = await realm.admin.send("POST", "/v1/currencies", {
     name: "GOLD",
     supply: "1000000",
@@ -42,7 +42,7 @@ async function stage(realm: TestRealm) {
 }
 
 /** Moves, issues, and captures of blocks through one process. */
-async function traffic(send: Send, of: Awaited<ReturnType<typeof stage>>, rounds: number) {
+async function traffic(send: Send, of: Awaited<ReturnType<typeof fixture>>, rounds: number) {
   const { currency, account, hot, pay } = of;
   const repeat = async (work: () => Promise<unknown>) => {
     for (let i = 0; i < rounds; i++) await work();
@@ -100,7 +100,7 @@ async function sumUntil(realm: TestRealm, account: string, ms: number): Promise<
 
 Deno.test("who follows the transactions by after= misses none, though two processes' clocks are apart and set back", async () => {
   await using realm = await testRealm();
-  const scene = await stage(realm);
+  const scene = await fixture(realm);
   const started = Date.now();
   await using ahead = skewed(realm, () => Date.now() < started + 2000 ? 5000 : -60_000);
   const reader = follow(realm.admin.send);
@@ -122,7 +122,7 @@ Deno.test("who follows the transactions by after= misses none, though two proces
 
 Deno.test("balance?at= and statements are exact and stay so, though two processes' clocks are apart", async () => {
   await using realm = await testRealm();
-  const scene = await stage(realm);
+  const scene = await fixture(realm);
   const { hot, pay } = scene;
   await using ahead = skewed(realm, () => 5000);
   const other = ahead.send(realm.admin.key);
@@ -157,7 +157,7 @@ Deno.test("balance?at= and statements are exact and stay so, though two processe
 
 Deno.test("a balance of this moment waits for a move that has its time and is not committed", async () => {
   await using realm = await testRealm();
-  const { account, hot } = await stage(realm);
+  const { account, hot } = await fixture(realm);
   const posted = Promise.withResolvers<number>();
   const asked = Promise.withResolvers<void>();
   const moving = realm.command(async (tx) => {
@@ -193,7 +193,7 @@ Deno.test("a balance of this moment waits for a move that has its time and is no
 
 Deno.test("the database's clock is set back: ids, times and balances go on, and nothing hides", async () => {
   await using realm = await testRealm();
-  const { hot, pay } = await stage(realm);
+  const { hot, pay } = await fixture(realm);
   const setClock = await databaseClock(realm);
   const before = (await pay(realm.admin.send)).body;
   await setClock(-60_000);
@@ -216,7 +216,7 @@ Deno.test("the database's clock is set back: ids, times and balances go on, and 
 
 Deno.test("of a time to come balance?at= tells the present, and says so", async () => {
   await using realm = await testRealm();
-  const { hot, pay } = await stage(realm);
+  const { hot, pay } = await fixture(realm);
   await pay(realm.admin.send);
   const ahead = Date.now() + HOUR_MS;
   const { body } = await realm.admin.send("GET", `/v1/accounts/${hot}/balance?at=${ahead}`);
@@ -232,7 +232,7 @@ Deno.test("of a time to come balance?at= tells the present, and says so", async 
 
 Deno.test("a process whose clock is days behind keeps its answers for seven days", async () => {
   await using realm = await testRealm();
-  const { hot, pay } = await stage(realm);
+  const { hot, pay } = await fixture(realm);
   await using behind = skewed(realm, () => -8 * 24 * HOUR_MS);
   const send = behind.send(realm.admin.key);
   const freeze = () =>
@@ -256,7 +256,7 @@ function optionsOf(realm: TestRealm, now: () => number = Date.now) {
 
 Deno.test("a block expires by the database's clock: not by a worker ahead, and for a process behind too", async () => {
   await using realm = await testRealm();
-  const { account, hot } = await stage(realm);
+  const { account, hot } = await fixture(realm);
   await using behind = skewed(realm, () => -HOUR_MS);
   const send = behind.send(realm.admin.key);
   const blocks = `/v1/accounts/${account}/blocks`;
@@ -296,7 +296,7 @@ Deno.test("a block expires by the database's clock: not by a worker ahead, and f
 
 Deno.test("blocks that fall due together are all free after one look, however many", async () => {
   await using realm = await testRealm();
-  const { account } = await stage(realm);
+  const { account } = await fixture(realm);
   const count = 1100;
   for (let left = count; left > 0; left -= 1000) {
     await realm.command((tx) =>
@@ -313,7 +313,7 @@ Deno.test("blocks that fall due together are all free after one look, however ma
 
 Deno.test("GET …/entries?after= follows the entries while they come, in both directions", async () => {
   await using realm = await testRealm();
-  const { hot, pay } = await stage(realm);
+  const { hot, pay } = await fixture(realm);
   for (let i = 0; i < 5; i++) await pay(realm.admin.send);
   const path = `/v1/accounts/${hot}/entries`;
   const page = async (query: string) => {

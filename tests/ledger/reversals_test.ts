@@ -4,7 +4,7 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** A user's account with 50 out of an administrator's 100, and the transfer that brought them. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const user = await realm.user();
   const mine = await realm.account({ asset: name, by: user });
@@ -16,7 +16,7 @@ async function stage(realm: TestRealm) {
 const test = sharing("postings in one realm");
 
 test("POST …/revert moves the value back, once, and says what it reverts", async (realm) => {
-  const { account, mine, user, moved, path, name } = await stage(realm);
+  const { account, mine, user, moved, path, name } = await fixture(realm);
   const body = { seal: { why: "wrong" }, data: { by: "hand" } };
   const { status, body: counter } = await user.send("POST", `${path}/revert`, body);
   equal(status, 201);
@@ -37,7 +37,7 @@ test("POST …/revert moves the value back, once, and says what it reverts", asy
 
 Deno.test("POST …/revert obeys the rules of balance and of state", async () => {
   await using realm = await testRealm();
-  const { account, mine, user, path } = await stage(realm);
+  const { account, mine, user, path } = await fixture(realm);
   const spent = { source: { account: mine }, destination: { account }, value: "1" };
   equal((await user.send("POST", "/v1/transactions", spent)).status, 201);
   const revert = async () => {
@@ -54,7 +54,7 @@ Deno.test("POST …/revert obeys the rules of balance and of state", async () =>
 });
 
 test("POST …/revert is for whoever may move value out of the account that received", async (realm) => {
-  const { path } = await stage(realm);
+  const { path } = await fixture(realm);
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
   const hidden = await stranger.send("POST", `${path}/revert`);
@@ -67,7 +67,7 @@ test("POST …/revert is for whoever may move value out of the account that rece
 });
 
 test("a crowd that reverts the same transaction reverts it once", async (realm) => {
-  const { account, path } = await stage(realm);
+  const { account, path } = await fixture(realm);
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => realm.admin.send("POST", `${path}/revert`)),
   );
@@ -77,7 +77,7 @@ test("a crowd that reverts the same transaction reverts it once", async (realm) 
 });
 
 test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else", async (realm) => {
-  const { moved, path, user } = await stage(realm);
+  const { moved, path, user } = await fixture(realm);
   const data = { b: [1, { c: null }], n: 2.5 };
   const { status, body } = await realm.admin.send("PATCH", path, { data });
   equal(status, 200);
@@ -99,7 +99,7 @@ test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else",
 });
 
 test("GET /v1/transactions/<id> shows number and hash once it is sealed, and to whom", async (realm) => {
-  const { path, user, moved } = await stage(realm);
+  const { path, user, moved } = await fixture(realm);
   deepEqual([moved.seq, moved.hash], [null, null]);
   await sealRealm(realm.pool, Date.now);
   const { body } = await realm.admin.send("GET", path);

@@ -7,7 +7,7 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** A realm with three accounts, and statements as its API's role sends them. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const mine = await realm.account({ asset: name, from: account, total: "40" });
   const other = await realm.account({ asset: name, from: account, total: "1" });
@@ -32,7 +32,7 @@ function bulk(ids: string[], source: number[], destination: number[]): string {
 const test = sharing("rights lists in one realm");
 
 test("a posting that names an account twice makes no value", async (realm) => {
-  const { account, mine, other, inject, held } = await stage(realm);
+  const { account, mine, other, inject, held } = await fixture(realm);
   const before = await held();
   const twice = [mine, mine, account, other];
   // The entries that would have the same number are sent to another account by longer lists.
@@ -47,7 +47,7 @@ test("a posting that names an account twice makes no value", async (realm) => {
 });
 
 test("no head of an id carries the ledger's time away, forwards or back", async (realm) => {
-  const { account, mine, inject, held } = await stage(realm);
+  const { account, mine, inject, held } = await fixture(realm);
   const before = await held();
   const [low, high] = [account, mine].sort();
   const post = (head: string, tail: string) =>
@@ -79,7 +79,7 @@ test("no head of an id carries the ledger's time away, forwards or back", async 
 });
 
 test("an injected line of the trail takes no place in its chain", async (realm) => {
-  const { inject } = await stage(realm);
+  const { inject } = await fixture(realm);
   const line = (columns: string, values: string) =>
     inject(`insert into audit (id, action, request_id, created_at${columns})
       values (gen_random_uuid(), 'x', 'r', now()${values})`);
@@ -89,7 +89,7 @@ test("an injected line of the trail takes no place in its chain", async (realm) 
 });
 
 test("an injected job moves nothing, and a statement ends or holds none that waits", async (realm) => {
-  const { mine, inject, held } = await stage(realm);
+  const { mine, inject, held } = await fixture(realm);
   const before = await held();
   for (
     const text of [

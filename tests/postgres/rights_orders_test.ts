@@ -5,35 +5,35 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { type Desk, openDesk } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { leaveBroken, rowsOf } from "../support/realm.ts";
 
 const THIEF = "0x00000000000000000000000000000000000BaDBd";
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 
 /** Runs statements with the rights of the role that serves, or of the workers', as the ledger posts. */
-function injecting(desk: Desk, who: "serving" | "worker") {
-  const { realm } = desk;
+function injecting(funded: FundedRamp, who: "serving" | "worker") {
+  const { realm } = funded;
   const pool = who === "worker" ? realm.pool : realm.database.realm(placeOf(realm.made.realm));
   return (text: string) =>
     serializable(pool, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
 }
 
 /** A payment to the thief as an order's wish has it. */
-function wishOf(desk: Desk, to = THIEF, amount = "1000000000000000000"): string {
+function wishOf(funded: FundedRamp, to = THIEF, amount = "1000000000000000000"): string {
   const payments = [{ to, amount }];
-  return JSON.stringify({ kind: "pay", from: desk.address, contract: null, payments });
+  return JSON.stringify({ kind: "pay", from: funded.address, contract: null, payments });
 }
 
 /** A statement that orders something. */
 function ordering(
-  desk: Desk,
+  funded: FundedRamp,
   of: { id?: string; purpose: string; subject?: string; wish?: string; nonce?: number },
 ): string {
-  const { id = crypto.randomUUID(), purpose, subject, wish = wishOf(desk), nonce } = of;
+  const { id = crypto.randomUUID(), purpose, subject, wish = wishOf(funded), nonce } = of;
   return `insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, amount, nonce,
-    budget, charged, created_at) values ('${id}', 'ETHEREUM', 'main', '${desk.ramp}', '${purpose}',
-    ${subject === undefined ? "null" : `'${subject}'`}, '${desk.address}', '${wish}', 0,
+    budget, charged, created_at) values ('${id}', 'ETHEREUM', 'main', '${funded.ramp}', '${purpose}',
+    ${subject === undefined ? "null" : `'${subject}'`}, '${funded.address}', '${wish}', 0,
     ${nonce ?? "null"}, 1, 1, now())`;
 }
 
@@ -41,54 +41,54 @@ const UNJUSTIFIED = /nothing justifies order/;
 const WORKERS = /worker's to write|nothing shows|there is no such change/;
 
 Deno.test("an injected order pays nobody: each is tied to what it is for", async () => {
-  await using desk = await openDesk();
-  const inject = injecting(desk, "serving");
+  await using funded = await openFundedRamp();
+  const inject = injecting(funded, "serving");
   for (const purpose of ["sweep", "gas", "payout", "child", "recovered", "fill"]) {
-    await rejects(inject(ordering(desk, { purpose, nonce: 7 })), /worker's to write/, purpose);
+    await rejects(inject(ordering(funded, { purpose, nonce: 7 })), /worker's to write/, purpose);
   }
   for (const purpose of ["withdrawal", "consolidation", "deploy"]) {
-    await rejects(inject(ordering(desk, { purpose, nonce: 7 })), UNJUSTIFIED, purpose);
+    await rejects(inject(ordering(funded, { purpose, nonce: 7 })), UNJUSTIFIED, purpose);
     const of = { purpose, nonce: 7, subject: NOBODY };
-    await rejects(inject(ordering(desk, of)), UNJUSTIFIED, purpose);
+    await rejects(inject(ordering(funded, of)), UNJUSTIFIED, purpose);
   }
-  const worker = injecting(desk, "worker");
+  const worker = injecting(funded, "worker");
   for (
     const purpose of ["withdrawal", "sweep", "gas", "payout", "child", "consolidation", "fill"]
   ) {
-    const text = ordering(desk, { purpose, nonce: 7 });
+    const text = ordering(funded, { purpose, nonce: 7 });
     await rejects(worker(text), /nothing justifies order|does not agree/, purpose);
   }
-  const made = await desk.withdraw("0.1");
+  const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
   const { id } = made.body;
-  await rejects(inject(ordering(desk, { purpose: "withdrawal", subject: id })), UNJUSTIFIED);
-  await rejects(inject(`update orders set wish = '${wishOf(desk)}'`), /permission denied/);
+  await rejects(inject(ordering(funded, { purpose: "withdrawal", subject: id })), UNJUSTIFIED);
+  await rejects(inject(`update orders set wish = '${wishOf(funded)}'`), /permission denied/);
   await rejects(
-    worker(`update orders set wish = '${wishOf(desk)}'`),
+    worker(`update orders set wish = '${wishOf(funded)}'`),
     /cannot be for something else/,
   );
   const point = `update withdrawals set destination = '${THIEF}', amount = 5, charged = 5 + fee`;
   await rejects(inject(point), /permission denied/);
   await rejects(worker(point), /stays what was asked for/);
-  equal((await desk.finish(id)).status, "DONE");
-  equal(BigInt(await desk.anvil.rpc<string>("eth_getBalance", THIEF, "latest")), 0n);
+  equal((await funded.finish(id)).status, "DONE");
+  equal(BigInt(await funded.anvil.rpc<string>("eth_getBalance", THIEF, "latest")), 0n);
 });
 
 Deno.test("an injected statement burns no gas for nonces that nobody left, uses up no numbers, and hides no address", async () => {
-  await using desk = await openDesk();
-  const inject = injecting(desk, "serving");
-  const wish = JSON.stringify({ kind: "noop", from: desk.address });
+  await using funded = await openFundedRamp();
+  const inject = injecting(funded, "serving");
+  const wish = JSON.stringify({ kind: "noop", from: funded.address });
   const fill = (nonce: number) => {
     const id = crypto.randomUUID();
-    return `${ordering(desk, { id, purpose: "fill", wish, nonce })};
+    return `${ordering(funded, { id, purpose: "fill", wish, nonce })};
       insert into claims (chain, network, claim, order_id, created_at)
-        values ('ETHEREUM', 'main', '${desk.address}:${nonce}', '${id}', now())`;
+        values ('ETHEREUM', 'main', '${funded.address}:${nonce}', '${id}', now())`;
   };
-  const made = await desk.withdraw("0.1");
+  const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await desk.look();
+  await funded.look();
   for (const nonce of [0, 1, 100_000]) await rejects(inject(fill(nonce)), WORKERS, `${nonce}`);
-  equal((await desk.finish(made.body.id)).status, "DONE");
+  equal((await funded.finish(made.body.id)).status, "DONE");
   await rejects(inject(fill(0)), WORKERS);
   for (const index of ["next_index + 2", "2147483647"]) {
     const forged = `select set_config('purser.confirmed', 'none', true);
@@ -114,25 +114,25 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
     await rejects(inject(holding(of)), WORKERS, of);
   }
   await inject(holding("height, 0"));
-  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
 Deno.test("a withdrawal that is injected whole pays exactly what lies blocked for it", async () => {
-  await using desk = await openDesk();
-  const inject = injecting(desk, "serving");
+  await using funded = await openFundedRamp();
+  const inject = injecting(funded, "serving");
   /** Opens a block on the ramp, a withdrawal with it, and an order that pays. */
   const forged = (of: { blocked: string; charged: string; units: string; contract?: string }) => {
     const [id, order, block] = [1, 2, 3].map(() => crypto.randomUUID());
-    const wish = JSON.parse(wishOf(desk, THIEF, of.units));
+    const wish = JSON.parse(wishOf(funded, THIEF, of.units));
     const text = JSON.stringify({ ...wish, contract: of.contract ?? null });
     return `insert into blocks (id, account, amount, reason, serves, created_at)
-        values ('${block}', '${desk.ramp}', ${of.blocked}, 'withdrawal', '${id}', now());
+        values ('${block}', '${funded.ramp}', ${of.blocked}, 'withdrawal', '${id}', now());
       insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, contract, amount, budget,
-        charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${desk.ramp}', 'withdrawal', '${id}',
-        '${desk.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
+        charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${funded.ramp}', 'withdrawal', '${id}',
+        '${funded.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
       insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, contract, value,
         amount, fee, charged, paid_by, speed, order_id, block, created_at, sponsored)
-        values ('${id}', '${desk.account}', '${desk.ramp}', 'ETHEREUM', 'main', '${desk.address}', '${THIEF}',
+        values ('${id}', '${funded.account}', '${funded.ramp}', 'ETHEREUM', 'main', '${funded.address}', '${THIEF}',
         'ETH', ${
       of.contract === undefined ? "null" : `'${of.contract}'`
     }, ${of.charged}, ${of.charged}, 0,
@@ -142,33 +142,31 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   // The ramp's own account holds nothing: what lies at its address covers what others are owed.
   await rejects(inject(forged({ blocked: "1", charged: "1", units: one })), /accounts_covered/);
   const move = {
-    source: { account: desk.account },
-    destination: { account: desk.ramp },
+    source: { account: funded.account },
+    destination: { account: funded.ramp },
     value: "2",
   };
-  equal((await desk.realm.admin.send("POST", "/v1/transactions", move)).status, 201);
+  equal((await funded.realm.admin.send("POST", "/v1/transactions", move)).status, 201);
   await rejects(inject(forged({ blocked: "0.1", charged: "1", units: one })), /is not covered/);
   await rejects(inject(forged({ blocked: "0.1", charged: "0.1", units: one })), UNJUSTIFIED);
   // The database does not know which contract is which asset's; who signs does.
   const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
-  await leaveBroken(desk.realm);
+  await leaveBroken(funded.realm);
   await inject(forged({ blocked: "1", charged: "1", units: one, contract: token }));
-  await desk.look().catch(() => {});
-  await desk.look().catch(() => {});
-  const [order] = await rowsOf<{ state: string; error: string | null }>(
-    desk.realm,
-    "select state, error from orders",
-  );
+  await funded.look().catch(() => {});
+  await funded.look().catch(() => {});
+  const { realm } = funded;
+  const [order] = await rowsOf<Record<string, string>>(realm, "select state, error from orders");
   equal(order.state, "new");
   equal(order.error?.includes("not what its withdrawal asks for"), true, order.error ?? "");
 });
 
 Deno.test("an injected statement ends no order and no withdrawal, and gives up nothing that is reserved", async () => {
-  await using desk = await openDesk({ depth: 3 });
-  const inject = injecting(desk, "serving");
-  const made = await desk.withdraw("0.1");
+  await using funded = await openFundedRamp({ depth: 3 });
+  const inject = injecting(funded, "serving");
+  const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await desk.look();
+  await funded.look();
   for (const state of ["mined", "done", "failed", "dead", "new"]) {
     const end = `update orders set state = '${state}', height = 1, confirmations = 99`;
     await rejects(inject(end), WORKERS, state);
@@ -189,48 +187,52 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
   const claim = `insert into claims (chain, network, claim, order_id, created_at)
     select chain, network, 'x:1', id, now() from orders`;
   await rejects(inject(claim), /has not ended/);
-  const [{ hash }] = await rowsOf<{ hash: string }>(desk.realm, "select hash from orders");
+  const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from orders");
   const coin = (index: number, height: string) =>
     rowsOf(
-      desk.realm,
+      funded.realm,
       `insert into coins (chain, network, hash, index, address, ramp, amount, height, created_at)
-        values ('ETHEREUM', 'main', '${hash}', ${index}, 'x', '${desk.ramp}', 1, ${height}, now())`,
+        values ('ETHEREUM', 'main', '${hash}', ${index}, 'x', '${funded.ramp}', 1, ${height}, now())`,
     );
   await coin(0, "5");
   await rejects(inject("delete from coins"), /a coin that a block has shown stays/);
   await coin(1, "null");
   for (const who of ["serving", "worker"] as const) {
-    const forget = injecting(desk, who)("delete from coins where height is null");
+    const forget = injecting(funded, who)("delete from coins where height is null");
     await rejects(forget, /may still be/, who);
   }
-  await rowsOf(desk.realm, "delete from coins where height is not null");
-  equal((await desk.finish(made.body.id)).status, "DONE");
+  await rowsOf(funded.realm, "delete from coins where height is not null");
+  equal((await funded.finish(made.body.id)).status, "DONE");
   await rejects(
-    injecting(desk, "worker")("update withdrawals set status = 'PROCESSING'"),
+    injecting(funded, "worker")("update withdrawals set status = 'PROCESSING'"),
     /has ended/,
   );
-  await rejects(injecting(desk, "worker")("delete from withdrawals"), /permission denied/);
+  await rejects(injecting(funded, "worker")("delete from withdrawals"), /permission denied/);
 });
 
 /** Makes a deposit account and an address for it, as an injected statement can. */
-function handingOut(desk: Desk, address: string, change: Record<string, string> = {}): string {
+function handingOut(
+  funded: FundedRamp,
+  address: string,
+  change: Record<string, string> = {},
+): string {
   const account = crypto.randomUUID();
-  const { admin } = desk.realm;
+  const { admin } = funded.realm;
   const of = { asset: "'ETH'", decimals: "18", testnet: "false", network: "'main'", ...change };
   return `insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency, currency_places,
       country, holder, owner, ramp, created_at) values ('${account}', 'deposit', ${of.asset}, ${of.testnet},
-      ${of.decimals}, true, true, 'USD', 2, 'US', '${admin.identity}', '${admin.id}', '${desk.ramp}', now());
+      ${of.decimals}, true, true, 'USD', 2, 'US', '${admin.identity}', '${admin.id}', '${funded.ramp}', now());
     insert into addresses (id, account, ramp, chain, network, address, derivation_key, asset, owner, created_at)
-      values (gen_random_uuid(), '${account}', '${desk.ramp}', 'ETHEREUM', ${of.network}, '${address}', 7,
+      values (gen_random_uuid(), '${account}', '${funded.ramp}', 'ETHEREUM', ${of.network}, '${address}', 7,
         ${of.asset}, '${admin.id}', now())`;
 }
 
 Deno.test("an injected statement reads no signed bytes: nobody else sends what is then canceled and given back", async () => {
-  await using desk = await openDesk();
-  const inject = injecting(desk, "serving");
-  const made = await desk.withdraw("0.1");
+  await using funded = await openFundedRamp();
+  const inject = injecting(funded, "serving");
+  const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await rejects(desk.look((step) => equal(step === "stored", false, "the worker ends")), /ends/);
+  await rejects(funded.look((step) => equal(step === "stored", false, "the worker ends")), /ends/);
   // What was stored waits for its worker as long as looks are made void.
   await inject("update orders set looks = looks + 1");
   for (
@@ -238,18 +240,18 @@ Deno.test("an injected statement reads no signed bytes: nobody else sends what i
   ) {
     await rejects(inject(`select ${read} order_candidates c`), /permission denied/, read);
   }
-  const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${made.body.id}/cancel`);
+  const canceled = await funded.realm.admin.send("POST", `/v1/withdrawals/${made.body.id}/cancel`);
   equal(canceled.body.status, "CANCELED", canceled.text);
-  equal((await desk.books()).account, "10");
+  equal((await funded.books()).account, "10");
 });
 
 Deno.test("an address that is injected credits nothing: its key is not ours", async () => {
-  await using desk = await openDesk({ env: { ETHEREUM_CONFIRMATIONS: "1" } });
-  const { realm } = desk;
-  const inject = injecting(desk, "serving");
+  await using funded = await openFundedRamp({ env: { ETHEREUM_CONFIRMATIONS: "1" } });
+  const { realm } = funded;
+  const inject = injecting(funded, "serving");
   await rejects(inject(`update ramps set xpub = 'x'`), /permission denied/);
   const reserve = `insert into reserved_addresses (address, ramp, derivation_key, created_at)
-    values ('${THIEF}', '${desk.ramp}', 7, now())`;
+    values ('${THIEF}', '${funded.ramp}', 7, now())`;
   await rejects(inject(reserve), /permission denied/);
   for (
     const change of [
@@ -260,16 +262,16 @@ Deno.test("an address that is injected credits nothing: its key is not ours", as
     ] as Record<string, string>[]
   ) {
     await rejects(
-      inject(handingOut(desk, THIEF, change)),
+      inject(handingOut(funded, THIEF, change)),
       /does not fit its account/,
       JSON.stringify(change),
     );
   }
-  await inject(handingOut(desk, THIEF));
-  await desk.anvil.send({ to: THIEF, value: 10n ** 18n });
-  await desk.anvil.mine();
-  await desk.anvil.mine();
-  const context = { ...desk.context, actor: { ...desk.context.actor, at: Date.now() } };
+  await inject(handingOut(funded, THIEF));
+  await funded.anvil.send({ to: THIEF, value: 10n ** 18n });
+  await funded.anvil.mine();
+  await funded.anvil.mine();
+  const context = { ...funded.context, actor: { ...funded.context.actor, at: Date.now() } };
   await scanPlace(context, { chain: "ETHEREUM", network: "main" });
   const [deposit] = await rowsOf<{ status: string; error: { code: string; detail: string } }>(
     realm,
@@ -278,7 +280,7 @@ Deno.test("an address that is injected credits nothing: its key is not ours", as
   deepEqual([deposit.status, deposit.error.code], ["PENDING", "address.invalid"]);
   const confirm =
     `update deposits set status = 'CONFIRMED', credited = amount, transaction = gen_random_uuid()`;
-  await rejects(injecting(desk, "worker")(confirm), /no worker has derived/);
+  await rejects(injecting(funded, "worker")(confirm), /no worker has derived/);
 });
 
 /** A call of an entrance of the ledger that forges one move. */
@@ -300,9 +302,9 @@ function booking(
 const BOOK = (type: string) => `ledger_book('${type}', true, null, null,`;
 
 Deno.test("a statement injected into a worker makes no value without a deposit, and hides nothing", async () => {
-  await using desk = await openDesk();
-  const { realm, ramp, account } = desk;
-  const inject = injecting(desk, "worker");
+  await using funded = await openFundedRamp();
+  const { realm, ramp, account } = funded;
+  const inject = injecting(funded, "worker");
   const worlds = "select id, system from accounts where type = 'system' and asset = 'ETH'";
   await inject(
     `insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places, country,
@@ -311,7 +313,7 @@ Deno.test("a statement injected into a worker makes no value without a deposit, 
   const systems = await rowsOf<{ id: string; system: string }>(realm, worlds);
   const of = (name: string) => systems.find(({ system }) => system === name)!.id;
   const [world, fees] = [of("world"), of("fees")];
-  const before = await desk.books();
+  const before = await funded.books();
   const apply = `ledger_apply('deposit', true, true, true, null, null, null,`;
   await rejects(
     inject(booking(apply, { source: world, destination: account })),
@@ -353,7 +355,7 @@ Deno.test("a statement injected into a worker makes no value without a deposit, 
     ]
   ) await rejects(inject(text), /permission denied/, text);
   await rejects(inject(`select note_seen('accounts', '${account}', '{}')`), /noted by their table/);
-  deepEqual(await desk.books(), before);
+  deepEqual(await funded.books(), before);
   deepEqual(
     (await checkLedger(realm.pool)).mismatches.filter(({ subject }) => subject === ramp),
     [],
@@ -361,14 +363,14 @@ Deno.test("a statement injected into a worker makes no value without a deposit, 
 });
 
 Deno.test("a deposit that a worker is made to invent is missed on the chain, and stops withdrawals", async () => {
-  await using desk = await openDesk();
-  const { realm, ramp, address } = desk;
-  const inject = injecting(desk, "worker");
+  await using funded = await openFundedRamp();
+  const { realm, ramp, address } = funded;
+  const inject = injecting(funded, "worker");
   /** Compares chain and ledger; tells whether all that is owed is there. */
   const compare = async () => {
-    const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
+    const head = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16);
     await rowsOf(realm, "update chain_cursors set height = $1, head = $1", [head]);
-    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
+    await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
     return (await rowsOf<{ solvent: boolean }>(realm, "select solvent from solvency"))[0].solvent;
   };
   const [{ id: world }] = await rowsOf<{ id: string }>(
@@ -393,6 +395,6 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
   await rejects(inject("delete from deposits"), /was booked/);
   await rejects(inject("update deposits set status = 'PENDING', credited = null"), /was booked/);
   equal(await compare(), false);
-  const asked = await desk.withdraw("0.1");
+  const asked = await funded.withdraw("0.1");
   deepEqual([asked.status, asked.body.code], [409, "asset.suspended"]);
 });

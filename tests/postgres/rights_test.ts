@@ -4,11 +4,11 @@ import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
-import { openDesk } from "../support/evm_fixture.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A realm in which somebody injects statements into what the API sends. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const mine = await realm.account({ asset: name, from: account, total: "40" });
   await realm.admin.send("POST", "/v1/identities", {}, { "idempotency-key": "kept" });
@@ -142,7 +142,7 @@ const DENIED = /permission denied|must (be|have)|cannot set parameter/;
 
 Deno.test("an injected statement writes no balance, transaction, entry, commit or key", async () => {
   await using realm = await testRealm();
-  const { account, name, moved, inject } = await stage(realm);
+  const { account, name, moved, inject } = await fixture(realm);
   const before = await held(realm);
   for (const text of hostile(account, moved)) await rejects(inject(text), DENIED, text);
   await rejects(
@@ -156,7 +156,7 @@ Deno.test("an injected statement writes no balance, transaction, entry, commit o
 
 Deno.test("an injected statement writes nothing that is seen or sent on a chain", async () => {
   await using realm = await testRealm();
-  const { inject, account } = await stage(realm);
+  const { inject, account } = await fixture(realm);
   const tables = [
     "deposits",
     "strays",
@@ -204,7 +204,7 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
 
 Deno.test("no entrance of the ledger makes value from forged arguments", async () => {
   await using realm = await testRealm();
-  const { name, account, mine, world, moved, bitcoin, coins, inject } = await stage(realm);
+  const { name, account, mine, world, moved, bitcoin, coins, inject } = await fixture(realm);
   const before = await held(realm);
   const refused: [text: string, why: RegExp][] = [];
   const mint = { source: world, destination: account };
@@ -257,7 +257,7 @@ Deno.test("no entrance of the ledger makes value from forged arguments", async (
 
 Deno.test("transfers take nothing from the world, and what is no list of moves is refused", async () => {
   await using realm = await testRealm();
-  const { account, mine, world, inject } = await stage(realm);
+  const { account, mine, world, inject } = await fixture(realm);
   const before = await held(realm);
   const mint = { source: world, destination: account };
   const [row] = await inject(forged(POST("transfer"), mint)) as unknown as { refusals: string[] }[];
@@ -308,7 +308,7 @@ Deno.test("transfers take nothing from the world, and what is no list of moves i
 
 Deno.test("an asset of a chain is no virtual currency, whoever writes the row", async () => {
   await using realm = await testRealm();
-  const { inject, account, serving } = await stage(realm);
+  const { inject, account, serving } = await fixture(realm);
   const currencyOf = (name: string) =>
     `insert into currencies (id, name, decimals, currency, country, account, owner, created_at)
       values (gen_random_uuid(), '${name}', 8, 'USD', 'US', '${account}', '${realm.admin.id}', now())`;
@@ -335,7 +335,7 @@ Deno.test("an asset of a chain is no virtual currency, whoever writes the row", 
 
 Deno.test("temporary tables never stand for the realm's own", async () => {
   await using realm = await testRealm();
-  const { account, mine, serving } = await stage(realm);
+  const { account, mine, serving } = await fixture(realm);
   const { schema, role } = realm.made.realm.schema_name === undefined
     ? { schema: "", role: "" }
     : { schema: realm.made.realm.schema_name, role: realm.made.realm.role_name! };
@@ -368,9 +368,9 @@ Deno.test("temporary tables never stand for the realm's own", async () => {
 });
 
 Deno.test("what a withdrawal was charged is neither released nor given back while it may be paid", async () => {
-  await using desk = await openDesk();
-  const { realm, ramp, account } = desk;
-  const made = await desk.withdraw("0.1");
+  await using funded = await openFundedRamp();
+  const { realm, ramp, account } = funded;
+  const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const inject = (text: string) =>
@@ -383,7 +383,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   }
   const back = { source: ramp, destination: account, amount: "0.1" };
   await rejects(inject(`${release}; ${forged(POST("return"), back)}`), /nothing justifies/);
-  await desk.look();
+  await funded.look();
   for (const state of ["failed", "dead", "done"]) {
     const end = `update orders set state = '${state}', hash = coalesce(hash, 'x'), height = 1,
       confirmations = 99`;
@@ -393,7 +393,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
       state,
     );
   }
-  equal((await desk.finish(made.body.id)).status, "DONE");
+  equal((await funded.finish(made.body.id)).status, "DONE");
   await rejects(inject(forged(POST("return"), back)), /nothing justifies/);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });

@@ -1,5 +1,5 @@
 /**
- * The stage on which plans are played: a realm, two serving processes' worth of app on its database,
+ * The fixture on which plans are played: a realm, two serving processes' worth of app on its database,
  * and people who act. Each plan gets currencies and accounts of its own.
  *
  * @module
@@ -19,7 +19,7 @@ import { emptyLedger, unitsOf, WORLD } from "./ledger_model_state.ts";
 import { FUNDS } from "./random_plan.ts";
 import { type Cut, startProxy } from "./cut_connection_proxy.ts";
 
-/** A person of the stage with a key. */
+/** A person of the fixture with a key. */
 export interface Player extends Person {
   key: string;
 }
@@ -33,7 +33,7 @@ export interface Instance extends AsyncDisposable {
   retries(): number;
 }
 
-/** The clock of a stage: it goes on from age to age where a plan says so, and only there. */
+/** The clock of a fixture: it goes on from age to age where a plan says so, and only there. */
 export interface Clock {
   now(): number;
   /** The age that has certainly begun, and the one that may have. */
@@ -46,7 +46,7 @@ export interface Clock {
 }
 
 /** Where plans are played. */
-export interface Stage extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   realm: TestRealm;
   instances: readonly Instance[];
   players: readonly Player[];
@@ -73,8 +73,8 @@ const RICH = "1000000000000000000000000000000.000000000000000001";
 /** Makes halves to round: 0.375 of 0.02 is 0.0075, and of dust next to nothing. */
 const RATE = "0.375";
 
-/** Opens a stage with so many serving processes. */
-export async function openStage(instances: number): Promise<Stage> {
+/** Opens a fixture with so many serving processes. */
+export async function openFixture(instances: number): Promise<Fixture> {
   const realm = await testRealm();
   const clock = await startClock(realm);
   const opened = Array.from({ length: instances }, () => openInstance(realm, clock.now));
@@ -198,13 +198,13 @@ export function otherName(prefix: string, how: "alias" | "address", index: numbe
  * of it (one of them another person's), and one of another currency; each with an alias and an
  * assigned address. What earlier plans left blocked for a while is over by then.
  */
-export async function openScene(stage: Stage): Promise<Scene> {
-  const { realm, clock, players: [admin, , owner] } = stage;
+export async function openScene(fixture: Fixture): Promise<Scene> {
+  const { realm, clock, players: [admin, , owner] } = fixture;
   await clock.pass();
   await clock.pass();
-  await stage.expire();
+  await fixture.expire();
   const make = async (path: string, body: unknown, key = admin.key) => {
-    const seen = await stage.instances[0].send(key, "POST", path, body);
+    const seen = await fixture.instances[0].send(key, "POST", path, body);
     if (seen.status !== 201) throw new Error(`${path}: ${seen.text}`);
     return seen.body;
   };

@@ -10,10 +10,10 @@ import type { Event } from "./linearizability.ts";
 import { type Ledger, unitsOf } from "./ledger_model_state.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { postedIn } from "./run_plan.ts";
-import type { Scene, Stage } from "./fixture.ts";
+import type { Fixture, Scene } from "./fixture.ts";
 
 /** Each law, and what breaks it. */
-export const LAWS: Readonly<Record<string, string>> = {
+export const INVARIANTS: Readonly<Record<string, string>> = {
   "entries sum to zero per asset": `
     select a.asset, sum(e.amount) from entries e join accounts a on a.id = e.account
     group by 1 having sum(e.amount) <> 0`,
@@ -74,8 +74,8 @@ export const LAWS: Readonly<Record<string, string>> = {
 };
 
 /** Looks whether a realm's rows keep all laws. */
-export async function assertLaws(realm: TestRealm): Promise<void> {
-  for (const [law, query] of Object.entries(LAWS)) {
+export async function assertInvariants(realm: TestRealm): Promise<void> {
+  for (const [law, query] of Object.entries(INVARIANTS)) {
     deepEqual(await rowsOf(realm, query), [], law);
   }
 }
@@ -117,19 +117,19 @@ export async function assertSame(
 }
 
 /** Seals what is left, lets the service recompute the chain, and its checker look at everything. */
-export async function assertChain(stage: Stage): Promise<void> {
-  const admin = stage.players[0];
+export async function assertChain(fixture: Fixture): Promise<void> {
+  const admin = fixture.players[0];
   for (let unsealed = 1; unsealed > 0;) {
-    await stage.seal();
-    const head = await stage.instances[0].send(admin.key, "GET", "/v1/transactions/head");
+    await fixture.seal();
+    const head = await fixture.instances[0].send(admin.key, "GET", "/v1/transactions/head");
     equal(head.status, 200);
     unsealed = head.body.unsealed;
   }
   const [{ count }] = await rowsOf<{ count: string }>(
-    stage.realm,
+    fixture.realm,
     "select ((select count(*) from transactions) + (select count(*) from ledger_events))::text as count",
   );
-  const { body } = await stage.instances[0].send(admin.key, "GET", "/v1/transactions/verify");
+  const { body } = await fixture.instances[0].send(admin.key, "GET", "/v1/transactions/verify");
   deepEqual([body.valid, body.break, String(body.checked)], [true, null, count], "the chain");
-  deepEqual((await checkLedger(stage.realm.pool)).mismatches, [], "the checker finds nothing");
+  deepEqual((await checkLedger(fixture.realm.pool)).mismatches, [], "the checker finds nothing");
 }

@@ -39,7 +39,7 @@ export interface Transfer {
 export type Act =
   | { kind: "transfer" } & Transfer
   | { kind: "batch"; atomic: boolean; transactions: Transfer[] }
-  /** `due` is the age of the stage's clock from which on the block is over. */
+  /** `due` is the age of the fixture's clock from which on the block is over. */
   | { kind: "block"; account: string; amount: string; due?: number; expires_at?: number }
   | { kind: "release"; account: string; block: string }
   | {
@@ -72,7 +72,7 @@ export interface Seen {
   // deno-lint-ignore no-explicit-any
   body: any;
   replayed: boolean;
-  /** Age of the stage's clock when it was sent, and when it was answered; the same unless told. */
+  /** Age of the fixture's clock when it was sent, and when it was answered; the same unless told. */
   ages?: readonly [number, number];
   /** It was asked more than once, because nobody could tell whether it was done: see `explain`. */
   repeated?: boolean;

@@ -9,11 +9,11 @@ import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { outliveRejections } from "../../db/lost_connections.ts";
 import { linearize, report } from "./linearizability.ts";
-import { assertChain, assertLaws, assertSame } from "./invariants.ts";
+import { assertChain, assertInvariants, assertSame } from "./invariants.ts";
 import { type Deed, type Plan, plans, type Step } from "./random_plan.ts";
-import { play } from "./run_plan.ts";
+import { runPlan } from "./run_plan.ts";
 import { everyRule } from "./boundary_plan.ts";
-import { openScene, openStage, type Stage } from "./fixture.ts";
+import { type Fixture, openFixture, openScene } from "./fixture.ts";
 
 /** When making a plan that fails smaller comes to an end. */
 const LIMIT_MS = 40_000;
@@ -34,31 +34,31 @@ function parameters(runs: number): fc.Parameters<[Plan]> {
 // As every command of the service does: connections are cut here all the time.
 outliveRejections(() => {});
 
-async function check(stage: Stage, plan: Plan): Promise<void> {
-  const scene = await openScene(stage);
-  const events = await play(stage, scene, plan);
+async function check(fixture: Fixture, plan: Plan): Promise<void> {
+  const scene = await openScene(fixture);
+  const events = await runPlan(fixture, scene, plan);
   const verdict = linearize(scene.start, events);
   if (verdict.order === null) throw new Error(report(verdict));
-  await assertSame(stage.realm, scene, events, verdict.ledger);
-  await assertLaws(stage.realm);
+  await assertSame(fixture.realm, scene, events, verdict.ledger);
+  await assertInvariants(fixture.realm);
 }
 
 async function prove(
   of: { clients: number; steps: number; instances: number; cuts?: "all" | "lanes" },
   runs: number,
 ): Promise<void> {
-  await using stage = await openStage(of.instances);
+  await using fixture = await openFixture(of.instances);
   await fc.assert(
-    fc.asyncProperty(plans(of), (plan) => check(stage, plan)),
+    fc.asyncProperty(plans(of), (plan) => check(fixture, plan)),
     parameters(runs),
   );
-  await assertChain(stage);
+  await assertChain(fixture);
 }
 
 Deno.test("every rule of the ledger, at its boundary and beside it", async () => {
-  await using stage = await openStage(2);
-  await check(stage, [everyRule(2)]);
-  await assertChain(stage);
+  await using fixture = await openFixture(2);
+  await check(fixture, [everyRule(2)]);
+  await assertChain(fixture);
 });
 
 Deno.test("one client after the other: every answer is the model's", async () => {
@@ -82,7 +82,7 @@ Deno.test("all connections cut in mid-flight: what is repeated under its key hap
 });
 
 Deno.test("a batch that was committed and whose answer was lost is answered, and not repeated", async () => {
-  await using stage = await openStage(1);
+  await using fixture = await openFixture(1);
   const move = { source: 0, destination: 1, value: "1" };
   const step = (what: Deed, how: Step["how"]): Step => ({ what, how, person: 0, instance: 0 });
   const cut = step({ deed: "cut", instance: 0, which: "answers" }, "plain");
@@ -90,11 +90,11 @@ Deno.test("a batch that was committed and whose answer was lost is answered, and
     step({ deed: "transfer", move }, how)
   );
   const batch = step({ deed: "batch", atomic: true, moves: [move, move] }, "keyed");
-  await check(stage, [[cut, ...moves], [cut, ...moves], [batch, cut, batch, cut, ...moves]]);
+  await check(fixture, [[cut, ...moves], [cut, ...moves], [batch, cut, batch, cut, ...moves]]);
 });
 
 Deno.test("moves of two serving processes on one account never fail against each other", async () => {
-  await using stage = await openStage(2);
+  await using fixture = await openFixture(2);
   const line = (instance: number): Step[] =>
     Array.from({ length: 12 }, (_, n): Step => ({
       what: n % 4 === 3
@@ -104,6 +104,6 @@ Deno.test("moves of two serving processes on one account never fail against each
       person: 0,
       instance,
     }));
-  await check(stage, [0, 1, 0, 1, 0, 1, 0, 1].map(line));
-  deepEqual(stage.instances.map((one) => one.retries()), [0, 0]);
+  await check(fixture, [0, 1, 0, 1, 0, 1, 0, 1].map(line));
+  deepEqual(fixture.instances.map((one) => one.retries()), [0, 0]);
 });

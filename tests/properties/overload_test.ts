@@ -4,7 +4,7 @@ import { openLane } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { assertLaws } from "./invariants.ts";
+import { assertInvariants } from "./invariants.ts";
 
 const WAITING_MAX = 100;
 const ASKED = 400;
@@ -64,7 +64,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   const done = codes.filter((status) => status === 201).length;
   equal((await realm.balance(other)).total, String(1 + done + redone));
   equal((await move("1")).status, 201);
-  await assertLaws(realm);
+  await assertInvariants(realm);
 });
 
 Deno.test("more commands than may wait are answered 503 with retry-after, and the rest as ever", async () => {
@@ -81,7 +81,7 @@ Deno.test("more commands than may wait are answered 503 with retry-after, and th
   const codes = (await Promise.all(waiting)).map(({ status }) => status);
   deepEqual(codes, codes.map((_, i) => i < 60 ? 201 : 409));
   deepEqual(await realm.balance(account), { total: "1000", available: "940" });
-  await assertLaws(realm);
+  await assertInvariants(realm);
 });
 
 /** A refusal that says when to come back. */

@@ -23,7 +23,7 @@ export interface PlannedMove {
 export type Deed =
   | { deed: "transfer"; move: PlannedMove }
   | { deed: "batch"; atomic: boolean; moves: PlannedMove[] }
-  /** `lasts` is in ages of the stage's clock; until it is closed unless given. */
+  /** `lasts` is in ages of the fixture's clock; until it is closed unless given. */
   | { deed: "block"; account: number; amount: string; lasts?: number }
   | { deed: "release"; block: number }
   | { deed: "capture"; block: number; destination: number; named?: Named; amount?: string }

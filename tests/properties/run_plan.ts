@@ -6,11 +6,11 @@ import { allRoutes } from "../../routes/http/route_list.ts";
 import { type Event, type Recorder, startRecorder } from "./linearizability.ts";
 import type { Act, Call, Person, Seen, Transfer } from "./ledger_model_state.ts";
 import type { Deed, Plan, PlannedMove, Step } from "./random_plan.ts";
-import { otherName, type Scene, type Stage } from "./fixture.ts";
+import { type Fixture, otherName, type Scene } from "./fixture.ts";
 
 /** A plan being played. */
 interface Show {
-  stage: Stage;
+  fixture: Fixture;
   scene: Scene;
   recorder: Recorder;
   /** Begins every key and reference, so that plans do not meet. */
@@ -30,12 +30,16 @@ const NOBODY = "00000000-0000-7000-8000-000000000000";
 const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));
 
 /** Plays a plan to its end. */
-export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<readonly Event[]> {
+export async function runPlan(
+  fixture: Fixture,
+  scene: Scene,
+  plan: Plan,
+): Promise<readonly Event[]> {
   const prefix = crypto.randomUUID().slice(0, 8);
   const cuts = plan.flat().flatMap(({ what }) => what.deed === "cut" ? [what.which] : []);
   const stubborn = cuts.includes("all");
   const cut = cuts.length > 0;
-  const show: Show = { stage, scene, recorder: startRecorder(), prefix, keys: 0, cut, stubborn };
+  const show: Show = { fixture, scene, recorder: startRecorder(), prefix, keys: 0, cut, stubborn };
   const clients = plan.map(async (steps, client) => {
     for (const step of steps) await take(show, client, step);
   });
@@ -47,17 +51,17 @@ export async function play(stage: Stage, scene: Scene, plan: Plan): Promise<read
 
 async function take(show: Show, client: number, step: Step): Promise<void> {
   const { what } = step;
-  if (what.deed === "seal") return await show.stage.seal(); // on a connection that is not cut
+  if (what.deed === "seal") return await show.fixture.seal(); // on a connection that is not cut
   if (what.deed === "cut") {
-    show.stage.instances[what.instance].cut(what.which);
+    show.fixture.instances[what.instance].cut(what.which);
     return;
   }
-  if (what.deed === "pass") return await show.stage.clock.pass();
+  if (what.deed === "pass") return await show.fixture.clock.pass();
   if (what.deed === "expire") return await expire(show, client);
   if (what.deed === "again") return await repeat(show, client, step, what);
   const act = actOf(show, what);
   if (act === null) return;
-  const by = show.stage.players[step.person];
+  const by = show.fixture.players[step.person];
   const { how } = step;
   if (how === "dry" && canBeTried(act)) {
     return await perform(show, client, step.instance, { by, act, dry: true });
@@ -65,7 +69,7 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
   if (show.stubborn && act.kind === "release") return; // it takes no key
   if ((show.stubborn || how === "keyed" || how === "twice") && methodOf(act) === "POST") {
     const call = { by, act, key: `${show.prefix}-${++show.keys}` };
-    const other = (step.instance + 1) % show.stage.instances.length;
+    const other = (step.instance + 1) % show.fixture.instances.length;
     const rival = how === "twice" ? [perform(show, client, other, call)] : [];
     await Promise.all([perform(show, client, step.instance, call), ...rival]);
     return;
@@ -74,10 +78,10 @@ async function take(show: Show, client: number, step: Step): Promise<void> {
 }
 
 /** Closes what is over, as the timetable does; on a connection that is not cut. */
-async function expire({ stage, recorder }: Show, client: number): Promise<void> {
-  const act = { kind: "expire" as const, age: stage.clock.age() };
+async function expire({ fixture, recorder }: Show, client: number): Promise<void> {
+  const act = { kind: "expire" as const, age: fixture.clock.age() };
   await recorder.note(client, { by: SERVICE, act }, async () => {
-    const { expired, age } = await stage.expire();
+    const { expired, age } = await fixture.expire();
     act.age = age;
     return { status: 200, body: { expired }, text: `${expired}`, replayed: false };
   });
@@ -102,7 +106,7 @@ async function repeat(
   await perform(show, client, step.instance, { ...call, act });
 }
 
-function actOf({ stage, scene, recorder, prefix }: Show, what: Deed): Act | null {
+function actOf({ fixture, scene, recorder, prefix }: Show, what: Deed): Act | null {
   const at = (n: number) => scene.accounts[n] ?? NOBODY;
   const moveOf = (move: PlannedMove): Transfer => ({
     source: at(move.source),
@@ -123,7 +127,7 @@ function actOf({ stage, scene, recorder, prefix }: Show, what: Deed): Act | null
         kind: "block",
         account: at(what.account),
         amount: what.amount,
-        ...(what.lasts === undefined ? {} : stage.clock.after(what.lasts)),
+        ...(what.lasts === undefined ? {} : fixture.clock.after(what.lasts)),
       };
     case "release":
     case "capture": {
@@ -185,19 +189,19 @@ function methodOf({ kind }: Act): string {
 }
 
 async function perform(show: Show, client: number, instance: number, call: Call): Promise<void> {
-  const { stage, recorder } = show;
-  const { key } = stage.players.find(({ id }) => id === call.by.id)!;
+  const { fixture, recorder } = show;
+  const { key } = fixture.players.find(({ id }) => id === call.by.id)!;
   const [route, path, body] = requestOf(show.scene, call.act);
   const method = methodOf(call.act);
   if (!ROUTES.has(`${method} ${route}`)) return;
   const query = call.dry ? "?dry_run=true" : "";
   const seen = await recorder.note(client, call, async (): Promise<Seen> => {
-    const { send } = stage.instances[instance];
-    const sentAt = stage.clock.age();
+    const { send } = fixture.instances[instance];
+    const sentAt = fixture.clock.age();
     for (;;) {
       const answer = send(key, method, path + query, body, call.key);
       const answered = await within(ANSWER_MS, answer, `${method} ${path}`);
-      const seen: Seen = { ...answered, ages: [sentAt, stage.clock.ageAtMost()] };
+      const seen: Seen = { ...answered, ages: [sentAt, fixture.clock.ageAtMost()] };
       // Without its connection the service cannot tell whether it was done. A key makes it sure.
       const repeatable = call.key !== undefined || call.dry || method === "GET";
       if (seen.status !== 503 || !show.stubborn || !repeatable) {

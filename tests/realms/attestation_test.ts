@@ -6,9 +6,9 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
 import { compareRealm } from "../../workers/installation/attestation.ts";
-import { openDesk, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
+import { openFundedRamp, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -19,7 +19,7 @@ async function age(realm: TestRealm): Promise<void> {
   await realm.command((tx) => tx`update attestations set seen_at = now() - interval '1 day'`);
 }
 
-const virtualOf = async ({ realm }: RampStage, ramp: string): Promise<string> => {
+const virtualOf = async ({ realm }: RampFixture, ramp: string): Promise<string> => {
   const body = { type: "virtual", asset: "ETH", testnet: true, ramp };
   const made = await realm.admin.send("POST", "/v1/accounts", body);
   equal(made.status, 201, made.text);
@@ -33,9 +33,9 @@ const codeOf = async (realm: TestRealm, path: string, body: unknown) => {
 };
 
 Deno.test("a process without workers hands out no address, and makes no ramp, from a database that no worker has lately confirmed", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const { id: ramp } = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
   const path = `/v1/account/${ramp}/address`;
   const refused = [503, "chain.quarantined"];
   await attest(realm);
@@ -47,7 +47,7 @@ Deno.test("a process without workers hands out no address, and makes no ramp, fr
   deepEqual(await codeOf(realm, "/v1/accounts", named), refused);
   const app = await realm.admin.send("POST", "/v1/apps/deposit", {
     asset: "ETH",
-    destination: { account: await virtualOf(stage, ramp) },
+    destination: { account: await virtualOf(fixture, ramp) },
   });
   deepEqual([app.status, app.body.code], refused, app.text);
   await attest(realm);
@@ -58,17 +58,17 @@ Deno.test("a process without workers hands out no address, and makes no ramp, fr
 });
 
 Deno.test("a realm that is restored alone is in quarantine before it hands out an address again", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { id: ramp } = await stage.ramp();
-  const [alices, bobs] = [await virtualOf(stage, ramp), await virtualOf(stage, ramp)];
-  await stage.mine();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  const [alices, bobs] = [await virtualOf(fixture, ramp), await virtualOf(fixture, ramp)];
+  await fixture.mine();
   await attest(realm);
   await attest(realm);
   await age(realm);
   await keepRealm(realm);
   await attest(realm);
-  const alice = await stage.address(alices);
+  const alice = await fixture.address(alices);
   await restoreRealm(realm);
   const path = `/v1/account/${bobs}/address`;
   deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
@@ -80,23 +80,23 @@ Deno.test("a realm that is restored alone is in quarantine before it hands out a
   );
   match(detail, /restored alone/);
   await anvil.pool({ to: alice.address, value: ETHER });
-  await stage.mine(4);
+  await fixture.mine(4);
   const [report] = await reconcile(realm);
   deepEqual([report.lifted, report.addresses.map(({ address }) => address)], [true, [
     alice.address,
   ]]);
   await attest(realm);
-  notEqual((await stage.address(bobs)).address, alice.address);
-  await mineUntil(stage, async () => (await stage.account(ramp)).balance.total !== "0");
-  equal((await stage.account(bobs)).balance.total, "0");
+  notEqual((await fixture.address(bobs)).address, alice.address);
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
+  equal((await fixture.account(bobs)).balance.total, "0");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("a realm that is restored alone is in quarantine before the first job that a worker takes there", async () => {
-  await using desk = await openDesk();
-  const { realm, anvil } = desk;
-  const { body: { id } } = await desk.withdraw("1");
-  const ended = desk.look((step) => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  const ended = funded.look((step) => {
     if (step === "stored") throw new Error("the worker ended");
   });
   await rejects(ended, /the worker ended/);
@@ -117,11 +117,11 @@ Deno.test("a realm that is restored alone is in quarantine before the first job 
 });
 
 Deno.test("in a realm that is restored alone nothing is canceled or handed out before a worker has looked there", async () => {
-  await using desk = await openDesk();
-  const { realm, account, anvil } = desk;
+  await using funded = await openFundedRamp();
+  const { realm, account, anvil } = funded;
   const refused = [503, "chain.quarantined"];
-  const { body: { id } } = await desk.withdraw("1");
-  const { body: other } = await desk.withdraw("1");
+  const { body: { id } } = await funded.withdraw("1");
+  const { body: other } = await funded.withdraw("1");
   const serving = realm.database.realm(placeOf(realm.made.realm));
   const actor = { ...realm.admin.actor, at: Date.now() };
   await rejects(
@@ -133,7 +133,7 @@ Deno.test("in a realm that is restored alone nothing is canceled or handed out b
   await keepRealm(realm);
   await attest(realm);
   equal((await realm.admin.send("POST", `/v1/withdrawals/${other.id}/cancel`)).status, 200);
-  equal((await desk.finish(id)).status, "DONE");
+  equal((await funded.finish(id)).status, "DONE");
   await restoreRealm(realm);
   const cancel = `/v1/withdrawals/${id}/cancel`;
   const asks: [string, unknown][] = [
@@ -141,11 +141,11 @@ Deno.test("in a realm that is restored alone nothing is canceled or handed out b
     [`${cancel}?dry_run=true`, undefined],
     [`/v1/accounts/${account}/address`, {}],
     ["/v1/accounts", { type: "ramp", asset: "ETH" }],
-    ["/v1/accounts", { type: "deposit", asset: "ETH", ramp: desk.ramp }],
+    ["/v1/accounts", { type: "deposit", asset: "ETH", ramp: funded.ramp }],
     ["/v1/apps/deposit", { asset: "ETH", destination: { account } }],
   ];
   for (const [path, body] of asks) deepEqual(await codeOf(realm, path, body), refused, path);
-  deepEqual([(await desk.read(id)).status, await desk.books().then(({ fees }) => fees)], [
+  deepEqual([(await funded.read(id)).status, await funded.books().then(({ fees }) => fees)], [
     "PROCESSING",
     "0",
   ]);
@@ -176,9 +176,9 @@ Deno.test("a worker that takes a step at the same moment keeps nobody from cance
 });
 
 Deno.test("workers that attest at once, or end between two steps, keep knowing their realm", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  const { id: ramp } = await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
   for (let round = 0; round < 4; round++) {
     await Promise.all([attest(realm), attest(realm), attest(realm)]);
   }
@@ -196,9 +196,9 @@ Deno.test("workers that attest at once, or end between two steps, keep knowing t
 });
 
 Deno.test("a worker that is held up while others attest does not take their steps for a stranger's", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  await stage.ramp();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  await fixture.ramp();
   await attest(realm);
   const { platform } = realm.database;
   let pauses = 2;
@@ -224,12 +224,12 @@ Deno.test("a worker that is held up while others attest does not take their step
 });
 
 Deno.test("a ramp that was made since the dump is never made again under its number", async () => {
-  await using stage = await rampStage();
-  const { realm } = stage;
-  await stage.ramp();
-  await stage.mine();
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  await fixture.ramp();
+  await fixture.mine();
   await keepRealm(realm);
-  const lost = await stage.ramp();
+  const lost = await fixture.ramp();
   await restoreRealm(realm);
   // Asked for while nobody knew that the database is older, and not opened yet.
   const early = await realm.admin.send("POST", "/v1/accounts", RAMP);
@@ -238,7 +238,7 @@ Deno.test("a ramp that was made since the dump is never made again under its num
   const [report] = await reconcile(realm);
   ok(report.lifted, JSON.stringify(report));
   await realm.drain();
-  const next = await stage.ramp();
+  const next = await fixture.ramp();
   const rows = await rowsOf<{ address: string; quarantined: unknown }>(
     realm,
     "select address, quarantined from addresses join ramps on ramps.account = ramp order by number",

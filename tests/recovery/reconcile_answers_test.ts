@@ -1,7 +1,7 @@
 /** What an operator answers to `reconcile`: beside the command, through a pipe, and on a terminal. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Backups, backups } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
 import { hasTerminals, type Host, host } from "../support/reconcile_host.ts";
@@ -12,9 +12,9 @@ const GAP = ["--gap", "20"];
 
 Deno.test("`reconcile` takes no wrong, contradicting or repeated answer, and is run again without harm", async () => {
   await using own = await backups();
-  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-  await using first = await hostOf(own, desk);
-  const [one, two] = await restored(own, desk, first, ["1", "2"]);
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+  await using first = await hostOf(own, funded);
+  const [one, two] = await restored(own, funded, first, ["1", "2"]);
   for (
     const [args, why] of [
       [["--paid", "x"], /x is no id of a withdrawal/],
@@ -41,42 +41,42 @@ Deno.test("`reconcile` takes no wrong, contradicting or repeated answer, and is 
   deepEqual([piped.code, openOf(piped.out)], [2, [one, two]]);
   const some = await first.run(["--paid", one, ...GAP]);
   deepEqual([some.code, openOf(some.out)], [2, [two]]);
-  equal((await desk.read(one)).status, "DONE");
+  equal((await funded.read(one)).status, "DONE");
   const again = await first.run(["--paid", one, "--unpaid", two, ...GAP]);
   equal(again.code, 0, again.said);
   deepEqual(JSON.parse(again.out).unasked, [one]);
   const [{ total }] = await rowsOf<{ total: string }>(
-    desk.realm,
+    funded.realm,
     "select sum(charged)::text as total from withdrawals where status = 'DONE'",
   );
   const repeated = await first.run(["--paid", one, "--paid", two, ...GAP]);
   deepEqual([repeated.code, JSON.parse(repeated.out).realms], [0, []], repeated.said);
-  equal((await desk.finish(two)).status, "DONE");
-  deepEqual([await paidOut(desk), await first.fault()], [2n * ETHER, null]);
+  equal((await funded.finish(two)).status, "DONE");
+  deepEqual([await paidOut(funded), await first.fault()], [2n * ETHER, null]);
   ok(Number(total) < 1.1, "a second answer moves nothing");
-  equal((await desk.books()).fees.startsWith("-"), false);
+  equal((await funded.books()).fees.startsWith("-"), false);
 });
 
 Deno.test("a payment that the chain shows settles no withdrawal of another amount", async () => {
   await using own = await backups();
-  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-  await using first = await hostOf(own, desk);
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+  await using first = await hostOf(own, funded);
   equal(await first.fault(), null);
   const yesterday = await own.copy();
-  const { body: { id: lost } } = await desk.withdraw("1");
-  await desk.finish(lost);
+  const { body: { id: lost } } = await funded.withdraw("1");
+  await funded.finish(lost);
   await own.restore(yesterday);
-  const { body: { id } } = await desk.withdraw("1.000000000000000001");
-  await desk.anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1.000000000000000001");
+  await funded.anvil.mine(3);
   await first.fault();
   const listed = await first.run(["--list", ...GAP]);
   const { realms: [{ places: [place] }] } = JSON.parse(listed.out);
   deepEqual([listed.code, openOf(listed.out)], [2, [id]]);
   deepEqual(place.taken[0].unmatched.map((one: { amount: string }) => one.amount), [`${ETHER}`]);
-  equal((await desk.read(id)).status, "PROCESSING");
+  equal((await funded.read(id)).status, "PROCESSING");
   equal((await first.run(["--unpaid", id, ...GAP])).code, 0);
-  equal((await desk.finish(id)).status, "DONE");
-  equal(await paidOut(desk), 2n * ETHER + 1n);
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paidOut(funded), 2n * ETHER + 1n);
 });
 
 Deno.test({
@@ -85,9 +85,9 @@ Deno.test({
   ignore: !hasTerminals(),
   fn: async () => {
     await using own = await backups();
-    await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-    await using first = await hostOf(own, desk);
-    const [one, two] = await restored(own, desk, first, ["1", "2"]);
+    await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+    await using first = await hostOf(own, funded);
+    const [one, two] = await restored(own, funded, first, ["1", "2"]);
     const idle = first.terminal(GAP);
     match(await idle.until(QUESTION), new RegExp(`withdrawal ${one} of .*to ${OUTSIDE}`));
     for (const line of ["y\n", "no\n", "paid unpaid\n"]) {
@@ -98,10 +98,13 @@ Deno.test({
     match(await idle.until(QUESTION), new RegExp(`withdrawal ${two} of`));
     await idle.type("\u0004"); // the end of the input
     equal((await idle.end()).code, 2);
-    deepEqual([await statusOf(desk, one), await statusOf(desk, two)], ["PROCESSING", "PROCESSING"]);
-    equal(await paidOut(desk), 0n);
+    deepEqual([await statusOf(funded, one), await statusOf(funded, two)], [
+      "PROCESSING",
+      "PROCESSING",
+    ]);
+    equal(await paidOut(funded), 0n);
     const held = "select 1 from ramps where quarantined is not null";
-    equal((await rowsOf(desk.realm, held)).length, 1);
+    equal((await rowsOf(funded.realm, held)).length, 1);
 
     const last = first.terminal(GAP);
     await last.until(QUESTION);
@@ -111,8 +114,8 @@ Deno.test({
     const { code, said } = await last.end();
     equal(code, 0, said);
     match(said, /"epoch": 2/);
-    deepEqual([await statusOf(desk, one), (await desk.finish(two)).status], ["DONE", "DONE"]);
-    equal(await paidOut(desk), 2n * ETHER);
+    deepEqual([await statusOf(funded, one), (await funded.finish(two)).status], ["DONE", "DONE"]);
+    equal(await paidOut(funded), 2n * ETHER);
   },
 });
 
@@ -121,43 +124,43 @@ Deno.test({
   ignore: !hasTerminals(),
   fn: async () => {
     await using own = await backups();
-    await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-    await using first = await hostOf(own, desk);
-    const [one, two] = await restored(own, desk, first, ["1", "2"]);
+    await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+    await using first = await hostOf(own, funded);
+    const [one, two] = await restored(own, funded, first, ["1", "2"]);
     const cut = first.terminal(GAP);
     await cut.until(QUESTION);
     await cut.type("paid\n");
     await cut.until(QUESTION);
     await cut.hangUp();
-    deepEqual([await statusOf(desk, one), await statusOf(desk, two)], ["DONE", "PROCESSING"]);
+    deepEqual([await statusOf(funded, one), await statusOf(funded, two)], ["DONE", "PROCESSING"]);
     match((await first.fault())!, /chain.quarantined/);
     const rest = first.terminal(GAP);
     match(await rest.until(QUESTION), new RegExp(`withdrawal ${two} of`));
     await rest.type("unpaid\n");
     equal((await rest.end()).code, 0);
-    equal((await desk.finish(two)).status, "DONE");
-    equal(await paidOut(desk), 2n * ETHER);
+    equal((await funded.finish(two)).status, "DONE");
+    equal(await paidOut(funded), 2n * ETHER);
   },
 });
 
-async function hostOf(own: Backups, desk: Desk): Promise<Host> {
-  await desk.anvil.mine();
-  const node = { ETHEREUM_RPC_URL: desk.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
+async function hostOf(own: Backups, funded: FundedRamp): Promise<Host> {
+  await funded.anvil.mine();
+  const node = { ETHEREUM_RPC_URL: funded.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
   return await host(own.url, node);
 }
 
 /** Puts the database back and asks for withdrawals of which the chain will show nothing. */
 async function restored(
   own: Backups,
-  desk: Desk,
+  funded: FundedRamp,
   first: Host,
   values: readonly string[],
 ): Promise<string[]> {
   equal(await first.fault(), null);
   await own.restore(await own.copy());
   const ids: string[] = [];
-  for (const value of values) ids.push((await desk.withdraw(value)).body.id);
-  await desk.anvil.mine(3);
+  for (const value of values) ids.push((await funded.withdraw(value)).body.id);
+  await funded.anvil.mine(3);
   match((await first.fault())!, /restored or copied/);
   return ids;
 }
@@ -167,10 +170,10 @@ function openOf(out: string): string[] {
   return place.open.map((one: { withdrawal: string }) => one.withdrawal);
 }
 
-async function statusOf(desk: Desk, id: string): Promise<string> {
-  return (await desk.read(id)).status;
+async function statusOf(funded: FundedRamp, id: string): Promise<string> {
+  return (await funded.read(id)).status;
 }
 
-async function paidOut(desk: Desk): Promise<bigint> {
-  return BigInt(await desk.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+async function paidOut(funded: FundedRamp): Promise<bigint> {
+  return BigInt(await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }

@@ -1,23 +1,23 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { backups } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
 import { host } from "../support/reconcile_host.ts";
 
 Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further hosts join", async () => {
   await using own = await backups();
-  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-  const node = { ETHEREUM_RPC_URL: desk.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+  const node = { ETHEREUM_RPC_URL: funded.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
   await using first = await host(own.url, node);
   await using second = await host(own.url, node);
-  await desk.anvil.mine();
+  await funded.anvil.mine();
   equal(await first.fault(), null);
-  const { body: { id } } = await desk.withdraw("1");
+  const { body: { id } } = await funded.withdraw("1");
   const yesterday = await own.copy();
-  const { chain } = await desk.finish(id);
+  const { chain } = await funded.finish(id);
   await own.restore(yesterday);
-  const { body: { id: late } } = await desk.withdraw("2");
-  await desk.anvil.mine(3);
+  const { body: { id: late } } = await funded.withdraw("2");
+  await funded.anvil.mine(3);
   match((await first.fault())!, /^chain.quarantined: it was restored or copied/);
   const quarantined = "select 1 from ramps where quarantined is not null";
 
@@ -27,7 +27,7 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
   deepEqual([epoch, place.lifted, place.obstacles], [null, false, []]);
   deepEqual(place.taken.map((one: { hash: string; paid: string[] }) => one.hash), [chain.hash]);
   deepEqual(place.open.map((one: { withdrawal: string }) => one.withdrawal), [late]);
-  equal((await rowsOf(desk.realm, quarantined)).length, 1);
+  equal((await rowsOf(funded.realm, quarantined)).length, 1);
 
   // Nobody has answered yet; and a host without a record does not join what waits.
   equal((await first.run(["--gap", "20"])).code, 2);
@@ -44,10 +44,13 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
   const settled = await first.run(["--unpaid", late, "--gap", "20"]);
   equal(settled.code, 0, settled.said);
   equal(JSON.parse(settled.out).epoch, 2);
-  equal((await rowsOf(desk.realm, quarantined)).length, 0);
+  equal((await rowsOf(funded.realm, quarantined)).length, 0);
   equal(await first.fault(), null);
-  deepEqual([(await desk.finish(id)).status, (await desk.finish(late)).status], ["DONE", "DONE"]);
-  const paid = await desk.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest");
+  deepEqual([(await funded.finish(id)).status, (await funded.finish(late)).status], [
+    "DONE",
+    "DONE",
+  ]);
+  const paid = await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest");
   equal(BigInt(paid), 3n * 10n ** 18n);
 
   match((await second.fault())!, /no record of the installation/);
@@ -59,11 +62,11 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
 
 Deno.test("`reconcile --join` refuses a database that no host with a record has lately found", async () => {
   await using own = await backups();
-  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
   await using first = await host(own.url, {});
   await using second = await host(own.url, {});
   equal(await first.fault(), null);
-  const { sql } = desk.realm.database.platform;
+  const { sql } = funded.realm.database.platform;
   // As in a dump of yesterday that was put back in place.
   await sql`update installation_witnesses set seen_at = now() - interval '1 day'`;
   const refused = await second.run(["--join"]);
@@ -76,8 +79,8 @@ Deno.test("`reconcile --join` refuses a database that no host with a record has 
 
 Deno.test("with INSTALLATION_EPOCH, `reconcile` demands another value and keeps nothing in files", async () => {
   await using own = await backups();
-  await using desk = await openDesk({ env: { DATABASE_URL: own.url } });
-  const env = { ETHEREUM_RPC_URL: desk.anvil.url, INSTALLATION_EPOCH: "one" };
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+  const env = { ETHEREUM_RPC_URL: funded.anvil.url, INSTALLATION_EPOCH: "one" };
   await using first = await host(own.url, env);
   equal(await first.fault("one"), null);
   const yesterday = await own.copy();
@@ -91,5 +94,8 @@ Deno.test("with INSTALLATION_EPOCH, `reconcile` demands another value and keeps 
   equal(JSON.parse(another.out).epoch, 2);
   equal(await first.fault("two"), null);
   match((await first.fault("one"))!, /labelled two/);
-  equal((await rowsOf(desk.realm, "select 1 from ramps where quarantined is not null")).length, 0);
+  equal(
+    (await rowsOf(funded.realm, "select 1 from ramps where quarantined is not null")).length,
+    0,
+  );
 });

@@ -3,59 +3,59 @@ import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
-import { driftsOf, mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
-import { COIN, type CoinDesk, hurry, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, OLDER, reconcile, restoreRealm } from "../support/installation.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
-const paidTo = async ({ anvil }: Pick<Desk, "anvil">, address = OUTSIDE) =>
+const paidTo = async ({ anvil }: Pick<FundedRamp, "anvil">, address = OUTSIDE) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
 
-async function follow(desk: Desk): Promise<void> {
+async function follow(funded: FundedRamp): Promise<void> {
   for (let round = 0; round < 6; round++) {
-    await desk.look();
-    await desk.anvil.mine();
+    await funded.look();
+    await funded.anvil.mine();
   }
 }
 
 Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no second time and ends it DONE", async () => {
-  await using desk = await openDesk();
-  await desk.anvil.mine();
-  const { body: { id } } = await desk.withdraw("1");
-  await keepRealm(desk.realm);
-  const { chain } = await desk.finish(id);
-  await restoreRealm(desk.realm);
-  equal((await desk.read(id)).status, "PROCESSING");
-  await follow(desk);
-  equal(await paidTo(desk), ETHER);
+  await using funded = await openFundedRamp();
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1");
+  await keepRealm(funded.realm);
+  const { chain } = await funded.finish(id);
+  await restoreRealm(funded.realm);
+  equal((await funded.read(id)).status, "PROCESSING");
+  await follow(funded);
+  equal(await paidTo(funded), ETHER);
   const [order] = await rowsOf<{ state: string; error: string }>(
-    desk.realm,
+    funded.realm,
     "select state, error from orders",
   );
   equal(order.state, "new");
   match(order.error, /^chain.quarantined: /);
-  const [report] = await reconcile(desk.realm);
+  const [report] = await reconcile(funded.realm);
   deepEqual([report.lifted, report.obstacles, report.taken.length], [true, [], 1]);
-  const ended = await desk.finish(id);
+  const ended = await funded.finish(id);
   deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);
-  await follow(desk);
-  equal(await paidTo(desk), ETHER);
-  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
-  const { body: { id: next } } = await desk.withdraw("2");
-  equal((await desk.finish(next)).status, "DONE");
-  equal(await paidTo(desk), 3n * ETHER);
+  await follow(funded);
+  equal(await paidTo(funded), ETHER);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
+  const { body: { id: next } } = await funded.withdraw("2");
+  equal((await funded.finish(next)).status, "DONE");
+  equal(await paidTo(funded), 3n * ETHER);
 });
 
 Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since", async () => {
-  await using desk = await openDesk();
-  const { realm } = desk;
-  await desk.anvil.mine();
-  const { body: { id } } = await desk.withdraw("1");
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1");
   await keepRealm(realm);
-  await desk.finish(id);
+  await funded.finish(id);
   await restoreRealm(realm);
   const cancel = async () => {
     const { status, body } = await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
@@ -72,139 +72,139 @@ Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since"
   await rejects(serializable(serving, (tx) => tx.unsafe(text)), /is the worker's to write/);
   const [report] = await reconcile(realm);
   deepEqual([report.lifted, report.taken.length], [true, 1]);
-  equal((await desk.finish(id)).status, "DONE");
+  equal((await funded.finish(id)).status, "DONE");
   deepEqual(await cancel(), [409, "withdrawal.not_cancelable"]);
-  equal(await paidTo(desk), ETHER);
+  equal(await paidTo(funded), ETHER);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("a dump restored after a sweep books the deposit once, and its sweep", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { id: ramp } = await stage.ramp();
-  const virtual = await virtualOf(stage, ramp);
-  const deposit = await stage.address(virtual);
-  await stage.mine();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  const virtual = await virtualOf(fixture, ramp);
+  const deposit = await fixture.address(virtual);
+  await fixture.mine();
   await keepRealm(realm);
   await anvil.pool({ to: deposit.address, value: ETHER });
-  await mineUntil(stage, async () => (await totalOf(stage, virtual)) !== "0");
-  await stage.mine(3);
-  const before = await totalOf(stage, virtual);
+  await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) !== "0");
+  await fixture.mine(3);
+  const before = await totalOf(fixture, virtual);
   await restoreRealm(realm);
-  for (let round = 0; round < 6; round++) await stage.mine();
-  const held = (await stage.deposits()).filter((one) => one.account === ramp);
+  for (let round = 0; round < 6; round++) await fixture.mine();
+  const held = (await fixture.deposits()).filter((one) => one.account === ramp);
   deepEqual(held.map(({ status }) => status), ["PENDING"]);
-  equal(await totalOf(stage, ramp), "0");
+  equal(await totalOf(fixture, ramp), "0");
   const [report] = await reconcile(realm);
   deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
-  await mineUntil(stage, async () => (await totalOf(stage, virtual)) === before);
-  deepEqual([await totalOf(stage, deposit.id), await totalOf(stage, ramp)], ["0", "0"]);
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) === before);
+  deepEqual([await totalOf(fixture, deposit.id), await totalOf(fixture, ramp)], ["0", "0"]);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("an address that was handed out since the dump is never handed out again, and what comes there is seen", async () => {
-  await using stage = await rampStage();
-  const { realm, anvil } = stage;
-  const { id: ramp } = await stage.ramp();
-  const [alices, bobs] = [await virtualOf(stage, ramp), await virtualOf(stage, ramp)];
-  await stage.mine();
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  const [alices, bobs] = [await virtualOf(fixture, ramp), await virtualOf(fixture, ramp)];
+  await fixture.mine();
   await keepRealm(realm);
-  const alice = await stage.address(alices);
+  const alice = await fixture.address(alices);
   await restoreRealm(realm);
   await haltRealm(realm);
   const refused = await realm.admin.send("POST", `/v1/account/${bobs}/address`, {});
   deepEqual([refused.status, refused.body.code], [503, "chain.quarantined"]);
   await anvil.pool({ to: alice.address, value: ETHER });
-  await stage.mine(4);
+  await fixture.mine(4);
   const [report] = await reconcile(realm);
   deepEqual(report.addresses.map(({ address }) => address), [alice.address]);
   ok(report.lifted, JSON.stringify(report));
-  const bob = await stage.address(bobs);
+  const bob = await fixture.address(bobs);
   notEqual(bob.address, alice.address);
   const [{ next_index }] = await rowsOf<{ next_index: number }>(
     realm,
     "select next_index from ramps",
   );
   ok(next_index > 50, `${next_index}`);
-  await mineUntil(stage, async () => (await totalOf(stage, ramp)) !== "0");
-  equal(await totalOf(stage, bobs), "0");
-  deepEqual(await driftsOf(stage), [["ETH", "0"]]);
+  await mineUntil(fixture, async () => (await totalOf(fixture, ramp)) !== "0");
+  equal(await totalOf(fixture, bobs), "0");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
 Deno.test("a withdrawal sped up since the dump is found under its replacement, and nothing goes back", async () => {
-  await using desk = await openDesk();
-  await desk.anvil.mine();
-  const { body: { id } } = await desk.withdraw("1", { fee: { speed: "slow" } });
-  await desk.look();
-  await keepRealm(desk.realm);
-  const faster = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+  await using funded = await openFundedRamp();
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await funded.look();
+  await keepRealm(funded.realm);
+  const faster = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
     speed: "fast",
   });
   equal(faster.status, 200, faster.text);
-  const { chain } = await desk.finish(id);
-  await restoreRealm(desk.realm);
-  const ended = await desk.finish(id);
+  const { chain } = await funded.finish(id);
+  await restoreRealm(funded.realm);
+  const ended = await funded.finish(id);
   deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);
-  equal(await paidTo(desk), ETHER);
-  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+  equal(await paidTo(funded), ETHER);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
 Deno.test("a withdrawal that only the lost database knew is borne by the fees, and named", async () => {
-  await using desk = await openDesk();
-  await desk.anvil.mine();
-  await keepRealm(desk.realm);
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.finish(id);
-  await restoreRealm(desk.realm);
-  const { body: { id: next } } = await desk.withdraw("2");
-  await follow(desk);
-  equal(await paidTo(desk), ETHER);
+  await using funded = await openFundedRamp();
+  await funded.anvil.mine();
+  await keepRealm(funded.realm);
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.finish(id);
+  await restoreRealm(funded.realm);
+  const { body: { id: next } } = await funded.withdraw("2");
+  await follow(funded);
+  equal(await paidTo(funded), ETHER);
   const answers: string[] = [];
-  const [asked] = await reconcile(desk.realm);
+  const [asked] = await reconcile(funded.realm);
   deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [false, [next]]);
   deepEqual(asked.taken[0].unmatched, [{ to: OUTSIDE, contract: null, amount: `${ETHER}` }]);
-  const [report] = await reconcile(desk.realm, ({ withdrawal }) => {
+  const [report] = await reconcile(funded.realm, ({ withdrawal }) => {
     answers.push(withdrawal);
     return Promise.resolve(false);
   });
   deepEqual([report.lifted, report.taken, answers], [true, [], [next]]);
-  equal((await desk.finish(next)).status, "DONE");
-  equal(await paidTo(desk), 3n * ETHER);
-  const { fees, world, account } = await desk.books();
+  equal((await funded.finish(next)).status, "DONE");
+  equal(await paidTo(funded), 3n * ETHER);
+  const { fees, world, account } = await funded.books();
   // The coins that the ramp was funded with were seen on the way: 10 more came from the world.
   const about = [fees, world, account].map((one) => Number(one).toFixed(2));
   deepEqual(about, ["-1.00", "-17.00", "8.00"]);
-  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
 Deno.test("a withdrawal that an operator calls paid is settled and never sent; without an answer nothing is lifted", async () => {
-  await using desk = await openDesk();
-  await desk.anvil.mine();
-  const { body: { id } } = await desk.withdraw("1");
-  await haltRealm(desk.realm);
-  const [asked] = await reconcile(desk.realm);
+  await using funded = await openFundedRamp();
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1");
+  await haltRealm(funded.realm);
+  const [asked] = await reconcile(funded.realm);
   deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [false, [id]]);
-  await follow(desk);
-  equal((await desk.read(id)).status, "PROCESSING");
-  const [report] = await reconcile(desk.realm, () => Promise.resolve(true));
+  await follow(funded);
+  equal((await funded.read(id)).status, "PROCESSING");
+  const [report] = await reconcile(funded.realm, () => Promise.resolve(true));
   ok(report.lifted, JSON.stringify(report));
-  equal((await desk.read(id)).status, "DONE");
-  await follow(desk);
-  equal(await paidTo(desk), 0n);
-  deepEqual((await checkLedger(desk.realm.pool)).mismatches, []);
+  equal((await funded.read(id)).status, "DONE");
+  await follow(funded);
+  equal(await paidTo(funded), 0n);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
 Deno.test("a quarantine is told by the chains of the realm and by /health/ready", async () => {
-  await using desk = await openDesk();
-  const { realm } = desk;
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
   await haltRealm(realm);
   const chains: { chain: string; healthy: boolean; error: string; quarantined: number }[] =
     (await realm.admin.send("GET", "/v1/chains")).body;
   const [{ healthy, error, quarantined }] = chains.filter(({ chain }) => chain === "ETHEREUM");
   deepEqual([healthy, error, quarantined], [false, `chain.quarantined: ${OLDER}`, 1]);
-  const options = { database: realm.database, log: () => {}, chains: desk.context.chains };
-  const { signer } = desk.context;
+  const options = { database: realm.database, log: () => {}, chains: funded.context.chains };
+  const { signer } = funded.context;
   const timetable = startTimetable({ ...options, signer, rates: null, now: Date.now }, {
     loop: false,
     only: realm.id,
@@ -216,7 +216,7 @@ Deno.test("a quarantine is told by the chains of the realm and by /health/ready"
   ok(ready.body.checks.installation.epoch >= 1);
 });
 
-async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
+async function virtualOf({ realm }: RampFixture, ramp: string): Promise<string> {
   const body = { type: "virtual", asset: "ETH", testnet: true, ramp };
   const made = await realm.admin.send("POST", "/v1/accounts", body);
   equal(made.status, 201, made.text);
@@ -224,39 +224,39 @@ async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
   return made.body.id;
 }
 
-async function totalOf(stage: RampStage, id: string): Promise<string> {
-  return (await stage.account(id)).balance.total;
+async function totalOf(fixture: RampFixture, id: string): Promise<string> {
+  return (await fixture.account(id)).balance.total;
 }
 
 Deno.test("LTC: a dump restored after a withdrawal is not paid again from other coins, and its change is no deposit", async () => {
-  await using desk = await openCoinDesk(LITECOIN);
-  await desk.fund(5n * COIN, 3n * COIN);
+  await using funded = await openUtxoRamp(LITECOIN);
+  await funded.fund(5n * COIN, 3n * COIN);
   const party = await newParty("LITECOIN");
-  const id = await desk.withdraw(party.address, "1", { source: { account: desk.ramp } });
-  await keepRealm(desk.realm);
-  const [{ hash }] = await paidRows(desk, [id]);
-  await restoreRealm(desk.realm);
+  const id = await funded.withdraw(party.address, "1", { source: { account: funded.ramp } });
+  await keepRealm(funded.realm);
+  const [{ hash }] = await paidRows(funded, [id]);
+  await restoreRealm(funded.realm);
   for (let round = 0; round < 4; round++) {
-    await hurry(desk.realm);
-    await desk.follow();
-    await desk.node.mine();
+    await hurry(funded.realm);
+    await funded.follow();
+    await funded.node.mine();
   }
   const [{ detail }] = await rowsOf<{ detail: string }>(
-    desk.realm,
+    funded.realm,
     "select quarantined ->> 'detail' as detail from ramps",
   );
   match(detail, /spent our coin/);
-  deepEqual(await desk.held(party.address), [COIN]);
-  const [report] = await reconcile(desk.realm);
+  deepEqual(await funded.held(party.address), [COIN]);
+  const [report] = await reconcile(funded.realm);
   deepEqual([report.lifted, report.taken[0].hash], [true, hash]);
-  const [row] = await desk.ended([id]);
+  const [row] = await funded.ended([id]);
   deepEqual([row.status, row.chain.hash], ["DONE", hash]);
-  deepEqual(await desk.held(party.address), [COIN]);
-  await desk.agree();
+  deepEqual(await funded.held(party.address), [COIN]);
+  await funded.agree();
 });
 
-async function paidRows(desk: CoinDesk, ids: readonly string[]) {
-  const rows = await desk.ended(ids);
+async function paidRows(funded: UtxoRamp, ids: readonly string[]) {
+  const rows = await funded.ended(ids);
   deepEqual(rows.map(({ status }) => status), rows.map(() => "DONE"));
   return rows.map(({ chain }) => ({ hash: chain.hash as string }));
 }

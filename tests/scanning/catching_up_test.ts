@@ -4,7 +4,7 @@ import { startRunner } from "../../workers/jobs/runner.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { type LongChain, startLongChain } from "../support/nodes/long_chain.ts";
-import { type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -17,7 +17,7 @@ const STRETCH = 64;
 
 /** A ramp that is followed on a long chain. */
 interface Climb extends AsyncDisposable {
-  stage: RampStage;
+  fixture: RampFixture;
   chain: LongChain;
   ramp: { id: string; address: string };
   /** Pays a coin into the ramp, in a block of its own. */
@@ -36,22 +36,22 @@ async function openClimb(): Promise<Climb> {
     made.push(startLongChain(url));
     return made[0].url;
   };
-  const stage = await rampStage({ through });
+  const fixture = await openRampFixture({ through });
   const [chain] = made;
-  const ramp = await stage.ramp();
-  await stage.mine();
-  const context = await workerContextOf(stage.realm);
+  const ramp = await fixture.ramp();
+  await fixture.mine();
+  const context = await workerContextOf(fixture.realm);
   return {
-    stage,
+    fixture,
     chain,
     ramp,
-    pay: async () => void await stage.anvil.send({ to: ramp.address, value: ETHER }),
+    pay: async () => void await fixture.anvil.send({ to: ramp.address, value: ETHER }),
     pass: () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, PLACE),
-    shown: async () => (await stage.realm.admin.send("GET", "/v1/chains")).body[0],
-    total: async () => (await stage.account(ramp.id)).balance.total,
+    shown: async () => (await fixture.realm.admin.send("GET", "/v1/chains")).body[0],
+    total: async () => (await fixture.account(ramp.id)).balance.total,
     async [Symbol.asyncDispose]() {
       context.chains.close();
-      await stage[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       await chain[Symbol.asyncDispose]();
     },
   };
@@ -59,7 +59,7 @@ async function openClimb(): Promise<Climb> {
 
 Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds, beside other work", async () => {
   await using climb = await openClimb();
-  const { stage, chain, ramp } = climb;
+  const { fixture, chain, ramp } = climb;
   await climb.pay();
   await chain.stretch(5000);
   await climb.pay();
@@ -71,33 +71,33 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
   let ended = false;
   const looks = async () => { // one look is bounded in time, and a machine may be busy
     for (let i = 0; i < 20; i++) {
-      await stage.follower.look();
+      await fixture.poller.look();
       if ((await climb.shown()).lag === 0) return;
     }
   };
   const climbing = looks().finally(() => ended = true);
   const steps: number[] = [];
   let ahead = 0;
-  const { account } = await stage.realm.currency("10");
+  const { account } = await fixture.realm.currency("10");
   while (!ended) {
     const { scanned } = await climb.shown();
     ahead = Math.max(ahead, chain.askedUpTo - scanned);
     if (scanned !== steps.at(-1)) steps.push(scanned);
-    equal((await stage.account(account)).balance.total, "10");
+    equal((await fixture.account(account)).balance.total, "10");
   }
   await climbing;
   deepEqual(steps, steps.toSorted((a, b) => a - b));
   ok(steps.length > 10, `${steps.length} steps were seen`);
   ok(ahead <= 4 * STRETCH, `${ahead} blocks were asked for and not recorded`);
   const [{ kept }] = await rowsOf<{ kept: number }>(
-    stage.realm,
+    fixture.realm,
     "select count(*)::integer as kept from chain_blocks",
   );
   ok(kept <= WINDOW + 1, `${kept} blocks are kept`);
   const { lag, scanned, healthy } = await climb.shown();
   deepEqual([lag, scanned, healthy], [0, top, true]);
   equal(await climb.total(), "4");
-  const { balance } = await stage.account(ramp.id);
+  const { balance } = await fixture.account(ramp.id);
   equal(balance.assets, "4");
 });
 
@@ -110,10 +110,10 @@ Deno.test("a process that ends while it catches up goes on from the block it rec
   equal(await climb.pass(), "more");
   const { scanned } = await climb.shown();
   ok(scanned >= WINDOW && scanned < 3000, `${scanned}`);
-  await climb.stage.follower.look();
+  await climb.fixture.poller.look();
   equal((await climb.shown()).scanned, top);
   equal(await climb.total(), "2");
-  equal((await climb.stage.deposits()).length, 2);
+  equal((await climb.fixture.deposits()).length, 2);
 });
 
 Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back over", async () => {
@@ -125,16 +125,19 @@ Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back ov
   for (let pass = 0; pass < 3; pass++) equal(await climb.pass(), "more");
   const { scanned } = await climb.shown();
   climb.chain.fork(scanned - 1000);
-  await climb.stage.follower.look();
+  await climb.fixture.poller.look();
   const { lag, healthy, scanned: now } = await climb.shown();
   deepEqual([lag, healthy, now], [0, true, top]);
-  deepEqual([await climb.total(), (await climb.stage.account(climb.ramp.id)).frozen], ["2", false]);
+  deepEqual([await climb.total(), (await climb.fixture.account(climb.ramp.id)).frozen], [
+    "2",
+    false,
+  ]);
 });
 
 Deno.test("a reorganisation deeper than what is remembered halts a chain, and a rescan leads out", async () => {
   await using climb = await openClimb();
-  const { stage, chain, ramp } = climb;
-  const { send } = stage.realm.admin;
+  const { fixture, chain, ramp } = climb;
+  const { send } = fixture.realm.admin;
   await climb.pay();
   await chain.stretch(1000);
   await climb.pay(); // will be in another block
@@ -148,32 +151,32 @@ Deno.test("a reorganisation deeper than what is remembered halts a chain, and a 
   const halted = await climb.shown();
   match(halted.error, /no common ancestor/);
   equal(halted.healthy, false);
-  await stage.follower.follow(2);
+  await fixture.poller.follow(2);
   equal((await climb.shown()).scanned, halted.scanned, "nothing goes on by itself");
   equal(await climb.total(), "2");
   // The operator has looked, and names blocks at which the chain is as it was.
   const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 };
   equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
-  await stage.follower.follow(2);
+  await fixture.poller.follow(2);
   const { lag, healthy, scanned } = await climb.shown();
   deepEqual([lag, healthy, scanned], [0, true, top]);
   // The second deposit is in another block now: booked once, and its ramp waits for a person.
-  const deposits = await stage.deposits();
+  const deposits = await fixture.deposits();
   deepEqual(deposits.map((one) => one.status), ["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
   equal(await climb.total(), "3");
-  equal((await stage.account(ramp.id)).frozen, true);
+  equal((await fixture.account(ramp.id)).frozen, true);
   const thawed = await send("POST", `/v1/accounts/${ramp.id}/unfreeze`);
   equal(thawed.status, 200, thawed.text);
   await climb.pay();
   await chain.stretch(3);
-  await stage.follower.follow(2);
+  await fixture.poller.follow(2);
   equal(await climb.total(), "4");
 });
 
 Deno.test("the runner works while a realm catches up", async () => {
   await using climb = await openClimb();
   await climb.chain.stretch(4000);
-  const { realm } = climb.stage;
+  const { realm } = climb.fixture;
   const { name } = await realm.currency("10");
   const context = await workerContextOf(realm);
   const { log, chains, signer } = context;
@@ -181,9 +184,9 @@ Deno.test("the runner works while a realm catches up", async () => {
   const runner = startRunner(options, { only: realm.id });
   try {
     let ended = false;
-    const climbing = climb.stage.follower.look().finally(() => ended = true);
+    const climbing = climb.fixture.poller.look().finally(() => ended = true);
     const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name });
-    await until(async () => (await climb.stage.account(made.body.id)).enabled);
+    await until(async () => (await climb.fixture.account(made.body.id)).enabled);
     equal(ended, false, "the account was enabled only after the climb");
     await climbing;
   } finally {

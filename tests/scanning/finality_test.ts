@@ -6,17 +6,17 @@ import { reading } from "../../db/transaction.ts";
 import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
 import { openEvmNodes } from "../../workers/chains/evm/node_answers.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
-import { rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import {
+  type FaultyNode,
+  NodeError,
   passOn,
-  type Rogue,
-  RogueError,
-  startRogue,
+  startFaultyNode,
   type Trick,
-} from "../support/nodes/misbehaving_node.ts";
+} from "../support/nodes/faulty_node.ts";
 
 const ETHER = 10n ** 18n;
 const REVERTS = "0x60006000fd";
@@ -25,63 +25,63 @@ const MADE = `0x${"cd".repeat(32)}`;
 const STRANGER = getAddress(`0x${"5".repeat(40)}`);
 
 interface Witnessed extends AsyncDisposable {
-  desk: Desk;
-  nodes: Rogue[];
+  funded: FundedRamp;
+  nodes: FaultyNode[];
 }
 
 async function behind(count: number): Promise<Witnessed> {
-  const nodes: Rogue[] = [];
-  const desk = await openDesk({
+  const nodes: FaultyNode[] = [];
+  const funded = await openFundedRamp({
     front: (url) => {
-      nodes.push(...Array.from({ length: count }, () => startRogue(url)));
+      nodes.push(...Array.from({ length: count }, () => startFaultyNode(url)));
       return nodes.map((one) => one.url).join();
     },
   });
   return {
-    desk,
+    funded,
     nodes,
     async [Symbol.asyncDispose]() {
-      await desk[Symbol.asyncDispose]();
+      await funded[Symbol.asyncDispose]();
       for (const one of nodes) await one.abort();
     },
   };
 }
 
 /** Has a node tell the block at a tag or height as the final one; null: it knows none. */
-function final({ anvil }: Desk, at: () => string | null): Trick {
+function final({ anvil }: FundedRamp, at: () => string | null): Trick {
   return async ({ id, method, params }) => {
     if (method !== "eth_getBlockByNumber" || params[0] !== "finalized") return undefined;
     const tag = at();
-    if (tag === null) throw new RogueError(-32602, "unknown block tag");
+    if (tag === null) throw new NodeError(-32602, "unknown block tag");
     const told = await passOn(anvil.url, { id, method, params: [tag, false] });
     return (told as { result: unknown }).result;
   };
 }
 
 /** The same, and takes no payments. */
-function deaf(desk: Desk, at: () => string | null): Trick {
-  const told = final(desk, at);
+function deaf(funded: FundedRamp, at: () => string | null): Trick {
+  const told = final(funded, at);
   return (question) => {
     if (question.method !== "eth_sendRawTransaction") return told(question);
-    throw new RogueError(-32000, "nonce too low");
+    throw new NodeError(-32000, "nonce too low");
   };
 }
 
 /** Sends a payment that fails in its block, eight blocks ago. */
-async function failed(desk: Desk): Promise<string> {
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  await desk.anvil.rpc("anvil_setCode", OUTSIDE, REVERTS);
-  await desk.anvil.mine(8);
-  for (let round = 0; round < 3; round++) await desk.look();
+async function failed(funded: FundedRamp): Promise<string> {
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look();
+  await funded.anvil.rpc("anvil_setCode", OUTSIDE, REVERTS);
+  await funded.anvil.mine(8);
+  for (let round = 0; round < 3; round++) await funded.look();
   return id;
 }
 
 /** Uses the first nonce of the ramp's own key for something else, eight blocks ago. */
-async function taken(desk: Desk): Promise<string> {
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  const { context, address } = desk;
+async function taken(funded: FundedRamp): Promise<string> {
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look();
+  const { context, address } = funded;
   const order = { chain: "ETHEREUM", network: "main" } as const;
   const rows = await reading(context.pool, (db) => selectLeaves(db, order as never, [address]));
   const leaves = rows.map((row) => ({ ...order, ...row }));
@@ -94,34 +94,34 @@ async function taken(desk: Desk): Promise<string> {
     one.signature = new SigningKey(hexlify(keys.get(address)!)).sign(one.unsignedHash);
     return Promise.resolve(one.serialized);
   });
-  await desk.anvil.rpc("eth_sendRawTransaction", raw);
-  await desk.anvil.mine(8);
-  for (let round = 0; round < 3; round++) await desk.look();
+  await funded.anvil.rpc("eth_sendRawTransaction", raw);
+  await funded.anvil.mine(8);
+  for (let round = 0; round < 3; round++) await funded.look();
   return id;
 }
 
 /** Looks until a payment is given back; what our own key used its nonce for, an operator has looked at first. */
-async function givenBack(desk: Desk, id: string, own: boolean): Promise<string> {
+async function givenBack(funded: FundedRamp, id: string, own: boolean): Promise<string> {
   if (own) {
-    for (let round = 0; round < 3; round++) await desk.look();
-    equal((await desk.read(id)).status, "PROCESSING");
-    const [report] = await reconcile(desk.realm);
+    for (let round = 0; round < 3; round++) await funded.look();
+    equal((await funded.read(id)).status, "PROCESSING");
+    const [report] = await reconcile(funded.realm);
     deepEqual([report.lifted, report.open], [true, []]);
   }
-  return (await desk.finish(id)).status;
+  return (await funded.finish(id)).status;
 }
 
-const outside = async ({ anvil }: Desk) =>
+const outside = async ({ anvil }: FundedRamp) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 
-async function reportsOf({ context }: Desk): Promise<string> {
+async function reportsOf({ context }: FundedRamp): Promise<string> {
   return (await context.chains.open({ chain: "ETHEREUM", testnet: false })).reports().join("\n");
 }
 
 /** Takes the last blocks away, with what they held. */
-async function reorganised(desk: Desk, blocks: number): Promise<void> {
-  await desk.anvil.rpc("anvil_reorg", blocks, []);
-  await desk.anvil.rpc("anvil_setCode", OUTSIDE, "0x");
+async function reorganised(funded: FundedRamp, blocks: number): Promise<void> {
+  await funded.anvil.rpc("anvil_reorg", blocks, []);
+  await funded.anvil.rpc("anvil_setCode", OUTSIDE, "0x");
 }
 
 for (
@@ -132,60 +132,60 @@ for (
 ) {
   Deno.test(`a payment ${name} is given back only once that block is final: a reorganisation beyond the depth pays once`, async () => {
     await using witnessed = await behind(1);
-    const { desk, nodes: [node] } = witnessed;
-    node.trick = lose === taken ? deaf(desk, () => FIRST) : final(desk, () => FIRST);
-    const id = await lose(desk);
-    equal((await desk.read(id)).status, "PROCESSING");
-    await reorganised(desk, 8);
-    node.trick = final(desk, () => FIRST);
-    equal((await desk.finish(id)).status, "DONE");
-    equal(await outside(desk), ETHER);
+    const { funded, nodes: [node] } = witnessed;
+    node.trick = lose === taken ? deaf(funded, () => FIRST) : final(funded, () => FIRST);
+    const id = await lose(funded);
+    equal((await funded.read(id)).status, "PROCESSING");
+    await reorganised(funded, 8);
+    node.trick = final(funded, () => FIRST);
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await outside(funded), ETHER);
   });
 
   Deno.test(`a payment ${name} is given back when that block is final`, async () => {
     await using witnessed = await behind(1);
-    const { desk, nodes: [node] } = witnessed;
+    const { funded, nodes: [node] } = witnessed;
     let at: string | null = FIRST;
-    node.trick = lose === taken ? deaf(desk, () => at) : final(desk, () => at);
-    const id = await lose(desk);
-    equal((await desk.read(id)).status, "PROCESSING");
+    node.trick = lose === taken ? deaf(funded, () => at) : final(funded, () => at);
+    const id = await lose(funded);
+    equal((await funded.read(id)).status, "PROCESSING");
     at = "latest";
-    equal(await givenBack(desk, id, lose === taken), "FAILED");
-    equal(await outside(desk), 0n);
+    equal(await givenBack(funded, id, lose === taken), "FAILED");
+    equal(await outside(funded), 0n);
   });
 
   Deno.test(`where a node knows no final block, a payment ${name} is given back by the depth alone, and that is told`, async () => {
     await using witnessed = await behind(1);
-    const { desk, nodes: [node] } = witnessed;
-    node.trick = lose === taken ? deaf(desk, () => null) : final(desk, () => null);
-    const id = await lose(desk);
-    equal(await givenBack(desk, id, lose === taken), "FAILED");
-    match(await reportsOf(desk), /knows no final block/);
+    const { funded, nodes: [node] } = witnessed;
+    node.trick = lose === taken ? deaf(funded, () => null) : final(funded, () => null);
+    const id = await lose(funded);
+    equal(await givenBack(funded, id, lose === taken), "FAILED");
+    match(await reportsOf(funded), /knows no final block/);
   });
 
   Deno.test(`of three nodes one that calls every block final has no payment ${name} given back`, async () => {
     await using witnessed = await behind(3);
-    const { desk, nodes } = witnessed;
+    const { funded, nodes } = witnessed;
     const tell = lose === taken ? deaf : final;
     for (const [at, node] of nodes.entries()) {
-      node.trick = tell(desk, () => at === 0 ? "latest" : FIRST);
+      node.trick = tell(funded, () => at === 0 ? "latest" : FIRST);
     }
-    const id = await lose(desk);
-    equal((await desk.read(id)).status, "PROCESSING");
+    const id = await lose(funded);
+    equal((await funded.read(id)).status, "PROCESSING");
     // Nor does one that calls nothing final hold it up.
     for (const [at, node] of nodes.entries()) {
-      node.trick = tell(desk, () => at === 0 ? FIRST : "latest");
+      node.trick = tell(funded, () => at === 0 ? FIRST : "latest");
     }
-    equal(await givenBack(desk, id, lose === taken), "FAILED");
+    equal(await givenBack(funded, id, lose === taken), "FAILED");
   });
 }
 
 Deno.test("a payment that is made is settled at its depth, before its block is final", async () => {
   await using witnessed = await behind(1);
-  const { desk, nodes: [node] } = witnessed;
-  node.trick = final(desk, () => FIRST);
-  equal((await desk.finish((await desk.withdraw("1")).body.id)).status, "DONE");
-  equal(await outside(desk), ETHER);
+  const { funded, nodes: [node] } = witnessed;
+  node.trick = final(funded, () => FIRST);
+  equal((await funded.finish((await funded.withdraw("1")).body.id)).status, "DONE");
+  equal(await outside(funded), ETHER);
 });
 
 for (
@@ -197,30 +197,30 @@ for (
 ) {
   Deno.test(`a node that ${name} has nothing given back, until it is in step again`, async () => {
     await using witnessed = await behind(1);
-    const { desk, nodes: [node] } = witnessed;
-    await desk.anvil.mine(4);
-    const chain = await desk.context.chains.open({ chain: "ETHEREUM", testnet: false });
+    const { funded, nodes: [node] } = witnessed;
+    await funded.anvil.mine(4);
+    const chain = await funded.context.chains.open({ chain: "ETHEREUM", testnet: false });
     const called = `0x${(await chain.head()).finalized!.toString(16)}`;
-    const told = final(desk, tell);
+    const told = final(funded, tell);
     node.trick = async (question) => {
       const { method, params: [at] } = question;
       if (tell() === FIRST && method === "eth_getBlockByNumber" && at === called) {
-        const block = await desk.anvil.rpc("eth_getBlockByNumber", called, false);
+        const block = await funded.anvil.rpc("eth_getBlockByNumber", called, false);
         return { ...block as object, hash: MADE };
       }
       const answer = await told(question);
       // Beyond its head there is none to pass on, so one is made up.
       if (answer !== null) return answer;
-      const block = await desk.anvil.rpc("eth_getBlockByNumber", FIRST, false);
+      const block = await funded.anvil.rpc("eth_getBlockByNumber", FIRST, false);
       return { ...block as object, number: "0x5000" };
     };
-    const id = await failed(desk);
-    equal((await desk.read(id)).status, "PROCESSING");
-    const [{ error }] = await rowsOf<{ error: string }>(desk.realm, "select error from orders");
+    const id = await failed(funded);
+    equal((await funded.read(id)).status, "PROCESSING");
+    const [{ error }] = await rowsOf<{ error: string }>(funded.realm, "select error from orders");
     match(error, /called final|calls block|what is final now/);
-    if (tell() !== null) match(await reportsOf(desk), /called final|calls block/);
+    if (tell() !== null) match(await reportsOf(funded), /called final|calls block/);
     node.trick = () => undefined;
-    equal((await desk.finish(id)).status, "FAILED");
+    equal((await funded.finish(id)).status, "FAILED");
   });
 }
 
@@ -254,10 +254,10 @@ Deno.test("answers that overtake each other, and nodes that lag behind one name,
 });
 
 Deno.test("GET /v1/chains tells up to where the nodes call a main network final", async () => {
-  await using stage = await rampStage({ testnet: false });
-  await stage.ramp();
-  await stage.mine(10);
-  const [chain] = (await stage.realm.admin.send("GET", "/v1/chains")).body;
+  await using fixture = await openRampFixture({ testnet: false });
+  await fixture.ramp();
+  await fixture.mine(10);
+  const [chain] = (await fixture.realm.admin.send("GET", "/v1/chains")).body;
   deepEqual([chain.chain, chain.height - chain.finalized], ["ETHEREUM", 2]);
   ok(chain.healthy);
 });

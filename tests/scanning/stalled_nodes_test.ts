@@ -7,48 +7,51 @@ import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
 import { testDatabase } from "../support/database.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
-import { rampStage } from "../support/ramp_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { type Question, type Rogue, startRogue } from "../support/nodes/misbehaving_node.ts";
+import { type FaultyNode, type Question, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { until } from "../support/eventually.ts";
 
 const ETHER = 10n ** 18n;
 const SEND = "eth_sendRawTransaction";
 const TIMEOUT_MS = 600;
 
-/** A rogue that can be put before a node which is not there yet. */
-function curtain(): { rogue: () => Rogue; raise: (url: string) => string } {
-  let rogue: Rogue | null = null;
-  return { rogue: () => rogue!, raise: (url) => (rogue = startRogue(url)).url };
+/** A misbehaving node that can be put before a node which is not there yet. */
+function curtain(): { faulty: () => FaultyNode; raise: (url: string) => string } {
+  let faulty: FaultyNode | null = null;
+  return {
+    faulty: () => faulty!,
+    raise: (url) => (faulty = startFaultyNode(url)).url,
+  };
 }
 
 Deno.test("a node that stalls at any question of a scan loses no deposit and doubles none", async () => {
-  const { rogue, raise } = curtain();
+  const { faulty, raise } = curtain();
   const env = { ETHEREUM_TESTNET_CONFIRMATIONS: "1", ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
-  await using stage = await rampStage({ through: raise, env });
-  const ramp = await stage.ramp();
-  await stage.mine();
+  await using fixture = await openRampFixture({ through: raise, env });
+  const ramp = await fixture.ramp();
+  await fixture.mine();
   let paid = 0;
   for (let at = 1, reached = true; reached; at++) {
-    await stage.anvil.pool({ to: ramp.address, value: ETHER });
-    await stage.anvil.mine();
+    await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+    await fixture.anvil.mine();
     paid++;
     let asked = 0;
-    const stall = rogue().stall({ which: () => ++asked === at });
-    await stage.follower.look();
+    const stall = faulty().stall({ which: () => ++asked === at });
+    await fixture.poller.look();
     reached = stall.kept.length > 0;
     if (reached) {
-      const [chain] = (await stage.realm.admin.send("GET", "/v1/chains")).body;
+      const [chain] = (await fixture.realm.admin.send("GET", "/v1/chains")).body;
       match(chain.error ?? "gave no answer in 600 ms", /gave no answer in 600 ms|deposits wait/);
     }
     stall.end();
-    await stage.mine();
-    equal((await stage.account(ramp.id)).balance.total, `${paid}`, `question ${at}`);
-    equal((await stage.deposits()).length, paid);
+    await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, `${paid}`, `question ${at}`);
+    equal((await fixture.deposits()).length, paid);
   }
   ok(paid > 5, `${paid} questions`);
-  await rogue().abort();
+  await faulty().abort();
 });
 
 const STALLS: Readonly<
@@ -68,57 +71,62 @@ const STALLS: Readonly<
 
 for (const [name, how] of Object.entries(STALLS)) {
   Deno.test(`a withdrawal whose node stalls ${name} is sent once`, async () => {
-    const { rogue, raise } = curtain();
+    const { faulty, raise } = curtain();
     const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
-    await using desk = await openDesk({ front: raise, env });
-    const { body: { id } } = await desk.withdraw("1");
-    const stall = rogue().stall(how);
-    await desk.look();
-    equal((await desk.read(id)).status, "PROCESSING");
-    await desk.anvil.mine();
-    await desk.look();
-    ok(stall.kept.length > 0, `nobody asked: ${rogue().asked}`);
+    await using funded = await openFundedRamp({ front: raise, env });
+    const { body: { id } } = await funded.withdraw("1");
+    const stall = faulty().stall(how);
+    await funded.look();
+    equal((await funded.read(id)).status, "PROCESSING");
+    await funded.anvil.mine();
+    await funded.look();
+    ok(stall.kept.length > 0, `nobody asked: ${faulty().asked}`);
     stall.end();
-    await desk.finish(id);
-    await paid(desk, 1);
+    await funded.finish(id);
+    await paid(funded, 1);
     const sent = new Set(rawOf(stall.kept));
     ok(sent.size <= 1, "other bytes were sent");
-    equal((await rowsOf(desk.realm, "select hash from order_candidates")).length, 1);
-    await rogue().abort();
+    equal((await rowsOf(funded.realm, "select hash from order_candidates")).length, 1);
+    await faulty().abort();
   });
 }
 
 Deno.test("a node that stalls at any question of a withdrawal delays it, and it is paid once", async () => {
-  const { rogue, raise } = curtain();
+  const { faulty, raise } = curtain();
   const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
-  await using desk = await openDesk({ front: raise, env, coins: 100n * ETHER, total: "100" });
+  await using funded = await openFundedRamp({
+    front: raise,
+    env,
+    coins: 100n * ETHER,
+    total: "100",
+  });
   let count = 0;
   for (let at = 1, reached = true; reached; at++) {
-    const { body: { id } } = await desk.withdraw("1");
+    const { body: { id } } = await funded.withdraw("1");
     count++;
     let asked = 0;
-    const stall = rogue().stall({ which: () => ++asked === at });
+    const stall = faulty().stall({ which: () => ++asked === at });
     for (let round = 0; round < 4; round++) {
-      await desk.look();
-      await desk.anvil.mine();
+      await funded.look();
+      await funded.anvil.mine();
     }
     reached = stall.kept.length > 0;
     stall.end();
-    await desk.finish(id);
-    await paid(desk, count);
+    await funded.finish(id);
+    await paid(funded, count);
   }
   ok(count > 5, `${count} questions`);
-  await rogue().abort();
+  await faulty().abort();
 });
 
 Deno.test("the second of two nodes stalls: nothing waits for more than its time-out", async () => {
-  const mute = startRogue(null);
+  const mute = startFaultyNode(null);
   mute.stall();
   const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}`, ETHEREUM_QUORUM: "1" };
-  await using desk = await openDesk({ front: (url) => `${url},${mute.url}`, env });
-  const { body: { id } } = await desk.withdraw("1");
-  equal((await desk.finish(id)).status, "DONE");
-  await paid(desk, 1);
+  await using funded = await openFundedRamp({ front: (url) => `${url},${mute.url}`, env });
+  const { body: { id } } = await funded.withdraw("1");
+  equal((await funded.finish(id)).status, "DONE");
+  await paid(funded, 1);
   await mute.abort();
 });
 
@@ -128,10 +136,10 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
   await polygon.mine();
   const ethereum = await startAnvil(1);
   await ethereum.mine();
-  const rogue = startRogue(ethereum.url);
+  const faulty = startFaultyNode(ethereum.url);
   const env = {
     DATABASE_URL: own.url,
-    ETHEREUM_RPC_URL: rogue.url,
+    ETHEREUM_RPC_URL: faulty.url,
     ETHEREUM_CONFIRMATIONS: "1",
     ETHEREUM_TIMEOUT_MS: "120000",
     POLYGON_RPC_URL: polygon.url,
@@ -153,7 +161,7 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
   try {
     // Both realms are being followed on both chains before one of them falls silent.
     await until(async () => (await cursorsOf(realm)).length === 2);
-    const stall = rogue.stall();
+    const stall = faulty.stall();
     await ethereum.send({ to: eth.address, value: ETHER });
     await stall.reached;
     for (let deposit = 1; deposit <= 3; deposit++) {
@@ -173,7 +181,7 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
     chains.close();
     await Promise.all([follower.stop(), runner.stop()]);
     neighbour.leave();
-    await rogue.abort();
+    await faulty.abort();
     await ethereum.stop();
   }
 });
@@ -195,12 +203,12 @@ async function cursorsOf(realm: TestRealm): Promise<unknown[]> {
 }
 
 /** So many coins arrived, as many transactions left, and the ledger agrees with the chain. */
-async function paid(desk: Desk, count: number): Promise<void> {
-  const { anvil, address } = desk;
+async function paid(funded: FundedRamp, count: number): Promise<void> {
+  const { anvil, address } = funded;
   const read = async (method: string, of: string) => BigInt(await anvil.rpc(method, of, "latest"));
   deepEqual(
     [await read("eth_getBalance", OUTSIDE), await read("eth_getTransactionCount", address)],
     [BigInt(count) * ETHER, BigInt(count)],
   );
-  equal(await read("eth_getBalance", address), -toUnits((await desk.books()).world, 18));
+  equal(await read("eth_getBalance", address), -toUnits((await funded.books()).world, 18));
 }

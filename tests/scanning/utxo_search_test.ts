@@ -1,32 +1,39 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { searchCoins, searchPlace } from "../../workers/scanning/utxo_search.ts";
-import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/utxo_fixture.ts";
+import {
+  COIN,
+  LITECOIN,
+  openUtxoRamp,
+  UTXO_CHAINS,
+  type UtxoRamp,
+} from "../support/utxo_fixture.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { throughNode } from "../support/coin_liars.ts";
-import { type Rogue, RogueError } from "../support/nodes/misbehaving_node.ts";
+import { type FaultyNode, NodeError } from "../support/nodes/faulty_node.ts";
 
 const ignore = !hasLitecoind();
 const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
 
 /** Passes a block over, as if the node had shown it without what it pays us. */
-async function passOver(desk: CoinDesk): Promise<void> {
-  await desk.node.mine();
-  const height = await desk.node.rpc<number>("getblockcount");
-  const hash = await desk.node.rpc<string>("getblockhash", height);
-  await desk.realm.command(async (tx) => {
+async function passOver(funded: UtxoRamp): Promise<void> {
+  await funded.node.mine();
+  const height = await funded.node.rpc<number>("getblockcount");
+  const hash = await funded.node.rpc<string>("getblockhash", height);
+  await funded.realm.command(async (tx) => {
     await tx`insert into chain_blocks (chain, network, height, hash, parent_hash)
       select chain, network, ${height}, ${hash}, hash from chain_cursors`;
     await tx`update chain_cursors set height = ${height}, head = ${height}, hash = ${hash}`;
   });
 }
 
-const chainOf = (desk: CoinDesk) => desk.context.chains.open({ chain: PLACE.chain, testnet: true });
-const totalOf = async (desk: CoinDesk) => (await desk.account(desk.virtual)).balance.total;
-const queued = (desk: CoinDesk) =>
+const chainOf = (funded: UtxoRamp) =>
+  funded.context.chains.open({ chain: PLACE.chain, testnet: true });
+const totalOf = async (funded: UtxoRamp) => (await funded.account(funded.virtual)).balance.total;
+const queued = (funded: UtxoRamp) =>
   rowsOf<{ from: number }>(
-    desk.realm,
+    funded.realm,
     "select (payload ->> 'from')::integer as from from jobs where name = 'deposit.rescan'",
   );
 
@@ -35,22 +42,22 @@ Deno.test({
     "LTC: a deposit that a node hid from the scanner is found by the node's own coins, and credited once",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.deposit(2n * COIN);
-    await desk.until(async () => await totalOf(desk) !== "0");
-    await desk.deposit(5n * COIN);
-    await passOver(desk);
-    const missedAt = await desk.node.rpc<number>("getblockcount");
-    await desk.node.mine(3);
-    await desk.follow();
-    const before = await totalOf(desk);
-    const missing = await searchPlace(desk.context, await chainOf(desk), PLACE);
-    deepEqual([missing?.length, await totalOf(desk)], [1, before]);
-    deepEqual((await queued(desk)).map(({ from }) => from), [missedAt]);
-    await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
-    deepEqual(await searchPlace(desk.context, await chainOf(desk), PLACE), []);
-    equal((await queued(desk)).length, 1);
-    await desk.agree();
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.deposit(2n * COIN);
+    await funded.until(async () => await totalOf(funded) !== "0");
+    await funded.deposit(5n * COIN);
+    await passOver(funded);
+    const missedAt = await funded.node.rpc<number>("getblockcount");
+    await funded.node.mine(3);
+    await funded.follow();
+    const before = await totalOf(funded);
+    const missing = await searchPlace(funded.context, await chainOf(funded), PLACE);
+    deepEqual([missing?.length, await totalOf(funded)], [1, before]);
+    deepEqual((await queued(funded)).map(({ from }) => from), [missedAt]);
+    await funded.until(async () => Number(await totalOf(funded)) > Number(before) + 4.9);
+    deepEqual(await searchPlace(funded.context, await chainOf(funded), PLACE), []);
+    equal((await queued(funded)).length, 1);
+    await funded.agree();
   },
 });
 
@@ -58,15 +65,15 @@ Deno.test({
   name: "LTC: coins that a node lists at a block which is not scanned, or is another, say nothing",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.deposit(2n * COIN);
-    await desk.node.mine();
-    equal(await searchPlace(desk.context, await chainOf(desk), PLACE), null);
-    await desk.follow();
-    deepEqual(await searchPlace(desk.context, await chainOf(desk), PLACE), []);
-    await desk.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
-    equal(await searchPlace(desk.context, await chainOf(desk), PLACE), null);
-    deepEqual([...await queued(desk)], []);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.deposit(2n * COIN);
+    await funded.node.mine();
+    equal(await searchPlace(funded.context, await chainOf(funded), PLACE), null);
+    await funded.follow();
+    deepEqual(await searchPlace(funded.context, await chainOf(funded), PLACE), []);
+    await funded.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
+    equal(await searchPlace(funded.context, await chainOf(funded), PLACE), null);
+    deepEqual([...await queued(funded)], []);
   },
 });
 
@@ -75,11 +82,11 @@ Deno.test({
     "coins that a node makes up have ever fewer blocks read again, and what is missed is found after them",
   ignore,
   fn: async () => {
-    const rogues: Rogue[] = [];
+    const faultyNodes: FaultyNode[] = [];
     let made = 0;
     const start = async () => {
       const node = await LITECOIN.start();
-      rogues.push(throughNode(node, async ({ method, params }) => {
+      faultyNodes.push(throughNode(node, async ({ method, params }) => {
         if (method !== "scantxoutset" || made === 0) return undefined;
         const told = await node.rpc<{ unspents: unknown[] }>(method, ...params);
         const script = String((params[1] as string[])[0]).slice("raw(".length, -1);
@@ -89,31 +96,31 @@ Deno.test({
         }));
         return { ...told, unspents: [...unspents, ...told.unspents] };
       }));
-      return { ...node, url: rogues[0].url };
+      return { ...node, url: faultyNodes[0].url };
     };
     try {
-      await using desk = await openCoinDesk({ ...LITECOIN, start });
-      await desk.node.mine();
-      await desk.follow();
-      const context = { ...desk.context, log: () => {} };
+      await using funded = await openUtxoRamp({ ...LITECOIN, start });
+      await funded.node.mine();
+      await funded.follow();
+      const context = { ...funded.context, log: () => {} };
       made = 100;
       const read: number[] = [];
       for (let search = 0; search < 4; search++) {
-        equal((await searchPlace(context, await chainOf(desk), PLACE))?.length, made);
-        read.push((await queued(desk)).length);
-        await rowsOf(desk.realm, "delete from jobs where name = 'deposit.rescan'");
+        equal((await searchPlace(context, await chainOf(funded), PLACE))?.length, made);
+        read.push((await queued(funded)).length);
+        await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
       }
       deepEqual(read, [100, 50, 25, 12]);
       made = 0;
-      await desk.deposit(5n * COIN);
-      await passOver(desk);
-      await desk.node.mine(3);
-      await desk.follow();
-      equal((await searchPlace(context, await chainOf(desk), PLACE))?.length, 1);
-      await desk.until(async () => Number(await totalOf(desk)) > 4.9);
-      await desk.agree();
+      await funded.deposit(5n * COIN);
+      await passOver(funded);
+      await funded.node.mine(3);
+      await funded.follow();
+      equal((await searchPlace(context, await chainOf(funded), PLACE))?.length, 1);
+      await funded.until(async () => Number(await totalOf(funded)) > 4.9);
+      await funded.agree();
     } finally {
-      for (const one of rogues) await one.abort();
+      for (const one of faultyNodes) await one.abort();
     }
   },
 });
@@ -122,63 +129,63 @@ Deno.test({
   name: "coins are searched by the timetable, in a loop of its own, once every few hours",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.deposit(2n * COIN);
-    await desk.node.mine();
-    await desk.follow();
-    const { database, id } = desk.realm;
-    const { chains, signer } = desk.context;
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.deposit(2n * COIN);
+    await funded.node.mine();
+    await funded.follow();
+    const { database, id } = funded.realm;
+    const { chains, signer } = funded.context;
     const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
     const timetable = startTimetable(of, { loop: false, only: id });
     await timetable.drain(30_000);
     await timetable.stop();
     const rows = await rowsOf<{ hours: number }>(
-      desk.realm,
+      funded.realm,
       `select round(extract(epoch from next_at - now()) / 3600)::integer as hours from leases
         where name = 'search coins'`,
     );
     deepEqual(rows.map(({ hours }) => hours), [6]);
-    equal((await rowsOf(desk.realm, "select 1 from coin_searches")).length, 1);
+    equal((await rowsOf(funded.realm, "select 1 from coin_searches")).length, 1);
   },
 });
 
-const CASH = PLAYS.find(({ id }) => id === "BITCOIN_CASH")!;
+const CASH = UTXO_CHAINS.find(({ id }) => id === "BITCOIN_CASH")!;
 
 Deno.test("BCH: coins are searched in the node's own list", async () => {
-  await using desk = await openCoinDesk(CASH);
-  await desk.deposit(2n * COIN);
-  await desk.until(async () => await totalOf(desk) !== "0");
-  const chain = await desk.context.chains.open({ chain: CASH.id, testnet: true });
+  await using funded = await openUtxoRamp(CASH);
+  await funded.deposit(2n * COIN);
+  await funded.until(async () => await totalOf(funded) !== "0");
+  const chain = await funded.context.chains.open({ chain: CASH.id, testnet: true });
   const place = { chain: CASH.id, network: "regtest" } as const;
-  deepEqual(await searchPlace(desk.context, chain, place), []);
+  deepEqual(await searchPlace(funded.context, chain, place), []);
 });
 
 Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and what was hidden is credited once", async () => {
-  const rogues: Rogue[] = [];
+  const faultyNodes: FaultyNode[] = [];
   const start = async () => {
     const node = await CASH.start();
-    rogues.push(throughNode(node, ({ method }) => {
-      if (method === "scantxoutset") throw new RogueError(-32601, "Method not found");
+    faultyNodes.push(throughNode(node, ({ method }) => {
+      if (method === "scantxoutset") throw new NodeError(-32601, "Method not found");
     }));
-    return { ...node, url: rogues[0].url };
+    return { ...node, url: faultyNodes[0].url };
   };
   try {
-    await using desk = await openCoinDesk({ ...CASH, start });
-    await desk.deposit(2n * COIN);
-    await desk.until(async () => await totalOf(desk) !== "0");
-    const before = await totalOf(desk);
-    await desk.deposit(5n * COIN);
-    await passOver(desk);
-    await desk.node.mine(3);
-    await desk.follow();
-    equal(await totalOf(desk), before);
-    await searchCoins({ ...desk.context, log: () => {} });
-    await desk.until(async () => Number(await totalOf(desk)) > Number(before) + 4.9);
-    await desk.agree();
+    await using funded = await openUtxoRamp({ ...CASH, start });
+    await funded.deposit(2n * COIN);
+    await funded.until(async () => await totalOf(funded) !== "0");
+    const before = await totalOf(funded);
+    await funded.deposit(5n * COIN);
+    await passOver(funded);
+    await funded.node.mine(3);
+    await funded.follow();
+    equal(await totalOf(funded), before);
+    await searchCoins({ ...funded.context, log: () => {} });
+    await funded.until(async () => Number(await totalOf(funded)) > Number(before) + 4.9);
+    await funded.agree();
     // The nodes' other answers are not doubted for it.
-    const chain = await desk.context.chains.open({ chain: CASH.id, testnet: true });
-    equal((await chain.head()).height, await desk.node.rpc<number>("getblockcount"));
+    const chain = await funded.context.chains.open({ chain: CASH.id, testnet: true });
+    equal((await chain.head()).height, await funded.node.rpc<number>("getblockcount"));
   } finally {
-    for (const one of rogues) await one.abort();
+    for (const one of faultyNodes) await one.abort();
   }
 });

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { readPlan } from "../../workers/chains/outgoing.ts";
 import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
-import { COIN, type CoinDesk, openCoinDesk, type Play } from "../support/utxo_fixture.ts";
+import { COIN, openUtxoRamp, type UtxoChain, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -10,12 +10,12 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
 /** A miner who takes nothing below 0.015 for 1000 bytes; a sweep pays 0.01. */
-const DEAR: Play = {
+const DEAR: UtxoChain = {
   id: "DOGECOIN",
   asset: "DOGE",
   start: () => startLitecoind(...LIKE_DOGECOIN, "-blockmintxfee=0.015", "-paytxfee=0.02"),
 };
-const CASH: Play = { id: "BITCOIN_CASH", asset: "BCH", start: startBcash };
+const CASH: UtxoChain = { id: "BITCOIN_CASH", asset: "BCH", start: startBcash };
 
 interface Sent {
   id: string;
@@ -32,44 +32,44 @@ Deno.test({
   name: "DOGE: a sweep that lingers is mined with a child that pays for it, and both are booked",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(DEAR);
-    await lingering(desk, 20n * COIN);
-    await desk.node.mine();
-    equal((await desk.node.rpc<string[]>("getrawmempool")).length, 1, "the miner wants more");
-    await Promise.all([desk.look(), desk.look()]); // two workers see it at once
-    await desk.look();
-    const [sweep, child, ...more] = await sentBy(desk);
+    await using funded = await openUtxoRamp(DEAR);
+    await lingering(funded, 20n * COIN);
+    await funded.node.mine();
+    equal((await funded.node.rpc<string[]>("getrawmempool")).length, 1, "the miner wants more");
+    await Promise.all([funded.look(), funded.look()]); // two workers see it at once
+    await funded.look();
+    const [sweep, child, ...more] = await sentBy(funded);
     deepEqual([sweep.purpose, child.purpose, more], ["sweep", "child", []]);
     equal(child.subject, sweep.id);
-    const pool = await desk.node.rpc<string[]>("getrawmempool");
+    const pool = await funded.node.rpc<string[]>("getrawmempool");
     deepEqual(pool.toSorted(), [sweep.hash, child.hash].toSorted());
-    await fastTogether(desk, [sweep, child]);
-    await desk.until(async () => (await desk.account(desk.virtual)).balance.total !== "0");
-    await desk.until(async () => (await sentBy(desk)).every(({ state }) => state === "done"));
-    await desk.node.mine();
-    await desk.follow();
-    const deposits = await rowsOf(desk.realm, "select id from deposits");
+    await fastTogether(funded, [sweep, child]);
+    await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
+    await funded.until(async () => (await sentBy(funded)).every(({ state }) => state === "done"));
+    await funded.node.mine();
+    await funded.follow();
+    const deposits = await rowsOf(funded.realm, "select id from deposits");
     equal(deposits.length, 1, "neither sweep nor child is a deposit");
-    await desk.agree();
-    await spendable(desk, "DOGECOIN");
+    await funded.agree();
+    await spendable(funded, "DOGECOIN");
   },
 });
 
 Deno.test({
   name: "BCH: a child whose parent is mined without it is mined too, and nothing is lost",
   fn: async () => {
-    await using desk = await openCoinDesk(CASH);
-    await lingering(desk, 3n * COIN);
-    await endAt(desk, "stored"); // signed, and not sent before the parent is mined
-    await desk.node.mine();
-    await desk.look();
-    await desk.until(async () => (await sentBy(desk)).every(({ state }) => state === "done"));
-    const [sweep, child] = await sentBy(desk);
+    await using funded = await openUtxoRamp(CASH);
+    await lingering(funded, 3n * COIN);
+    await endAt(funded, "stored"); // signed, and not sent before the parent is mined
+    await funded.node.mine();
+    await funded.look();
+    await funded.until(async () => (await sentBy(funded)).every(({ state }) => state === "done"));
+    const [sweep, child] = await sentBy(funded);
     ok(child.height! > sweep.height!);
-    await desk.node.mine();
-    await desk.follow();
-    await desk.agree();
-    await spendable(desk, "BITCOIN_CASH");
+    await funded.node.mine();
+    await funded.follow();
+    await funded.agree();
+    await spendable(funded, "BITCOIN_CASH");
   },
 });
 
@@ -77,24 +77,24 @@ Deno.test({
   name: "DOGE: a child dies with its parent, and nothing is booked for either",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(DEAR);
-    await lingering(desk, 20n * COIN);
-    await desk.look();
-    await desk.look();
-    const [sweep, child] = await sentBy(desk);
-    const height = await desk.node.rpc<number>("getblockcount");
-    const [{ claim }] = await claimsOf(desk, sweep.id);
+    await using funded = await openUtxoRamp(DEAR);
+    await lingering(funded, 20n * COIN);
+    await funded.look();
+    await funded.look();
+    const [sweep, child] = await sentBy(funded);
+    const height = await funded.node.rpc<number>("getblockcount");
+    const [{ claim }] = await claimsOf(funded, sweep.id);
     const party = await newParty("DOGECOIN");
-    await desk.rob(party.address, claim);
-    await desk.release();
-    await desk.until(async () => (await stateOf(desk, child.id)) === "dead");
-    equal(await stateOf(desk, sweep.id), "dead");
-    ok(await desk.node.rpc<number>("getblockcount") >= height + 2);
-    deepEqual(await claimsOf(desk, child.id), []);
+    await funded.rob(party.address, claim);
+    await funded.release();
+    await funded.until(async () => (await stateOf(funded, child.id)) === "dead");
+    equal(await stateOf(funded, sweep.id), "dead");
+    ok(await funded.node.rpc<number>("getblockcount") >= height + 2);
+    deepEqual(await claimsOf(funded, child.id), []);
     const unmade = "select hash from coins where height is null";
-    deepEqual(await rowsOf(desk.realm, unmade), []);
+    deepEqual(await rowsOf(funded.realm, unmade), []);
     const booked = "select id from transactions where type = 'fee'";
-    deepEqual(await rowsOf(desk.realm, booked), [], "what nobody took is not booked");
+    deepEqual(await rowsOf(funded.realm, booked), [], "what nobody took is not booked");
   },
 });
 
@@ -102,22 +102,22 @@ Deno.test({
   name: "DOGE: a worker that ends at any step of a child and begins anew makes one child",
   ignore,
   fn: async (t) => {
-    await using desk = await openCoinDesk(DEAR);
+    await using funded = await openUtxoRamp(DEAR);
     let done = 0;
     for (const step of STEPS) {
       await t.step(`ends at "${step}"`, async () => {
-        await lingering(desk, 20n * COIN);
-        await endAt(desk, step);
-        await desk.until(async () => {
-          const sent = await sentBy(desk);
+        await lingering(funded, 20n * COIN);
+        await endAt(funded, step);
+        await funded.until(async () => {
+          const sent = await sentBy(funded);
           return sent.length === done + 2 && sent.every(({ state }) => state === "done");
         });
         done += 2;
       });
     }
-    await desk.node.mine();
-    await desk.follow();
-    await desk.agree();
+    await funded.node.mine();
+    await funded.follow();
+    await funded.agree();
   },
 });
 
@@ -125,48 +125,48 @@ Deno.test({
   name: "DOGE: a sweep that pays enough gets no child, however long it lingers",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(DEAR);
-    await lingering(desk, 20n * COIN);
+    await using funded = await openUtxoRamp(DEAR);
+    await lingering(funded, 20n * COIN);
     // As if the sweep had been made when that was the price.
     await tamper(
-      desk.realm,
+      funded.realm,
       `update order_candidates set plan = jsonb_set(plan::jsonb, '{fee}',
         '{"n": "900000000"}')::text`,
     );
-    await desk.look();
-    equal((await sentBy(desk)).length, 1);
+    await funded.look();
+    equal((await sentBy(funded)).length, 1);
   },
 });
 
 /** Makes a deposit whose sweep was sent long ago and is in no block. */
-async function lingering(desk: CoinDesk, amount: bigint): Promise<void> {
-  await desk.deposit(amount);
-  const sent = async () => (await sentBy(desk)).some(({ state }) => state === "sent");
-  await desk.until(sent);
-  await rowsOf(desk.realm, "update orders set created_at = created_at - interval '20 minutes'");
+async function lingering(funded: UtxoRamp, amount: bigint): Promise<void> {
+  await funded.deposit(amount);
+  const sent = async () => (await sentBy(funded)).some(({ state }) => state === "sent");
+  await funded.until(sent);
+  await rowsOf(funded.realm, "update orders set created_at = created_at - interval '20 minutes'");
 }
 
-async function sentBy(desk: CoinDesk): Promise<Sent[]> {
+async function sentBy(funded: UtxoRamp): Promise<Sent[]> {
   return await rowsOf<Sent>(
-    desk.realm,
+    funded.realm,
     `select id, purpose, state, subject, hash, fee::text, height, error from orders order by id`,
   );
 }
 
-async function stateOf(desk: CoinDesk, id: string): Promise<string> {
-  return (await sentBy(desk)).find((one) => one.id === id)!.state;
+async function stateOf(funded: UtxoRamp, id: string): Promise<string> {
+  return (await sentBy(funded)).find((one) => one.id === id)!.state;
 }
 
-async function claimsOf(desk: CoinDesk, order: string): Promise<{ claim: string }[]> {
-  return await rowsOf(desk.realm, `select claim from claims where order_id = '${order}'`);
+async function claimsOf(funded: UtxoRamp, order: string): Promise<{ claim: string }[]> {
+  return await rowsOf(funded.realm, `select claim from claims where order_id = '${order}'`);
 }
 
 /** Parent and child together pay the rate of what is to be mined soon. */
-async function fastTogether(desk: CoinDesk, sent: readonly Sent[]): Promise<void> {
-  const plans = await rowsOf<{ plan: string }>(desk.realm, "select plan from order_candidates");
+async function fastTogether(funded: UtxoRamp, sent: readonly Sent[]): Promise<void> {
+  const plans = await rowsOf<{ plan: string }>(funded.realm, "select plan from order_candidates");
   const size = plans.reduce((sum, { plan }) => sum + readPlan(plan).vsize!, 0);
   const fee = sent.reduce((sum, one) => sum + BigInt(one.fee), 0n);
-  const chain = await desk.context.chains.open({ chain: "DOGECOIN", testnet: true });
+  const chain = await funded.context.chains.open({ chain: "DOGECOIN", testnet: true });
   const { fast, medium } = await chain.quote(null);
   const rate = fast.perInput * BigInt(size) / 148n; // an input is 148 bytes
   ok(fee >= rate * 99n / 100n, `${fee} for ${size} bytes`);
@@ -174,25 +174,25 @@ async function fastTogether(desk: CoinDesk, sent: readonly Sent[]): Promise<void
 }
 
 /** What the child brought back pays a withdrawal. */
-async function spendable(desk: CoinDesk, id: "DOGECOIN" | "BITCOIN_CASH"): Promise<void> {
-  await desk.quote();
+async function spendable(funded: UtxoRamp, id: "DOGECOIN" | "BITCOIN_CASH"): Promise<void> {
+  await funded.quote();
   const to = await newParty(id);
-  const paid = await desk.withdraw(to.address, "1.5", { fee: { speed: "fast" } });
-  const [row] = await desk.ended([paid]);
+  const paid = await funded.withdraw(to.address, "1.5", { fee: { speed: "fast" } });
+  const [row] = await funded.ended([paid]);
   equal(row.status, "DONE");
-  await desk.node.mine();
-  await desk.follow();
-  deepEqual(await desk.held(to.address), [COIN * 3n / 2n]);
-  await desk.agree();
+  await funded.node.mine();
+  await funded.follow();
+  deepEqual(await funded.held(to.address), [COIN * 3n / 2n]);
+  await funded.agree();
 }
 
 /** Ends a worker at a step, of the sweep or of its child. */
-async function endAt(desk: CoinDesk, step: Step): Promise<void> {
+async function endAt(funded: UtxoRamp, step: Step): Promise<void> {
   let reached = false;
   for (let round = 0; !reached && round < 8; round++) {
-    if (round > 1) await desk.node.mine();
+    if (round > 1) await funded.node.mine();
     try {
-      await desk.look((passed) => {
+      await funded.look((passed) => {
         if (passed !== step) return;
         reached = true;
         throw new Error("the worker has ended");

@@ -1,14 +1,14 @@
 /** A withdrawal is given back only on a proof that no single node can make up. */
 import { equal, match } from "node:assert/strict";
 import { type Anvil, rich } from "../support/nodes/anvil.ts";
-import { openDesk } from "../support/evm_fixture.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
 import {
+  type FaultyNode,
+  NodeError,
   passOn,
-  type Rogue,
-  RogueError,
-  startRogue,
+  startFaultyNode,
   type Trick,
-} from "../support/nodes/misbehaving_node.ts";
+} from "../support/nodes/faulty_node.ts";
 
 const ETHER = 10n ** 18n;
 const FAKE = `0x${"ab".repeat(32)}`;
@@ -70,45 +70,45 @@ function takenBy(url: string, at: number, fake: Json): Trick {
 for (const [name, story] of Object.entries(STORIES)) {
   for (const nodes of ["l", "lh", "hl", "lhh", "hhl"]) {
     Deno.test(`a node that shows ${name} has nothing given back (nodes ${nodes})`, async () => {
-      const made: Rogue[] = [];
+      const made: FaultyNode[] = [];
       let url = "";
-      const desk = await openDesk({
+      const funded = await openFundedRamp({
         front: (behind) => {
           url = behind;
-          made.push(...[...nodes].map(() => startRogue(behind)));
+          made.push(...[...nodes].map(() => startFaultyNode(behind)));
           return made.map((one) => one.url).join();
         },
       });
       try {
-        const { body: { id, destination } } = await desk.withdraw("1");
-        const at = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+        const { body: { id, destination } } = await funded.withdraw("1");
+        const at = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
         let raw = "";
         // No honest node hears of it while the liar tells its story.
         for (const one of made) {
           one.trick = ({ method, params }) => {
             if (method !== "eth_sendRawTransaction") return undefined;
             raw = params[0] as string;
-            throw new RogueError(-32000, "nonce too low");
+            throw new NodeError(-32000, "nonce too low");
           };
         }
-        await desk.look();
+        await funded.look();
         const liar = made[nodes.indexOf("l")];
         const kept = liar.trick;
-        const { anvil, address } = desk;
+        const { anvil, address } = funded;
         const lie = story.tell({ anvil, url, at, address, raw });
         liar.trick = async (question) => await kept(question) ?? await lie(question);
         for (let round = 0; round < 5; round++) {
-          await desk.look();
-          await desk.anvil.mine();
+          await funded.look();
+          await funded.anvil.mine();
         }
-        const row = await desk.read(id);
+        const row = await funded.read(id);
         equal(row.status, "PROCESSING");
         for (const one of made) one.trick = () => undefined;
-        equal((await desk.finish(id)).status, "DONE");
-        const got = await desk.anvil.rpc<string>("eth_getBalance", destination.address, "latest");
+        equal((await funded.finish(id)).status, "DONE");
+        const got = await funded.anvil.rpc<string>("eth_getBalance", destination.address, "latest");
         equal(BigInt(got), ETHER);
       } finally {
-        await desk[Symbol.asyncDispose]();
+        await funded[Symbol.asyncDispose]();
         for (const one of made) await one.abort();
       }
     });
@@ -117,53 +117,53 @@ for (const [name, story] of Object.entries(STORIES)) {
 
 for (const nodes of ["lh", "hl", "lhh"]) {
   Deno.test(`a node that says a payment failed has nothing given back (nodes ${nodes})`, async () => {
-    const made: Rogue[] = [];
-    const desk = await openDesk({
+    const made: FaultyNode[] = [];
+    const funded = await openFundedRamp({
       front: (behind) => {
-        made.push(...[...nodes].map(() => startRogue(behind)));
+        made.push(...[...nodes].map(() => startFaultyNode(behind)));
         return made.map((one) => one.url).join();
       },
     });
     try {
-      const { body: { id } } = await desk.withdraw("1");
+      const { body: { id } } = await funded.withdraw("1");
       const liar = made[nodes.indexOf("l")];
       liar.trick = async ({ method, params, id: question }) => {
         if (method !== "eth_getTransactionReceipt") return undefined;
-        const { result } = await passOn(desk.anvil.url, { id: question, method, params }) as Json;
+        const { result } = await passOn(funded.anvil.url, { id: question, method, params }) as Json;
         return result && { ...result, status: "0x0" };
       };
       for (let round = 0; round < 6; round++) {
-        await desk.look();
-        await desk.anvil.mine();
+        await funded.look();
+        await funded.anvil.mine();
       }
       // Of three nodes two agree; of two none is believed.
-      equal((await desk.read(id)).status, nodes === "lhh" ? "DONE" : "PROCESSING");
+      equal((await funded.read(id)).status, nodes === "lhh" ? "DONE" : "PROCESSING");
       liar.trick = () => undefined;
-      equal((await desk.finish(id)).status, "DONE");
+      equal((await funded.finish(id)).status, "DONE");
     } finally {
-      await desk[Symbol.asyncDispose]();
+      await funded[Symbol.asyncDispose]();
       for (const one of made) await one.abort();
     }
   });
 }
 
 Deno.test("of three nodes one that tells another nonce changes none", async () => {
-  const made: Rogue[] = [];
-  const desk = await openDesk({
+  const made: FaultyNode[] = [];
+  const funded = await openFundedRamp({
     front: (behind) => {
-      made.push(...[..."lhh"].map(() => startRogue(behind)));
+      made.push(...[..."lhh"].map(() => startFaultyNode(behind)));
       return made.map((one) => one.url).join();
     },
   });
   try {
     made[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
-    const { body: { id } } = await desk.withdraw("1");
-    const row = await desk.finish(id);
+    const { body: { id } } = await funded.withdraw("1");
+    const row = await funded.finish(id);
     equal(row.status, "DONE");
     equal(row.chain.nonce, 0);
     match(row.chain.hash, /^0x/);
   } finally {
-    await desk[Symbol.asyncDispose]();
+    await funded[Symbol.asyncDispose]();
     for (const one of made) await one.abort();
   }
 });

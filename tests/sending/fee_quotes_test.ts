@@ -4,7 +4,7 @@ import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { startRogue } from "../support/nodes/misbehaving_node.ts";
+import { startFaultyNode } from "../support/nodes/faulty_node.ts";
 
 /** Opens a ramp of ETH; nothing but its own job runs. */
 async function openRamp(realm: TestRealm): Promise<string> {
@@ -32,7 +32,7 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
   await using anvil = await startAnvil(1);
   await anvil.mine();
   let asked = 0;
-  await using node = startRogue(anvil.url, ({ method }) => {
+  await using node = startFaultyNode(anvil.url, ({ method }) => {
     if (method === "eth_feeHistory") asked++;
     return undefined;
   });
@@ -58,7 +58,7 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
 Deno.test("a node that tells no prices keeps no ramp from opening", async () => {
   await using anvil = await startAnvil(1);
   await anvil.mine();
-  await using node = startRogue(
+  await using node = startFaultyNode(
     anvil.url,
     ({ method }) => method === "eth_feeHistory" ? {} : undefined,
   );

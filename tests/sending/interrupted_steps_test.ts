@@ -16,12 +16,12 @@ import type { Crossing, Step } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { Anvil } from "../support/nodes/anvil.ts";
-import { COIN, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { openDesk, workerContextOf } from "../support/evm_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { openFundedRamp, workerContextOf } from "../support/evm_fixture.ts";
 import { backups } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
 import { SOON } from "../support/own_token.ts";
-import { rampStage } from "../support/ramp_fixture.ts";
+import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -63,8 +63,8 @@ type Env = Record<string, string>;
 
 const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
   "a deployment": async (env) => {
-    const desk = await openDesk({ env });
-    const { anvil, realm, context, address, ramp } = desk;
+    const funded = await openFundedRamp({ env });
+    const { anvil, realm, context, address, ramp } = funded;
     let asked = 0;
     return {
       ...{ realm, context, purpose: "deploy" },
@@ -78,24 +78,24 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
       mine: () => anvil.mine(),
       made: () => countOf(anvil, address),
       agree: () => Promise.resolve(),
-      [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => funded[Symbol.asyncDispose](),
     };
   },
   "gas that is sent ahead": async (env) => {
-    const stage = await rampStage({ testnet: false, env });
-    const { anvil, realm, follower } = stage;
+    const fixture = await openRampFixture({ testnet: false, env });
+    const { anvil, realm, poller } = fixture;
     const token = await installToken(anvil, "USDC");
-    const ramp = await stage.ramp("USDC");
+    const ramp = await fixture.ramp("USDC");
     await anvil.send({ to: ramp.address, value: ETHER });
     const context = await workerContextOf(realm);
     return {
       ...{ realm, context, purpose: "gas" },
       begin: async () => {
-        const deposit = await stage.address(ramp.id);
+        const deposit = await fixture.address(ramp.id);
         await token.pay(deposit.address, 25_000_000n);
         await anvil.mine(3);
-        await follower.look();
-        await follower.look();
+        await poller.look();
+        await poller.look();
         await forwardJob(context, { account: deposit.id });
       },
       mine: () => anvil.mine(),
@@ -103,7 +103,7 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
       agree: () => Promise.resolve(),
       [Symbol.asyncDispose]: async () => {
         context.chains.close();
-        await stage[Symbol.asyncDispose]();
+        await fixture[Symbol.asyncDispose]();
       },
     };
   },
@@ -112,29 +112,29 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
 const COIN_SCENES: typeof SCENES = {
   "a child that pays for its parent": async (env) => {
     const start = () => startLitecoind(...LIKE_DOGECOIN, "-blockmintxfee=0.015", "-paytxfee=0.02");
-    const desk = await openCoinDesk({ id: "DOGECOIN", asset: "DOGE", start, env });
-    const { realm } = desk;
+    const funded = await openUtxoRamp({ id: "DOGECOIN", asset: "DOGE", start, env });
+    const { realm } = funded;
     const sent = "select 1 from orders where purpose = 'sweep' and state = 'sent'";
     const lingers = "update orders set created_at = created_at - interval '20 minutes'";
-    return coinScene(desk, "child", async () => {
-      await desk.deposit(20n * COIN);
-      await desk.until(async () => (await rowsOf(realm, sent)).length > 0);
+    return coinScene(funded, "child", async () => {
+      await funded.deposit(20n * COIN);
+      await funded.until(async () => (await rowsOf(realm, sent)).length > 0);
       await rowsOf(realm, `${lingers} where state = 'sent'`);
     });
   },
   "a payment out of change that no block has": async (env) => {
-    const desk = await openCoinDesk({ ...LITECOIN, env });
-    await desk.deposit(20n * COIN);
-    const paid = async () => (await desk.account(desk.virtual)).balance.total !== "0";
-    await desk.until(paid);
+    const funded = await openUtxoRamp({ ...LITECOIN, env });
+    await funded.deposit(20n * COIN);
+    const paid = async () => (await funded.account(funded.virtual)).balance.total !== "0";
+    await funded.until(paid);
     const { address } = await newParty("LITECOIN");
-    return coinScene(desk, "withdrawal", async () => {
-      await desk.node.mine(2);
-      await desk.follow();
-      await desk.quote();
-      await desk.withdraw(address, "1");
-      await desk.look();
-      await desk.withdraw(address, "2");
+    return coinScene(funded, "withdrawal", async () => {
+      await funded.node.mine(2);
+      await funded.follow();
+      await funded.quote();
+      await funded.withdraw(address, "1");
+      await funded.look();
+      await funded.withdraw(address, "2");
     });
   },
 };
@@ -144,20 +144,20 @@ async function countOf(anvil: Anvil, address: string): Promise<number> {
 }
 
 function coinScene(
-  desk: Awaited<ReturnType<typeof openCoinDesk>>,
+  funded: Awaited<ReturnType<typeof openUtxoRamp>>,
   purpose: string,
   begin: () => Promise<void>,
 ): Scene {
   return {
-    ...{ realm: desk.realm, context: desk.context, purpose, begin },
-    mine: async () => void await desk.node.mine(),
+    ...{ realm: funded.realm, context: funded.context, purpose, begin },
+    mine: async () => void await funded.node.mine(),
     made: () => Promise.resolve(null),
     agree: async () => {
-      await desk.node.mine(3);
-      await desk.follow();
-      await desk.agree();
+      await funded.node.mine(3);
+      await funded.follow();
+      await funded.agree();
     },
-    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => funded[Symbol.asyncDispose](),
   };
 }
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
-import { COIN, type CoinDesk, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -16,21 +16,21 @@ Deno.test({
   name: "LTC: of 10 000 small coins the largest are spent, in bounded time and memory",
   ignore,
   fn: async (t) => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(...Array(REAL).fill(SMALL));
-    await scatter(desk, MANY - REAL);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(...Array(REAL).fill(SMALL));
+    await scatter(funded, MANY - REAL);
     const [{ count }] = await rowsOf<{ count: number }>(
-      desk.realm,
+      funded.realm,
       "select count(*)::integer as count from coins where spent_by is null",
     );
     equal(count, MANY);
 
     await t.step("only the largest are read and locked", async () => {
-      equal(await lockedBy(desk), COINS_MAX);
+      equal(await lockedBy(funded), COINS_MAX);
     });
 
     await t.step("what needs more than those is refused, and told what helps", async () => {
-      const answer = await ask(desk, "10.5");
+      const answer = await ask(funded, "10.5");
       deepEqual([answer.status, answer.body.code], [409, "ramp.assets_insufficient"]);
       match(answer.body.detail, /1000 largest coins.*consolidate/);
     });
@@ -38,54 +38,54 @@ Deno.test({
     await t.step(
       "what comes to need more waits, says so, and is paid once it need not",
       async () => {
-        const { body: { id } } = await ask(desk, "9.5");
+        const { body: { id } } = await ask(funded, "9.5");
         await rowsOf(
-          desk.realm,
+          funded.realm,
           `insert into claims (chain, network, claim, order_id, created_at)
           select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
           where amount = ${SMALL} order by hash, index limit 800`,
         );
-        await look(desk);
+        await look(funded);
         const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
-          desk.realm,
+          funded.realm,
           "select state, error from orders where purpose = 'withdrawal'",
         );
         equal(state, "new");
         match(error, /no more than 1000 coins are spent at once: consolidate them/);
-        const canceled = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+        const canceled = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
         equal(canceled.body.status, "CANCELED");
-        await rowsOf(desk.realm, "delete from claims");
+        await rowsOf(funded.realm, "delete from claims");
       },
     );
 
     await t.step("withdrawals leave, one with hundreds of coins and others together", async () => {
       const to = (await newParty("LITECOIN")).address;
-      const large = (await ask(desk, "5", to)).body.id;
-      await look(desk);
-      await look(desk);
+      const large = (await ask(funded, "5", to)).body.id;
+      await look(funded);
+      await look(funded);
       const others = [];
-      for (let at = 0; at < 20; at++) others.push((await ask(desk, "0.05")).body.id);
-      await look(desk);
-      await look(desk);
-      const rows = await desk.ended([large, ...others]);
+      for (let at = 0; at < 20; at++) others.push((await ask(funded, "0.05")).body.id);
+      await look(funded);
+      await look(funded);
+      const rows = await funded.ended([large, ...others]);
       deepEqual(new Set(rows.map(({ status }) => status)), new Set(["DONE"]));
       equal(new Set(rows.map(({ chain }) => chain.hash)).size, 2);
-      deepEqual(await desk.held(to), [5n * COIN]);
+      deepEqual(await funded.held(to), [5n * COIN]);
       const [{ spent }] = await rowsOf<{ spent: number }>(
-        desk.realm,
+        funded.realm,
         "select count(*)::integer as spent from coins where spent_by is not null",
       );
       ok(spent > 600, `${spent} coins were spent`);
     });
-    await rowsOf(desk.realm, "delete from coins where hash like 'made up%'");
-    await desk.agree();
+    await rowsOf(funded.realm, "delete from coins where hash like 'made up%'");
+    await funded.agree();
   },
 });
 
 /** Adds rows of coins too small to be taken, that are on no chain. */
-async function scatter(desk: CoinDesk, count: number): Promise<void> {
+async function scatter(funded: UtxoRamp, count: number): Promise<void> {
   await rowsOf(
-    desk.realm,
+    funded.realm,
     `insert into coins (chain, network, hash, index, address, ramp, amount, height, created_at)
       select chain, network, 'made up ' || n, 0, address, ramp, 10000 + n % 7, height, now()
       from (select * from coins limit 1) as one, generate_series(1, ${count}) as n`,
@@ -93,7 +93,7 @@ async function scatter(desk: CoinDesk, count: number): Promise<void> {
 }
 
 /** How many coins a plan keeps others from. */
-async function lockedBy({ realm, address }: CoinDesk): Promise<number> {
+async function lockedBy({ realm, address }: UtxoRamp): Promise<number> {
   return await realm.command(async (tx) => {
     const of = { chain: "LITECOIN", network: "regtest", address, head: 1e6, settled: 1e6 };
     const coins = await lockFreeCoins(tx, of, COINS_MAX);
@@ -103,18 +103,18 @@ async function lockedBy({ realm, address }: CoinDesk): Promise<number> {
   });
 }
 
-async function ask(desk: CoinDesk, value: string, to?: string) {
-  await desk.quote();
-  return await desk.realm.admin.send("POST", "/v1/withdrawals", {
-    source: { account: desk.ramp },
+async function ask(funded: UtxoRamp, value: string, to?: string) {
+  await funded.quote();
+  return await funded.realm.admin.send("POST", "/v1/withdrawals", {
+    source: { account: funded.ramp },
     destination: { address: to ?? (await newParty("LITECOIN")).address },
     value,
   });
 }
 
 /** Takes the looks at open orders, each in bounded memory. */
-async function look(desk: CoinDesk): Promise<void> {
+async function look(funded: UtxoRamp): Promise<void> {
   const heap = Deno.memoryUsage().heapUsed;
-  await desk.look();
+  await funded.look();
   ok(Deno.memoryUsage().heapUsed - heap < HEAP_MAX);
 }

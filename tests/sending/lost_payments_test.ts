@@ -2,7 +2,13 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import type { Step } from "../../workers/sending/signing.ts";
-import { COIN, type CoinDesk, LITECOIN, openCoinDesk, PLAYS } from "../support/utxo_fixture.ts";
+import {
+  COIN,
+  LITECOIN,
+  openUtxoRamp,
+  UTXO_CHAINS,
+  type UtxoRamp,
+} from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -14,34 +20,34 @@ Deno.test({
   name: "LTC: what a payment that is done has spent is nobody else's, also when its block is lost",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    const base = await desk.node.rpc<number>("getblockcount");
-    await desk.fund(5n * COIN, 4n * COIN);
-    const funded = await desk.node.rpc<number>("getblockcount");
-    ok(funded > base);
+    await using funded = await openUtxoRamp(LITECOIN);
+    const base = await funded.node.rpc<number>("getblockcount");
+    await funded.fund(5n * COIN, 4n * COIN);
+    const fundingBlock = await funded.node.rpc<number>("getblockcount");
+    ok(fundingBlock > base);
     const [first, second] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-    const id = await pay(desk, first.address, "3");
-    equal((await desk.ended([id]))[0].status, "DONE");
-    const [{ hash }] = await rowsOf<{ hash: string }>(desk.realm, "select hash from orders");
+    const id = await pay(funded, first.address, "3");
+    equal((await funded.ended([id]))[0].status, "DONE");
+    const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from orders");
     const kept = "select kept from coins where kept is not null";
-    deepEqual(await rowsOf(desk.realm, kept), [{ kept: hash }]);
-    await loseBlocks(desk, funded);
-    await desk.follow();
-    deepEqual(await desk.held(first.address), [], "the chain has lost it");
+    deepEqual(await rowsOf(funded.realm, kept), [{ kept: hash }]);
+    await loseBlocks(funded, fundingBlock);
+    await funded.follow();
+    deepEqual(await funded.held(first.address), [], "the chain has lost it");
     const free = "select 1 from coins where kept is not null and spent_by is null";
-    equal((await rowsOf(desk.realm, free)).length, 1, "its coin is unspent again");
-    await desk.realm.admin.send("POST", `/v1/accounts/${desk.ramp}/unfreeze`);
-    await desk.quote();
-    const next = await pay(desk, second.address, "3.5");
-    await desk.look();
-    await desk.look();
+    equal((await rowsOf(funded.realm, free)).length, 1, "its coin is unspent again");
+    await funded.realm.admin.send("POST", `/v1/accounts/${funded.ramp}/unfreeze`);
+    await funded.quote();
+    const next = await pay(funded, second.address, "3.5");
+    await funded.look();
+    await funded.look();
     const claims = await rowsOf<{ claims: string[] }>(
-      desk.realm,
+      funded.realm,
       `select c.claims from order_candidates c join orders o on o.id = c.order_id
         where o.subject = '${next}'`,
     );
     const [{ claim }] = await rowsOf<{ claim: string }>(
-      desk.realm,
+      funded.realm,
       "select hash || ':' || index as claim from coins where kept is not null",
     );
     ok(claims.length > 0);
@@ -49,36 +55,36 @@ Deno.test({
       claims.every((one) => !one.claims.includes(claim)),
       "another payment may not take its place",
     );
-    equal(await refusedBy(desk, claim, next), "coins_kept");
-    await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
-    ok((await desk.node.rpc<string[]>("getrawmempool")).includes(hash), "it is sent again");
-    equal((await desk.ended([next]))[0].status, "DONE");
-    deepEqual(await desk.held(first.address), [3n * COIN]);
-    deepEqual(await desk.held(second.address), [COIN * 7n / 2n]);
-    await desk.agree();
+    equal(await refusedBy(funded, claim, next), "coins_kept");
+    await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
+    ok((await funded.node.rpc<string[]>("getrawmempool")).includes(hash), "it is sent again");
+    equal((await funded.ended([next]))[0].status, "DONE");
+    deepEqual(await funded.held(first.address), [3n * COIN]);
+    deepEqual(await funded.held(second.address), [COIN * 7n / 2n]);
+    await funded.agree();
   },
 });
 
-for (const play of PLAYS.filter(({ id }) => id === "BITCOIN_CASH" || id === "DOGECOIN")) {
+for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "BITCOIN_CASH" || id === "DOGECOIN")) {
   Deno.test({
-    name: `${play.asset}: what was sent cannot be sped up, and nothing is charged for it`,
+    name: `${utxo.asset}: what was sent cannot be sped up, and nothing is charged for it`,
     ignore,
     fn: async () => {
-      await using desk = await openCoinDesk(play);
-      await desk.fund(90n * COIN);
-      await desk.quote();
-      const id = await pay(desk, (await newParty(play.id)).address, "5");
-      await desk.look();
-      await desk.look();
-      const before = await desk.withdrawal(id);
-      const sped = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+      await using funded = await openUtxoRamp(utxo);
+      await funded.fund(90n * COIN);
+      await funded.quote();
+      const id = await pay(funded, (await newParty(utxo.id)).address, "5");
+      await funded.look();
+      await funded.look();
+      const before = await funded.withdrawal(id);
+      const sped = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
         speed: "fast",
       });
       deepEqual([sped.status, sped.body.code], [409, "withdrawal.not_cancelable"]);
-      deepEqual((await desk.withdrawal(id)).fee, before.fee);
-      deepEqual(await rowsOf(desk.realm, "select replace from orders"), [{ replace: false }]);
-      equal((await desk.ended([id]))[0].status, "DONE");
-      await desk.agree();
+      deepEqual((await funded.withdrawal(id)).fee, before.fee);
+      deepEqual(await rowsOf(funded.realm, "select replace from orders"), [{ replace: false }]);
+      equal((await funded.ended([id]))[0].status, "DONE");
+      await funded.agree();
     },
   });
 }
@@ -88,39 +94,39 @@ Deno.test({
     "LTC: a worker that stands still anywhere in a payout, while another ends it, changes nothing",
   ignore,
   fn: async (t) => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(10n * COIN, 10n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(10n * COIN, 10n * COIN);
     for (
       const step of ["drafted", "planned", "signed", "stored", "sending", "broadcast"] as const
     ) {
       await t.step(step, async () => {
-        const { ids, to } = await queue(desk, LITECOIN, 3);
+        const { ids, to } = await queue(funded, LITECOIN, 3);
         if (step !== "drafted" && step !== "planned") {
-          await desk.look(endOn("planned")).catch(() => {});
+          await funded.look(endOn("planned")).catch(() => {});
         }
-        const first = standAt(desk, step);
+        const first = standAt(funded, step);
         await first.reached;
-        const rows = await desk.ended(ids);
+        const rows = await funded.ended(ids);
         deepEqual(rows.map(({ status }) => status), ["DONE", "DONE", "DONE"]);
         first.release();
         await first.ended;
         for (const [at, address] of to.entries()) {
-          deepEqual(await desk.held(address), [sizeOf(at)]);
+          deepEqual(await funded.held(address), [sizeOf(at)]);
         }
         const open =
           "select 1 from orders where state in ('new', 'planned', 'signed', 'sent', 'mined')";
-        deepEqual(await rowsOf(desk.realm, open), []);
+        deepEqual(await rowsOf(funded.realm, open), []);
       });
     }
-    await desk.agree();
+    await funded.agree();
   },
 });
 
 /** Takes a look that stands still at a place until it is released. */
-function standAt(desk: CoinDesk, step: Step) {
+function standAt(funded: UtxoRamp, step: Step) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
-  const ended = desk.look(async (passed) => {
+  const ended = funded.look(async (passed) => {
     if (passed !== step) return;
     reached.resolve();
     await gate.promise;
@@ -135,7 +141,7 @@ function endOn(step: Step) {
 }
 
 /** Puts empty blocks in the place of all above a height; to an address of their own, so that they differ. */
-async function loseBlocks({ node }: CoinDesk, above: number): Promise<void> {
+async function loseBlocks({ node }: UtxoRamp, above: number): Promise<void> {
   const head = await node.rpc<number>("getblockcount");
   await node.rpc("invalidateblock", await node.rpc("getblockhash", above + 1));
   const to = await node.rpc("getnewaddress");
@@ -143,11 +149,11 @@ async function loseBlocks({ node }: CoinDesk, above: number): Promise<void> {
 }
 
 async function refusedBy(
-  desk: CoinDesk,
+  funded: UtxoRamp,
   claim: string,
   withdrawal: string,
 ): Promise<string | null> {
   const statement = `insert into claims (chain, network, claim, order_id, created_at)
     select chain, network, '${claim}', id, now() from orders where subject = '${withdrawal}'`;
-  return await rowsOf(desk.realm, statement).then(() => null, (error) => error.constraint_name);
+  return await rowsOf(funded.realm, statement).then(() => null, (error) => error.constraint_name);
 }

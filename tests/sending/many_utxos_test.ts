@@ -1,6 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { LITECOIN } from "../support/utxo_fixture.ts";
-import { agrees, type CoinRamp, coinRamp } from "../support/consolidation_fixture.ts";
+import {
+  agrees,
+  type ConsolidatingRamp,
+  openConsolidatingRamp,
+} from "../support/consolidation_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -19,40 +23,40 @@ Deno.test({
   name: "a ramp of thousands of real coins withdraws in little memory, and is gathered in parts",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using stage = await coinRamp(LITECOIN);
-    await fill(stage);
-    equal((await stage.coins()).length, MANY);
-    await stage.quote();
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    await fill(fixture);
+    equal((await fixture.coins()).length, MANY);
+    await fixture.quote();
     const before = Deno.memoryUsage().rss;
     const { address } = await newParty("LITECOIN");
-    const withdrawn = await stage.realm.admin.send("POST", "/v1/withdrawals", {
-      source: { account: stage.ramp },
+    const withdrawn = await fixture.realm.admin.send("POST", "/v1/withdrawals", {
+      source: { account: fixture.ramp },
       destination: { address },
       value: "0.005",
     });
     equal(withdrawn.status, 201, withdrawn.text);
-    await stage.look();
+    await fixture.look();
     for (const left of [MANY - 1000, MANY - 2000]) {
-      const made = await stage.consolidate(WHATEVER);
+      const made = await fixture.consolidate(WHATEVER);
       equal(made.status, 201, made.text);
-      await stage.look();
-      const done = await stage.finish(made.body.id);
+      await fixture.look();
+      const done = await fixture.finish(made.body.id);
       deepEqual([done.status, done.coins], ["DONE", 1000]);
-      const held = await stage.coins();
+      const held = await fixture.coins();
       ok(held.length <= left + 2 && held.length > left - 500, `${held.length} coins are left`);
     }
-    const { body } = await stage.realm.admin.send("GET", `/v1/withdrawals/${withdrawn.body.id}`);
+    const { body } = await fixture.realm.admin.send("GET", `/v1/withdrawals/${withdrawn.body.id}`);
     equal(body.status, "DONE");
-    await stage.mine();
-    await agrees(stage);
+    await fixture.mine();
+    await agrees(fixture);
     const grown = Deno.memoryUsage().rss - before;
     ok(grown < MEMORY_BYTES, `${grown} bytes more`);
   },
 });
 
 /** Pays all these coins to the ramp, and follows until all are credited. */
-async function fill(stage: CoinRamp): Promise<void> {
-  const { node, script, realm } = stage;
+async function fill(fixture: ConsolidatingRamp): Promise<void> {
+  const { node, script, realm } = fixture;
   const coins = Array.from({ length: AT_ONCE }, (_, at) => ({
     script,
     amount: 10_000n + BigInt(at),
@@ -63,7 +67,7 @@ async function fill(stage: CoinRamp): Promise<void> {
   }
   await node.mine();
   for (let round = 0; round < 50; round++) {
-    await stage.mine(0);
+    await fixture.mine(0);
     await realm.drain();
     const credited = "select id from deposits where status = 'CONFIRMED'";
     if ((await rowsOf(realm, credited)).length === MANY) return;

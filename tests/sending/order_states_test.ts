@@ -1,15 +1,15 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import {
+  type FaultyNode,
+  NodeError,
   passOn,
-  type Rogue,
-  RogueError,
-  startRogue,
+  startFaultyNode,
   type Trick,
-} from "../support/nodes/misbehaving_node.ts";
+} from "../support/nodes/faulty_node.ts";
 
 const COIN = 10n ** 18n;
 /** Takes the first payment, and reverts on all later ones. */
@@ -17,67 +17,67 @@ const ONCE = "0x00000000000000000000000000000000000b0b02";
 const ONCE_CODE = "0x600054600c576001600055005b60006000fd";
 
 Deno.test("a refusal that comes too late ends nothing: what has left is paid, and nothing is given back", async () => {
-  const { desk, rogue } = await rogueDesk();
-  await using _rogue = rogue;
-  await using _desk = desk;
-  await desk.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
-  const { body: { id } } = await desk.withdraw("1", { destination: { address: ONCE } });
-  const first = holdFirst(rogue, "eth_estimateGas");
-  const slow = desk.look();
+  const { funded, faulty } = await openFaultyRamp();
+  await using _faulty = faulty;
+  await using _funded = funded;
+  await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
+  const first = holdFirst(faulty, "eth_estimateGas");
+  const slow = funded.look();
   await first.reached;
-  equal((await speedUp(desk, id)).status, 200);
-  await desk.look();
-  await desk.anvil.mine();
+  equal((await speedUp(funded, id)).status, 200);
+  await funded.look();
+  await funded.anvil.mine();
   first.release();
   await slow;
-  equal((await desk.read(id)).status, "PROCESSING");
-  equal((await desk.finish(id)).status, "DONE");
-  equal(await heldBy(desk, ONCE), COIN);
-  await agree(desk);
+  equal((await funded.read(id)).status, "PROCESSING");
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await heldBy(funded, ONCE), COIN);
+  await agree(funded);
 });
 
 Deno.test("a worker that stands still in its dry run, and another that goes on with the same look: paid once", async () => {
-  const { desk, rogue } = await rogueDesk();
-  await using _rogue = rogue;
-  await using _desk = desk;
-  await desk.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
-  const { body: { id } } = await desk.withdraw("1", { destination: { address: ONCE } });
-  const first = holdFirst(rogue, "eth_estimateGas");
-  const slow = desk.look();
+  const { funded, faulty } = await openFaultyRamp();
+  await using _faulty = faulty;
+  await using _funded = funded;
+  await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
+  const first = holdFirst(faulty, "eth_estimateGas");
+  const slow = funded.look();
   await first.reached;
   // The other is stopped before it can plan the next look: both have the same number.
-  await desk.look((step) => {
+  await funded.look((step) => {
     if (step === "broadcast") throw new Error("the worker has ended");
   }).catch(() => {});
-  await desk.anvil.mine();
+  await funded.anvil.mine();
   first.release();
   await slow;
-  equal((await desk.read(id)).status, "PROCESSING");
-  equal((await desk.finish(id)).status, "DONE");
-  equal(await heldBy(desk, ONCE), COIN);
-  await agree(desk);
+  equal((await funded.read(id)).status, "PROCESSING");
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await heldBy(funded, ONCE), COIN);
+  await agree(funded);
 });
 
 Deno.test("a worker that another has taken the job from writes nothing more", async () => {
-  const { desk, rogue } = await rogueDesk();
-  await using _rogue = rogue;
-  await using _desk = desk;
-  const { body: { id } } = await desk.withdraw("1");
-  const first = holdFirst(rogue, "eth_getCode");
-  const slow = desk.realm.drain();
+  const { funded, faulty } = await openFaultyRamp();
+  await using _faulty = faulty;
+  await using _funded = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  const first = holdFirst(faulty, "eth_getCode");
+  const slow = funded.realm.drain();
   await first.reached;
   // As if another had taken the job and ended it; that it did nothing shows what the first does.
   const taken = `update jobs set attempts = attempts + 1, state = 'done'
     where name = 'order.advance' returning id`;
-  equal((await rowsOf(desk.realm, taken)).length, 1);
+  equal((await rowsOf(funded.realm, taken)).length, 1);
   first.release();
   await slow;
-  deepEqual(await rowsOf(desk.realm, "select state, nonce, error from orders"), [
+  deepEqual(await rowsOf(funded.realm, "select state, nonce, error from orders"), [
     { state: "new", nonce: null, error: null },
   ]);
-  deepEqual(await rowsOf(desk.realm, "select * from order_candidates"), []);
-  equal((await desk.finish(id)).status, "DONE");
-  await agree(desk);
+  deepEqual(await rowsOf(funded.realm, "select * from order_candidates"), []);
+  equal((await funded.finish(id)).status, "DONE");
+  await agree(funded);
 });
 
 for (
@@ -88,56 +88,56 @@ for (
   ]
 ) {
   Deno.test(`a node that takes the bytes and answers "${words}": nothing is given back, it is paid once`, async () => {
-    const { desk, rogue } = await rogueDesk();
-    await using _rogue = rogue;
-    await using _desk = desk;
-    const { body: { id } } = await desk.withdraw("1");
-    rogue.trick = async (question) => {
+    const { funded, faulty } = await openFaultyRamp();
+    await using _faulty = faulty;
+    await using _funded = funded;
+    const { body: { id } } = await funded.withdraw("1");
+    faulty.trick = async (question) => {
       if (question.method !== "eth_sendRawTransaction") return undefined;
-      await passOn(desk.anvil.url, question);
-      throw new RogueError(-32000, words);
+      await passOn(funded.anvil.url, question);
+      throw new NodeError(-32000, words);
     };
-    await desk.look();
-    equal((await desk.read(id)).status, "PROCESSING");
-    deepEqual(await rowsOf(desk.realm, "select state, error from orders"), [
+    await funded.look();
+    equal((await funded.read(id)).status, "PROCESSING");
+    deepEqual(await rowsOf(funded.realm, "select state, error from orders"), [
       { state: "sent", error: words },
     ]);
-    equal((await desk.finish(id)).status, "DONE");
-    equal(await heldBy(desk, OUTSIDE), COIN);
-    await agree(desk);
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await heldBy(funded, OUTSIDE), COIN);
+    await agree(funded);
   });
 }
 
 Deno.test("a withdrawal that is canceled while it is being signed is not sent", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look(async (step) => {
-    if (step === "signed") equal((await cancel(desk, id)).status, 200);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look(async (step) => {
+    if (step === "signed") equal((await cancel(funded, id)).status, 200);
   });
-  deepEqual(await rowsOf(desk.realm, "select raw, sent_at from order_candidates"), [
+  deepEqual(await rowsOf(funded.realm, "select raw, sent_at from order_candidates"), [
     { raw: null, sent_at: null },
   ]);
-  const { body: { id: next } } = await desk.withdraw("1");
-  equal((await desk.finish(next)).status, "DONE");
-  equal((await desk.read(id)).status, "CANCELED");
-  equal(await heldBy(desk, OUTSIDE), COIN);
-  await agree(desk);
+  const { body: { id: next } } = await funded.withdraw("1");
+  equal((await funded.finish(next)).status, "DONE");
+  equal((await funded.read(id)).status, "CANCELED");
+  equal(await heldBy(funded, OUTSIDE), COIN);
+  await agree(funded);
 });
 
 Deno.test("two speed-ups at once: each transaction shares the nonce, and it is paid once", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1", { fee: { speed: "slow" } });
-  await desk.look();
-  await Promise.all([speedUp(desk, id), speedUp(desk, id), speedUp(desk, id)]);
-  await Promise.all([desk.look(), desk.look(), desk.look()]);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await funded.look();
+  await Promise.all([speedUp(funded, id), speedUp(funded, id), speedUp(funded, id)]);
+  await Promise.all([funded.look(), funded.look(), funded.look()]);
   const claims = await rowsOf<{ claims: string[] }>(
-    desk.realm,
+    funded.realm,
     "select distinct claims from order_candidates",
   );
-  deepEqual(claims, [{ claims: [`${desk.address}:0`] }]);
-  equal((await desk.finish(id)).status, "DONE");
-  equal(await heldBy(desk, OUTSIDE), COIN);
-  await agree(desk);
+  deepEqual(claims, [{ claims: [`${funded.address}:0`] }]);
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await heldBy(funded, OUTSIDE), COIN);
+  await agree(funded);
 });
 
 /** What an order may become at each place of its way, if nothing but its state is changed. */
@@ -151,23 +151,23 @@ const WAYS: readonly (readonly [OrderState, readonly OrderState[]])[] = [
 ];
 
 Deno.test("the database lets an order change only as the table of transitions says", async (t) => {
-  await using desk = await openDesk({ depth: 2 });
-  const { body: { id } } = await desk.withdraw("1");
+  await using funded = await openFundedRamp({ depth: 2 });
+  const { body: { id } } = await funded.withdraw("1");
   for (const [state, ways] of WAYS) {
     await t.step(state, async () => {
-      await bringTo(desk, state);
+      await bringTo(funded, state);
       const open = [];
       for (const other of ORDER_STATES.filter((one) => one !== state)) {
-        const refused = await refusedBy(desk, `update orders set state = '${other}'`);
+        const refused = await refusedBy(funded, `update orders set state = '${other}'`);
         if (refused === null) open.push(other);
         else match(refused, /orders_|payout/, `${state} to ${other}`);
       }
       deepEqual(open, ways);
     });
   }
-  equal((await desk.read(id)).status, "DONE");
+  equal((await funded.read(id)).status, "DONE");
   const stated = await rowsOf<{ before: string; after: string }>(
-    desk.realm,
+    funded.realm,
     "select before, after from order_transitions",
   );
   const ends = ["done", "failed", "dead", "canceled"];
@@ -177,9 +177,9 @@ Deno.test("the database lets an order change only as the table of transitions sa
 });
 
 Deno.test("the database keeps what was signed and sent, and demands a proof of death", async (t) => {
-  await using desk = await openDesk();
-  await desk.withdraw("1");
-  await bringTo(desk, "sent");
+  await using funded = await openFundedRamp();
+  await funded.withdraw("1");
+  await bringTo(funded, "sent");
   const attempts: Record<string, string> = {
     "other bytes": "update order_candidates set raw = '0x00'",
     "no bytes": "update order_candidates set raw = null, hash = null, sent_at = null",
@@ -198,7 +198,7 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
       "update order_candidates set dead = true, proof = 'orphaned'",
     "a transaction with another nonce": `
       insert into order_candidates (order_id, attempt, plan, claims, created_at)
-      select order_id, 2, plan, array['${desk.address}:1'], now() from order_candidates`,
+      select order_id, 2, plan, array['${funded.address}:1'], now() from order_candidates`,
     "another nonce of the order": "update orders set nonce = 7",
     "no nonce of the order": "update orders set nonce = null",
     "another sender": "update orders set sender = 'x'",
@@ -219,14 +219,14 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
   };
   for (const [name, statement] of Object.entries(attempts)) {
     await t.step(name, async () => {
-      match(await refusedBy(desk, statement) ?? "done", /orders_|order_candidates_|denied/);
+      match(await refusedBy(funded, statement) ?? "done", /orders_|order_candidates_|denied/);
     });
   }
 });
 
 Deno.test("a transaction that only the chain knows is taken in while its ramp is in quarantine, not else", async () => {
-  await using desk = await openDesk();
-  await desk.withdraw("1");
+  await using funded = await openFundedRamp();
+  await funded.withdraw("1");
   const found = (purpose: string) => `
     insert into orders (id, chain, network, ramp, purpose, sender, wish, state, nonce, hash, height,
       created_at)
@@ -237,31 +237,31 @@ Deno.test("a transaction that only the chain knows is taken in while its ramp is
     where state = 'mined'`;
   const raised = `insert into nonces (chain, network, address, next)
     select chain, network, sender, 9 from orders`;
-  equal(await refusedBy(desk, found("recovered")), "orders_transition");
-  equal(await refusedBy(desk, raised), "nonces_step");
-  await rowsOf(desk.realm, `update ramps set quarantined = '{"detail": "a restore", "at": 1}'`);
-  equal(await refusedBy(desk, found("recovered")), null);
-  equal(await refusedBy(desk, raised), null);
-  equal(await refusedBy(desk, found("fill")), "orders_transition");
+  equal(await refusedBy(funded, found("recovered")), "orders_transition");
+  equal(await refusedBy(funded, raised), "nonces_step");
+  await rowsOf(funded.realm, `update ramps set quarantined = '{"detail": "a restore", "at": 1}'`);
+  equal(await refusedBy(funded, found("recovered")), null);
+  equal(await refusedBy(funded, raised), null);
+  equal(await refusedBy(funded, found("fill")), "orders_transition");
 });
 
 /** Brings the only order on its way to a state. */
-async function bringTo(desk: Desk, state: OrderState): Promise<void> {
+async function bringTo(funded: FundedRamp, state: OrderState): Promise<void> {
   const stops: Partial<Record<OrderState, string>> = { planned: "planned", signed: "stored" };
   if (state === "new") return;
-  if (state === "mined") await desk.anvil.mine();
-  if (state === "done") await desk.anvil.mine(2);
-  await desk.look((step) => {
+  if (state === "mined") await funded.anvil.mine();
+  if (state === "done") await funded.anvil.mine(2);
+  await funded.look((step) => {
     if (step === stops[state]) throw new Error("far enough");
   }).catch((error) => equal(error.message, "far enough"));
-  deepEqual(await rowsOf(desk.realm, "select state from orders"), [{ state }]);
+  deepEqual(await rowsOf(funded.realm, "select state from orders"), [{ state }]);
 }
 
 /** Tries a statement and takes it back. Gives what refused it; null where nothing did. */
-async function refusedBy(desk: Desk, statement: string): Promise<string | null> {
+async function refusedBy(funded: FundedRamp, statement: string): Promise<string | null> {
   const undo = new Error("taken back");
   try {
-    await desk.context.step(async (tx) => {
+    await funded.context.step(async (tx) => {
       await tx.unsafe(statement);
       await tx.unsafe("set constraints all immediate");
       throw undo;
@@ -275,11 +275,11 @@ async function refusedBy(desk: Desk, statement: string): Promise<string | null> 
 }
 
 /** Keeps the first question of a kind waiting until it is released. */
-function holdFirst(rogue: Rogue, method: string) {
+function holdFirst(faulty: FaultyNode, method: string) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   let held = false;
-  rogue.trick = async (question) => {
+  faulty.trick = async (question) => {
     if (question.method !== method || held) return undefined;
     held = true;
     reached.resolve();
@@ -289,26 +289,28 @@ function holdFirst(rogue: Rogue, method: string) {
   return { reached: reached.promise, release: gate.resolve };
 }
 
-async function rogueDesk(trick: Trick = () => undefined): Promise<{ desk: Desk; rogue: Rogue }> {
-  let rogue: Rogue | null = null;
-  const front = (url: string) => (rogue = startRogue(url, trick)).url;
-  const desk = await openDesk({ front });
-  return { desk, rogue: rogue! };
+async function openFaultyRamp(
+  trick: Trick = () => undefined,
+): Promise<{ funded: FundedRamp; faulty: FaultyNode }> {
+  let faulty: FaultyNode | null = null;
+  const front = (url: string) => (faulty = startFaultyNode(url, trick)).url;
+  const funded = await openFundedRamp({ front });
+  return { funded, faulty: faulty! };
 }
 
-async function speedUp(desk: Desk, id: string) {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
+async function speedUp(funded: FundedRamp, id: string) {
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
 }
 
-async function cancel(desk: Desk, id: string) {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+async function cancel(funded: FundedRamp, id: string) {
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
 }
 
-async function heldBy(desk: Desk, address: string): Promise<bigint> {
-  return BigInt(await desk.anvil.rpc<string>("eth_getBalance", address, "latest"));
+async function heldBy(funded: FundedRamp, address: string): Promise<bigint> {
+  return BigInt(await funded.anvil.rpc<string>("eth_getBalance", address, "latest"));
 }
 
 /** What the ledger owes is what the ramp's address holds. */
-async function agree(desk: Desk): Promise<void> {
-  equal(await heldBy(desk, desk.address), -toUnits((await desk.books()).world, 18));
+async function agree(funded: FundedRamp): Promise<void> {
+  equal(await heldBy(funded, funded.address), -toUnits((await funded.books()).world, 18));
 }

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { COIN, type CoinDesk, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { cancel, crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -11,25 +11,25 @@ Deno.test({
   name: "change of a transaction that was replaced is never spent; who waits for it is paid once",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(5n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-    const first = await pay(desk, one.address, "1", { fee: { speed: "slow" } });
-    await desk.look();
-    equal((await speedUp(desk, first)).status, 200);
-    await desk.look();
-    equal((await unmade(desk)).length, 2, "change of either may come to be");
-    const second = await pay(desk, other.address, "1");
-    for (let round = 0; round < 3; round++) await desk.look();
-    const [waiting] = await ordersOf(desk, second);
+    const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
+    await funded.look();
+    equal((await speedUp(funded, first)).status, 200);
+    await funded.look();
+    equal((await unmade(funded)).length, 2, "change of either may come to be");
+    const second = await pay(funded, other.address, "1");
+    for (let round = 0; round < 3; round++) await funded.look();
+    const [waiting] = await ordersOf(funded, second);
     deepEqual([waiting.state, waiting.made], ["new", 0]);
     match(waiting.error!, /0 coins hold 0 base units/);
-    const rows = await desk.ended([first, second]);
+    const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-    deepEqual(await desk.held(one.address), [COIN]);
-    deepEqual(await desk.held(other.address), [COIN]);
-    deepEqual(await unmade(desk), []);
-    await desk.agree();
+    deepEqual(await funded.held(one.address), [COIN]);
+    deepEqual(await funded.held(other.address), [COIN]);
+    deepEqual(await unmade(funded), []);
+    await funded.agree();
   },
 });
 
@@ -37,22 +37,22 @@ Deno.test({
   name: "a transaction whose change is being spent is not replaced, and both are paid",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(5n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-    const first = await pay(desk, one.address, "1", { fee: { speed: "slow" } });
-    await desk.look();
-    const second = await pay(desk, other.address, "1");
-    await desk.look();
-    equal((await desk.node.rpc<string[]>("getrawmempool")).length, 2);
-    equal((await speedUp(desk, first)).status, 200);
-    await desk.look();
-    const [kept] = await ordersOf(desk, first);
+    const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
+    await funded.look();
+    const second = await pay(funded, other.address, "1");
+    await funded.look();
+    equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
+    equal((await speedUp(funded, first)).status, 200);
+    await funded.look();
+    const [kept] = await ordersOf(funded, first);
     equal(kept.made, 1);
     match(kept.error!, /its change is being spent/);
-    const rows = await desk.ended([first, second]);
+    const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-    await desk.agree();
+    await funded.agree();
   },
 });
 
@@ -60,22 +60,22 @@ Deno.test({
   name: "a replacement and a payment on the change that it would take away: each is paid once",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(9n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(9n * COIN);
     for (let round = 0; round < 4; round++) {
       const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-      const first = await pay(desk, one.address, "1", { fee: { speed: "slow" } });
-      await desk.look();
-      equal((await speedUp(desk, first)).status, 200);
-      const second = await pay(desk, other.address, "0.5");
-      await Promise.all([desk.look(), desk.look()]);
-      const rows = await desk.ended([first, second]);
+      const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
+      await funded.look();
+      equal((await speedUp(funded, first)).status, 200);
+      const second = await pay(funded, other.address, "0.5");
+      await Promise.all([funded.look(), funded.look()]);
+      const rows = await funded.ended([first, second]);
       deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-      deepEqual(await desk.held(one.address), [COIN]);
-      deepEqual(await desk.held(other.address), [COIN / 2n]);
+      deepEqual(await funded.held(one.address), [COIN]);
+      deepEqual(await funded.held(other.address), [COIN / 2n]);
     }
-    deepEqual(await unmade(desk), []);
-    await desk.agree();
+    deepEqual(await unmade(funded), []);
+    await funded.agree();
   },
 });
 
@@ -85,28 +85,28 @@ for (const count of [1, 3]) {
     name: `${what} on change that will never be is made anew with other coins, and paid once`,
     ignore,
     fn: async () => {
-      await using desk = await openCoinDesk(LITECOIN);
-      await desk.fund(5n * COIN);
-      const first = await pay(desk, (await newParty("LITECOIN")).address, "1");
-      await desk.look();
-      const [{ claim }] = await rowsOf<{ claim: string }>(desk.realm, "select claim from claims");
+      await using funded = await openUtxoRamp(LITECOIN);
+      await funded.fund(5n * COIN);
+      const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
+      await funded.look();
+      const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
       const to = [];
       const ids: string[] = [];
       for (let at = 0; at < count; at++) {
         to.push((await newParty("LITECOIN")).address);
-        ids.push(await pay(desk, to[at], "0.3"));
+        ids.push(await pay(funded, to[at], "0.3"));
       }
-      await desk.look();
-      await desk.look();
-      equal((await desk.node.rpc<string[]>("getrawmempool")).length, 2);
-      await desk.rob((await newParty("LITECOIN")).address, claim);
-      await desk.release();
-      await desk.fund(3n * COIN);
-      const rows = await desk.ended([first, ...ids]);
+      await funded.look();
+      await funded.look();
+      equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
+      await funded.rob((await newParty("LITECOIN")).address, claim);
+      await funded.release();
+      await funded.fund(3n * COIN);
+      const rows = await funded.ended([first, ...ids]);
       deepEqual(rows.map(({ status }) => status), ["FAILED", ...Array(count).fill("DONE")]);
-      for (const address of to) deepEqual(await desk.held(address), [COIN * 3n / 10n]);
-      deepEqual(await rowsOf(desk.realm, "select claim from claims"), []);
-      deepEqual(await unmade(desk), []);
+      for (const address of to) deepEqual(await funded.held(address), [COIN * 3n / 10n]);
+      deepEqual(await rowsOf(funded.realm, "select claim from claims"), []);
+      deepEqual(await unmade(funded), []);
     },
   });
 }
@@ -115,25 +115,25 @@ Deno.test({
   name: "what was signed and is built on cannot be canceled; its change goes with it otherwise",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(5n * COIN);
-    const stopped = await pay(desk, (await newParty("LITECOIN")).address, "1");
-    ok((await crashAt(desk, "stored")).done);
-    equal((await unmade(desk)).length, 1);
-    equal((await cancel(desk, stopped)).body.status, "CANCELED");
-    deepEqual(await unmade(desk), []);
-    const first = await pay(desk, (await newParty("LITECOIN")).address, "1");
-    ok((await crashAt(desk, "stored")).done);
-    const second = await pay(desk, (await newParty("LITECOIN")).address, "1");
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const stopped = await pay(funded, (await newParty("LITECOIN")).address, "1");
+    ok((await crashAt(funded, "stored")).done);
+    equal((await unmade(funded)).length, 1);
+    equal((await cancel(funded, stopped)).body.status, "CANCELED");
+    deepEqual(await unmade(funded), []);
+    const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
+    ok((await crashAt(funded, "stored")).done);
+    const second = await pay(funded, (await newParty("LITECOIN")).address, "1");
     const [, { look, order }] = await rowsOf<{ order: string; look: number }>(
-      desk.realm,
+      funded.realm,
       "select id as order, looks as look from orders where state in ('signed', 'new') order by id",
     );
-    await desk.advance({ order, look });
-    equal((await cancel(desk, first)).body.code, "withdrawal.not_cancelable");
-    const rows = await desk.ended([first, second]);
+    await funded.advance({ order, look });
+    equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
+    const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-    await desk.agree();
+    await funded.agree();
   },
 });
 
@@ -141,27 +141,27 @@ Deno.test({
   name: "a stranger's coin is spent only once it is as deep as a deposit must be",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(2n * COIN, 3n * COIN);
-    const id = await pay(desk, (await newParty("LITECOIN")).address, "1");
-    await rowsOf(desk.realm, "update coins set height = height + 1"); // one block deep
-    await desk.look();
-    const [waiting] = await ordersOf(desk, id);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(2n * COIN, 3n * COIN);
+    const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
+    await rowsOf(funded.realm, "update coins set height = height + 1"); // one block deep
+    await funded.look();
+    const [waiting] = await ordersOf(funded, id);
     equal(waiting.made, 0);
-    await desk.node.mine();
-    await desk.look();
-    ok((await desk.withdrawal(id)).chain.hash);
+    await funded.node.mine();
+    await funded.look();
+    ok((await funded.withdrawal(id)).chain.hash);
   },
 });
 
 /** Change that no block has shown. */
-async function unmade(desk: CoinDesk): Promise<unknown[]> {
-  return await rowsOf(desk.realm, "select hash from coins where height is null");
+async function unmade(funded: UtxoRamp): Promise<unknown[]> {
+  return await rowsOf(funded.realm, "select hash from coins where height is null");
 }
 
-async function ordersOf(desk: CoinDesk, withdrawal: string) {
+async function ordersOf(funded: UtxoRamp, withdrawal: string) {
   return await rowsOf<{ state: string; error: string | null; made: number }>(
-    desk.realm,
+    funded.realm,
     `select state, error, (select count(*)::integer from order_candidates c
         where c.order_id = o.id) as made
       from orders o where subject = '${withdrawal}'`,

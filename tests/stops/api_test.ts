@@ -21,7 +21,7 @@ async function lift(realm: TestRealm, id: string): Promise<void> {
 }
 
 /** A currency with value in two accounts, a transfer, a block, and every way to post something. */
-async function stage(realm: TestRealm) {
+async function fixture(realm: TestRealm) {
   const made = await realm.admin.send("POST", "/v1/currencies", { name: "GOLD", supply: "1000" });
   const { id: currency, account } = made.body;
   const other = await realm.account({ asset: "GOLD", from: account, total: "100" });
@@ -66,7 +66,7 @@ const test = sharing("stops in one realm");
 
 test("a stop of moves refuses every posting that users ask for, at once, in every process", async (realm) => {
   await using second = realm.another();
-  const { ways, move } = await stage(realm);
+  const { ways, move } = await fixture(realm);
   const there = second.send(realm.admin.key);
   for (const [name, post] of Object.entries(ways)) {
     for (const send of [realm.admin.send, there]) ok((await post(send)).status < 300, name);

@@ -3,22 +3,22 @@ import { deepEqual, equal } from "node:assert/strict";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 
 const ETHER = 10n ** 18n;
 
 Deno.test("a stop of a destination holds by whatever of its addresses and accounts it is named and paid", async () => {
-  await using stage = await rampStage();
-  const { send } = stage.realm.admin;
-  const ramp = await stage.ramp();
-  const [shop, payer] = [await virtualOf(stage, ramp.id), await virtualOf(stage, ramp.id)];
-  const served = await stage.address(shop);
-  const bare = await stage.address(ramp.id);
-  await stage.anvil.pool({ to: ramp.address, value: 20n * ETHER });
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "20");
+  await using fixture = await openRampFixture();
+  const { send } = fixture.realm.admin;
+  const ramp = await fixture.ramp();
+  const [shop, payer] = [await virtualOf(fixture, ramp.id), await virtualOf(fixture, ramp.id)];
+  const served = await fixture.address(shop);
+  const bare = await fixture.address(ramp.id);
+  await fixture.anvil.pool({ to: ramp.address, value: 20n * ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "20");
   const give = { source: { account: ramp.id }, destination: { account: payer }, value: "5" };
   equal((await send("POST", "/v1/transactions", give)).status, 201);
-  const context = await workerContextOf(stage.realm);
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
   const source = { account: payer };
@@ -59,7 +59,7 @@ Deno.test("a stop of a destination holds by whatever of its addresses and accoun
   deepEqual(await codes(), Array(6).fill("goes"));
 });
 
-async function virtualOf({ realm }: RampStage, ramp: string): Promise<string> {
+async function virtualOf({ realm }: RampFixture, ramp: string): Promise<string> {
   const made = await realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset: "ETH",

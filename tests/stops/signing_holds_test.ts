@@ -1,11 +1,11 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { type Crossing, type Step } from "../../workers/sending/signing.ts";
-import { COIN, LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, pay, queue, sizeOf, statesOf } from "../support/pending_withdrawals.ts";
-import { mineUntil, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
@@ -26,7 +26,7 @@ async function frozen(realm: TestRealm, id: string) {
   };
 }
 
-async function insolvent({ realm }: Desk) {
+async function insolvent({ realm }: FundedRamp) {
   const write = (stopped: boolean) =>
     rowsOf(
       realm,
@@ -49,171 +49,171 @@ function endAt(step: Step): Crossing {
   };
 }
 
-async function paid({ anvil }: Desk): Promise<bigint> {
+async function paid({ anvil }: FundedRamp): Promise<bigint> {
   return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }
 
-async function signedOf({ realm }: Desk): Promise<number> {
+async function signedOf({ realm }: FundedRamp): Promise<number> {
   const rows = await rowsOf(realm, "select 1 from order_candidates where raw is not null");
   return rows.length;
 }
 
-const HOLDS: Record<string, (desk: Desk) => Promise<() => Promise<unknown>>> = {
-  "a stop of the realm": (desk) => stopSigning(desk.realm),
-  "a stop of the asset": (desk) => stopSigning(desk.realm, { asset: "ETH" }),
-  "a stop of the chain": (desk) => stopSigning(desk.realm, { chain: "ETHEREUM" }),
-  "a stop of the account": (desk) => stopSigning(desk.realm, { account: desk.account }),
-  "a stop of the ramp": (desk) => stopSigning(desk.realm, { account: desk.ramp }),
-  "a stop of the user": (desk) => stopSigning(desk.realm, { user: desk.realm.admin.id }),
-  "a stop of the destination": (desk) =>
-    stopSigning(desk.realm, { destination: OUTSIDE.toLowerCase() }),
-  "a frozen account": (desk) => frozen(desk.realm, desk.account),
-  "a frozen ramp": (desk) => frozen(desk.realm, desk.ramp),
+const HOLDS: Record<string, (funded: FundedRamp) => Promise<() => Promise<unknown>>> = {
+  "a stop of the realm": (funded) => stopSigning(funded.realm),
+  "a stop of the asset": (funded) => stopSigning(funded.realm, { asset: "ETH" }),
+  "a stop of the chain": (funded) => stopSigning(funded.realm, { chain: "ETHEREUM" }),
+  "a stop of the account": (funded) => stopSigning(funded.realm, { account: funded.account }),
+  "a stop of the ramp": (funded) => stopSigning(funded.realm, { account: funded.ramp }),
+  "a stop of the user": (funded) => stopSigning(funded.realm, { user: funded.realm.admin.id }),
+  "a stop of the destination": (funded) =>
+    stopSigning(funded.realm, { destination: OUTSIDE.toLowerCase() }),
+  "a frozen account": (funded) => frozen(funded.realm, funded.account),
+  "a frozen ramp": (funded) => frozen(funded.realm, funded.ramp),
   "insolvency": insolvent,
 };
 
 for (const [name, hold] of Object.entries(HOLDS)) {
   Deno.test(`${name} keeps a withdrawal from being signed until it is over, and others go on`, async () => {
-    await using desk = await openDesk();
-    const first = (await desk.withdraw("1")).body.id;
-    await desk.look(endAt("planned")).catch(() => {});
-    const second = (await desk.withdraw("1")).body.id;
-    const release = await hold(desk);
+    await using funded = await openFundedRamp();
+    const first = (await funded.withdraw("1")).body.id;
+    await funded.look(endAt("planned")).catch(() => {});
+    const second = (await funded.withdraw("1")).body.id;
+    const release = await hold(funded);
     for (let round = 0; round < 3; round++) {
-      await desk.look();
-      await desk.anvil.mine();
+      await funded.look();
+      await funded.anvil.mine();
     }
-    equal(await paid(desk), 0n);
-    const fills = await rowsOf(desk.realm, "select 1 from orders where purpose = 'fill'");
-    equal(await signedOf(desk) <= fills.length, true, "nothing but gaps may be filled");
+    equal(await paid(funded), 0n);
+    const fills = await rowsOf(funded.realm, "select 1 from orders where purpose = 'fill'");
+    equal(await signedOf(funded) <= fills.length, true, "nothing but gaps may be filled");
     for (const id of [first, second]) {
-      const { status, history } = await desk.read(id);
+      const { status, history } = await funded.read(id);
       const waits = history.filter((entry: { event: string }) => entry.event === "waiting");
       deepEqual([status, waits.length], ["PROCESSING", 1], JSON.stringify(history));
       match(waits[0].reason, /stop|frozen|less of ETH/);
     }
-    equal((await desk.realm.admin.send("POST", `/v1/withdrawals/${second}/cancel`)).status, 200);
+    equal((await funded.realm.admin.send("POST", `/v1/withdrawals/${second}/cancel`)).status, 200);
     await release();
-    equal((await desk.finish(first)).status, "DONE");
-    equal(await paid(desk), 10n ** 18n);
-    equal((await desk.books()).ramp, "0");
+    equal((await funded.finish(first)).status, "DONE");
+    equal(await paid(funded), 10n ** 18n);
+    equal((await funded.books()).ramp, "0");
   });
 }
 
 Deno.test("a hold of one account holds up no other withdrawal of its ramp", async () => {
-  await using desk = await openDesk();
-  const { realm } = desk;
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
   const made = await realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset: "ETH",
-    ramp: desk.ramp,
+    ramp: funded.ramp,
   });
   await realm.drain();
-  const move = { source: { account: desk.account }, destination: { account: made.body.id } };
+  const move = { source: { account: funded.account }, destination: { account: made.body.id } };
   await realm.admin.send("POST", "/v1/transactions", { ...move, value: "3" });
-  const held = (await desk.withdraw("1")).body.id;
-  await desk.look(endAt("planned")).catch(() => {});
-  const release = await frozen(realm, desk.account);
-  const other = await desk.withdraw("2", { source: { account: made.body.id } });
-  equal((await desk.finish(other.body.id)).status, "DONE");
-  equal((await desk.read(held)).status, "PROCESSING");
-  equal(await paid(desk), 2n * 10n ** 18n);
+  const held = (await funded.withdraw("1")).body.id;
+  await funded.look(endAt("planned")).catch(() => {});
+  const release = await frozen(realm, funded.account);
+  const other = await funded.withdraw("2", { source: { account: made.body.id } });
+  equal((await funded.finish(other.body.id)).status, "DONE");
+  equal((await funded.read(held)).status, "PROCESSING");
+  equal(await paid(funded), 2n * 10n ** 18n);
   await release();
-  equal((await desk.finish(held)).status, "DONE");
-  equal(await paid(desk), 3n * 10n ** 18n);
+  equal((await funded.finish(held)).status, "DONE");
+  equal(await paid(funded), 3n * 10n ** 18n);
 });
 
 Deno.test("a stop that is set while a worker signs is obeyed: the signature is not kept", async () => {
-  await using desk = await openDesk();
-  const { id } = (await desk.withdraw("1")).body;
+  await using funded = await openFundedRamp();
+  const { id } = (await funded.withdraw("1")).body;
   let lift = () => Promise.resolve();
-  await desk.look(async (step) => {
-    if (step === "signed") lift = await stopSigning(desk.realm);
+  await funded.look(async (step) => {
+    if (step === "signed") lift = await stopSigning(funded.realm);
   });
-  equal(await signedOf(desk), 0);
-  await desk.look();
-  equal(await signedOf(desk), 0);
+  equal(await signedOf(funded), 0);
+  await funded.look();
+  equal(await signedOf(funded), 0);
   await lift();
-  equal((await desk.finish(id)).status, "DONE");
-  equal(await paid(desk), 10n ** 18n);
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paid(funded), 10n ** 18n);
 });
 
 Deno.test("a stop that is set in one process holds in another at once", async () => {
-  await using desk = await openDesk();
-  await using second = desk.realm.another();
-  await desk.withdraw("1");
-  await desk.look(endAt("signed")).catch(() => {});
-  const send = second.send(desk.realm.admin.key);
+  await using funded = await openFundedRamp();
+  await using second = funded.realm.another();
+  await funded.withdraw("1");
+  await funded.look(endAt("signed")).catch(() => {});
+  const send = second.send(funded.realm.admin.key);
   const body = { what: "signing", reason: "incident" };
   equal((await send("POST", "/v1/stops", body)).status, 201);
-  await desk.look();
-  equal(await signedOf(desk), 0);
+  await funded.look();
+  equal(await signedOf(funded), 0);
 });
 
 Deno.test("what is signed goes on being sent under a stop, the same bytes; a replacement waits", async () => {
-  await using desk = await openDesk();
-  const { id } = (await desk.withdraw("1", { fee: { speed: "slow" } })).body;
-  await desk.look(endAt("stored")).catch(() => {});
-  equal(await signedOf(desk), 1);
-  const lift = await stopSigning(desk.realm);
-  await frozen(desk.realm, desk.account);
-  await desk.look();
-  const { chain } = await desk.read(id);
+  await using funded = await openFundedRamp();
+  const { id } = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
+  await funded.look(endAt("stored")).catch(() => {});
+  equal(await signedOf(funded), 1);
+  const lift = await stopSigning(funded.realm);
+  await frozen(funded.realm, funded.account);
+  await funded.look();
+  const { chain } = await funded.read(id);
   ok(chain.hash);
-  await desk.anvil.rpc("anvil_dropTransaction", chain.hash);
-  const sped = await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+  await funded.anvil.rpc("anvil_dropTransaction", chain.hash);
+  const sped = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
     speed: "fast",
   });
   equal(sped.status, 200, sped.text);
-  await desk.look();
-  equal(await signedOf(desk), 1);
-  const known = await desk.anvil.rpc("eth_getTransactionByHash", chain.hash);
+  await funded.look();
+  equal(await signedOf(funded), 1);
+  const known = await funded.anvil.rpc("eth_getTransactionByHash", chain.hash);
   ok(known !== null, "the bytes were sent again");
-  const done = await desk.finish(id);
+  const done = await funded.finish(id);
   deepEqual([done.status, done.chain.hash], ["DONE", chain.hash]);
   await lift();
 });
 
 Deno.test("a stop of moves refuses withdrawals by their destination, and out of a ramp itself", async () => {
-  await using desk = await openDesk();
-  const { send } = desk.realm.admin;
+  await using funded = await openFundedRamp();
+  const { send } = funded.realm.admin;
   const stop = async (narrow: Record<string, unknown>) =>
     (await send("POST", "/v1/stops", { what: "moves", reason: "incident", ...narrow })).body.id;
-  const ramp = { source: { account: desk.ramp } };
+  const ramp = { source: { account: funded.ramp } };
   for (
     const narrow of [{}, { destination: OUTSIDE.toLowerCase() }, { chain: "ETHEREUM" }, {
       asset: "ETH",
-    }, { user: desk.realm.admin.id }]
+    }, { user: funded.realm.admin.id }]
   ) {
     const id = await stop(narrow);
     for (const more of [{}, ramp]) {
-      const { status, body } = await desk.withdraw("1", more);
+      const { status, body } = await funded.withdraw("1", more);
       deepEqual([status, body.code], [409, "stop.active"], JSON.stringify({ narrow, more }));
     }
     await send("DELETE", `/v1/stops/${id}`);
   }
   await stop({ destination: "0x00000000000000000000000000000000000c0de1" });
-  const { body } = await desk.withdraw("1");
+  const { body } = await funded.withdraw("1");
   equal(body.status, "PROCESSING");
   await stop({});
-  equal((await desk.finish(body.id)).status, "DONE", "what was asked for before goes on");
+  equal((await funded.finish(body.id)).status, "DONE", "what was asked for before goes on");
 });
 
 Deno.test("deposits are seen and credited under every stop; sweeps wait for signing", async () => {
-  await using stage = await rampStage({ testnet: false });
-  const { realm, anvil } = stage;
-  const ramp = await stage.ramp();
-  const own = await stage.address(ramp.id);
+  await using fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const own = await fixture.address(ramp.id);
   await realm.admin.send("POST", "/v1/stops", { what: "moves", reason: "incident" });
   const lift = await stopSigning(realm);
   await anvil.pool({ to: own.address, value: 10n ** 18n });
-  await mineUntil(stage, async () => (await stage.account(own.id)).balance.total === "1");
-  for (let round = 0; round < 4; round++) await stage.mine();
+  await mineUntil(fixture, async () => (await fixture.account(own.id)).balance.total === "1");
+  for (let round = 0; round < 4; round++) await fixture.mine();
   const raw = "select 1 from order_candidates where raw is not null";
   equal((await rowsOf(realm, raw)).length, 0);
   await lift();
-  await mineUntil(stage, async () => (await stage.account(own.id)).balance.total === "0");
-  const { total } = (await stage.account(ramp.id)).balance;
+  await mineUntil(fixture, async () => (await fixture.account(own.id)).balance.total === "0");
+  const { total } = (await fixture.account(ramp.id)).balance;
   ok(toUnits(total, 18) > 9n * 10n ** 17n, total);
 });
 
@@ -222,36 +222,36 @@ Deno.test({
     "LTC: a payout leaves out who is frozen, before and after it is planned, and pays the others",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(3n * COIN, 3n * COIN);
-    const spare = await desk.realm.admin.send("POST", "/v1/transactions", {
-      source: { account: desk.ramp },
-      destination: { account: desk.virtual },
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(3n * COIN, 3n * COIN);
+    const spare = await funded.realm.admin.send("POST", "/v1/transactions", {
+      source: { account: funded.ramp },
+      destination: { account: funded.virtual },
       value: "1",
     });
     equal(spare.status, 201, spare.text);
-    const one = await queue(desk, LITECOIN, 2);
+    const one = await queue(funded, LITECOIN, 2);
     const to = (await newParty("LITECOIN")).address;
-    const held = await desk.withdraw(to, "0.5");
-    const two = await queue(desk, LITECOIN, 2);
+    const held = await funded.withdraw(to, "0.5");
+    const two = await queue(funded, LITECOIN, 2);
     const others = [...one.ids, ...two.ids];
-    await crashAt(desk, "planned");
-    deepEqual(await statesOf(desk, [...others, held]), Array(5).fill("joined"));
-    const release = await frozen(desk.realm, desk.virtual);
-    await desk.ended(others);
-    for (const id of others) equal((await desk.withdrawal(id)).status, "DONE");
+    await crashAt(funded, "planned");
+    deepEqual(await statesOf(funded, [...others, held]), Array(5).fill("joined"));
+    const release = await frozen(funded.realm, funded.virtual);
+    await funded.ended(others);
+    for (const id of others) equal((await funded.withdrawal(id)).status, "DONE");
     for (const list of [one, two]) {
       for (const [at, address] of list.to.entries()) {
-        deepEqual(await desk.held(address), [sizeOf(at)]);
+        deepEqual(await funded.held(address), [sizeOf(at)]);
       }
     }
-    deepEqual([await desk.held(to), await statesOf(desk, [held])], [[], ["new"]]);
-    const later = await pay(desk, (await newParty("LITECOIN")).address, "0.1");
-    await desk.ended([later]);
-    deepEqual([await desk.held(to), await statesOf(desk, [held])], [[], ["new"]]);
+    deepEqual([await funded.held(to), await statesOf(funded, [held])], [[], ["new"]]);
+    const later = await pay(funded, (await newParty("LITECOIN")).address, "0.1");
+    await funded.ended([later]);
+    deepEqual([await funded.held(to), await statesOf(funded, [held])], [[], ["new"]]);
     await release();
-    await desk.ended([held]);
-    deepEqual(await desk.held(to), [COIN / 2n]);
-    await desk.agree();
+    await funded.ended([held]);
+    deepEqual(await funded.held(to), [COIN / 2n]);
+    await funded.agree();
   },
 });

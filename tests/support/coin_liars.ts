@@ -5,24 +5,24 @@
  */
 import { Block, Transaction } from "bitcoinjs-lib";
 import type { CoinNode } from "./nodes/litecoind.ts";
-import { type Rogue, RogueError, startRogue, type Trick } from "./nodes/misbehaving_node.ts";
+import { type FaultyNode, NodeError, startFaultyNode, type Trick } from "./nodes/faulty_node.ts";
 
 /** Starts a proxy that passes questions on, unless a lie answers them. */
-export function throughNode(node: CoinNode, lie: Trick = () => undefined): Rogue {
-  return startRogue(null, async (question) => {
+export function throughNode(node: CoinNode, lie: Trick = () => undefined): FaultyNode {
+  return startFaultyNode(null, async (question) => {
     const told = await lie(question);
     if (told !== undefined) return told;
     try {
       return await node.rpc(question.method, ...question.params);
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
-      throw new RogueError(said.includes("out of range") ? -8 : -5, said);
+      throw new NodeError(said.includes("out of range") ? -8 : -5, said);
     }
   });
 }
 
 /** Has a proxy lie from now on. */
-export function lies(liar: Rogue, lie: Trick): void {
+export function lies(liar: FaultyNode, lie: Trick): void {
   const honest = liar.trick;
   liar.trick = async (question) => {
     const told = await lie(question);

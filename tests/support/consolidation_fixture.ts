@@ -1,17 +1,17 @@
 /**
- * A desk on a coin chain whose ramp gathers its small coins, step by step.
+ * A funded ramp on a coin chain whose ramp gathers its small coins, step by step.
  * @module
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { fromUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { type CoinDesk, openCoinDesk, type Play } from "./utxo_fixture.ts";
-import { testFollower } from "./scan_steps.ts";
+import { openUtxoRamp, type UtxoChain, type UtxoRamp } from "./utxo_fixture.ts";
+import { openTestPoller } from "./scan_steps.ts";
 import { type Answer, rowsOf } from "./realm.ts";
 
-/** A desk with what consolidations need beside. */
-export interface CoinRamp extends CoinDesk {
+/** A funded ramp with what consolidations need beside. */
+export interface ConsolidatingRamp extends UtxoRamp {
   /** What the ramp's address locks coins by. */
   readonly script: string;
   /** Asks for a consolidation. */
@@ -30,22 +30,22 @@ export interface CoinRamp extends CoinDesk {
 
 const ROUNDS = 30;
 
-/** Makes a desk. */
-export async function coinRamp(play: Play): Promise<CoinRamp> {
-  const desk = await openCoinDesk(play);
-  const { node, realm, ramp, context, look } = desk;
+/** Makes a funded ramp. */
+export async function openConsolidatingRamp(utxo: UtxoChain): Promise<ConsolidatingRamp> {
+  const funded = await openUtxoRamp(utxo);
+  const { node, realm, ramp, context, look } = funded;
   const { send } = realm.admin;
-  const script = (await scriptOf(play.id, "regtest", desk.address)).toHex();
-  const follower = testFollower(realm);
+  const script = (await scriptOf(utxo.id, "regtest", funded.address)).toHex();
+  const poller = openTestPoller(realm);
   async function mine(blocks = 1): Promise<void> {
     await node.mine(blocks);
-    await follower.look();
+    await poller.look();
   }
   const read = async (id: string) =>
     (await send("GET", `/v1/accounts/${ramp}/consolidations/${id}`)).body;
-  await desk.quote();
+  await funded.quote();
   return {
-    ...desk,
+    ...funded,
     script,
     mine,
     read,
@@ -61,43 +61,43 @@ export async function coinRamp(play: Play): Promise<CoinRamp> {
       const orders = await rowsOf(realm, "select purpose, state, error from orders");
       throw new Error(`it does not end: ${JSON.stringify(orders)}`);
     },
-    coins: () => desk.held(desk.address),
+    coins: () => funded.held(funded.address),
     async solvency() {
       await checkSolvency(context);
       return (await send("GET", "/v1/solvency")).body[0];
     },
     async [Symbol.asyncDispose]() {
-      follower[Symbol.dispose]();
-      await desk[Symbol.asyncDispose]();
+      poller[Symbol.dispose]();
+      await funded[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Gives what the house has earned, or borne, in whole units. */
-export async function feesOf({ realm }: CoinRamp): Promise<string> {
+export async function feesOf({ realm }: ConsolidatingRamp): Promise<string> {
   const text = "select trim_scale(total)::text as total from accounts where system = 'fees'";
   return (await rowsOf<{ total: string }>(realm, text))[0]?.total ?? "0";
 }
 
 /** Makes sure that ledger, chain and their comparison are the same to the last base unit. */
-export async function agrees(stage: CoinRamp): Promise<void> {
-  await stage.agree();
-  const held = (await stage.coins()).reduce((sum, one) => sum + one, 0n);
-  const { drift, assets } = await stage.solvency();
+export async function agrees(fixture: ConsolidatingRamp): Promise<void> {
+  await fixture.agree();
+  const held = (await fixture.coins()).reduce((sum, one) => sum + one, 0n);
+  const { drift, assets } = await fixture.solvency();
   deepEqual({ drift, assets }, { drift: "0", assets: fromUnits(held, 8) });
 }
 
 /** Makes sure that one transaction was made of each, it left one coin, and its fee was booked once. */
-export async function gatheredOnce(stage: CoinRamp): Promise<void> {
-  equal((await stage.coins()).length, 1);
-  deepEqual(await rowsOf(stage.realm, "select claim from claims"), []);
+export async function gatheredOnce(fixture: ConsolidatingRamp): Promise<void> {
+  equal((await fixture.coins()).length, 1);
+  deepEqual(await rowsOf(fixture.realm, "select claim from claims"), []);
   const orders = await rowsOf<{ hashes: number }>(
-    stage.realm,
+    fixture.realm,
     `select count(c.hash)::integer as hashes from orders o join order_candidates c
       on c.order_id = o.id where o.purpose = 'consolidation' group by o.id`,
   );
   ok(orders.every(({ hashes }) => hashes === 1));
-  const fees = await rowsOf(stage.realm, "select id from transactions where type = 'fee'");
+  const fees = await rowsOf(fixture.realm, "select id from transactions where type = 'fee'");
   equal(fees.length, orders.length);
-  await agrees(stage);
+  await agrees(fixture);
 }

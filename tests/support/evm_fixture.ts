@@ -1,5 +1,5 @@
 /**
- * A desk that withdraws: a realm with a funded ramp on a real EVM node, and workers that a test moves
+ * A funded ramp that withdraws: a realm with a funded ramp on a real EVM node, and workers that a test moves
  * step by step.
  * @module
  */
@@ -19,8 +19,8 @@ import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { bookAsOwner } from "./booking.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
-/** What a desk is opened with. */
-export interface DeskOptions {
+/** What a funded ramp is opened with. */
+export interface FundedRampOptions {
   /** Code of the asset; ETH unless given. */
   asset?: string;
   /** The chain, and what its node is started with; Ethereum unless given. */
@@ -38,7 +38,7 @@ export interface DeskOptions {
 }
 
 /** A realm with a funded ramp. */
-export interface Desk extends AsyncDisposable {
+export interface FundedRamp extends AsyncDisposable {
   realm: TestRealm;
   anvil: Anvil;
   context: WorkerContext;
@@ -64,8 +64,8 @@ export interface Desk extends AsyncDisposable {
 /** Somebody outside. */
 export const OUTSIDE = "0x00000000000000000000000000000000DeaDBeef";
 
-/** Opens a desk on an Ethereum of its own. */
-export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
+/** Opens a funded ramp on an Ethereum of its own. */
+export async function openFundedRamp(options: FundedRampOptions = {}): Promise<FundedRamp> {
   const { id: chain, number, flags = [] } = options.chain ?? { id: "ETHEREUM", number: 1 };
   const anvil = await startAnvil(number, ...flags);
   await anvil.mine();
@@ -89,7 +89,7 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
   );
   const virtual = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset, ramp });
   await realm.drain();
-  const desk = assemble({
+  const funded = assemble({
     realm,
     anvil,
     context,
@@ -100,18 +100,18 @@ export async function openDesk(options: DeskOptions = {}): Promise<Desk> {
     chain,
   });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
-  await desk.sight();
+  await funded.sight();
   await refreshFees(context);
-  await credit(realm, desk.account, options.total ?? "10");
-  return desk;
+  await credit(realm, funded.account, options.total ?? "10");
+  return funded;
 }
 
 function assemble(
-  parts: Pick<Desk, "realm" | "anvil" | "context" | "ramp" | "account" | "address"> & {
+  parts: Pick<FundedRamp, "realm" | "anvil" | "context" | "ramp" | "account" | "address"> & {
     asset: string;
     chain: string;
   },
-): Desk {
+): FundedRamp {
   const { realm, anvil, context, ramp, account, address, asset, chain } = parts;
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;

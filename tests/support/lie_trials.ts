@@ -149,11 +149,11 @@ async function faultsOf(
 ): Promise<string[]> {
   const faults: string[] = [];
   const lying = node.lying(lie);
-  for (const [stage, names] of ways.map((way) => STAGES[way])) {
+  for (const [fixture, names] of ways.map((way) => STAGES[way])) {
     const chain = await open([...names].map((name) => name === "l" ? lying : node.honest));
     const fault = await faultOf(chain, trial, truth, names === "l" ? trial.alone : trial.between);
     chain.close();
-    if (fault !== null) faults.push(`${trial.name}, ${stage}, ${nameOf(lie)}: ${fault}`);
+    if (fault !== null) faults.push(`${trial.name}, ${fixture}, ${nameOf(lie)}: ${fault}`);
   }
   return faults;
 }

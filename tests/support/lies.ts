@@ -3,7 +3,7 @@
  * one such lie at a time. The answers themselves are those of a real node.
  * @module
  */
-import type { Question } from "./nodes/misbehaving_node.ts";
+import type { Question } from "./nodes/faulty_node.ts";
 
 /** Where a field stands in an answer: names of fields, and `*` for every item of a list. */
 export type FieldPath = readonly string[];

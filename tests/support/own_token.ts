@@ -7,7 +7,7 @@ import type { Crossing } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { rich } from "./nodes/anvil.ts";
 import { workerContextOf } from "./evm_fixture.ts";
-import { mineUntil, type RampStage } from "./ramp_fixture.ts";
+import { mineUntil, type RampFixture } from "./ramp_fixture.ts";
 import { type Answer, rowsOf, type TestUser } from "./realm.ts";
 
 /** Base units of a coin. */
@@ -20,26 +20,26 @@ export const FEES =
 export const SOON = { prefer: "wait=1" };
 
 /** A customer with a ramp of its own, which has 1 ETH, and a token that it has deployed there. */
-export async function customer(stage: RampStage) {
-  const { realm, anvil } = stage;
+export async function customer(fixture: RampFixture) {
+  const { realm, anvil } = fixture;
   const user = await realm.user();
   const made = await user.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
   await realm.drain();
   const ramp: string = made.body.id;
   const { address } = (await user.send("GET", `/v1/accounts/${ramp}`)).body.ramp;
   await anvil.pool({ from: 4, to: address, value: ETHER });
-  await mineUntil(stage, async () => await total(stage, ramp) === "1");
-  await quote(stage);
+  await mineUntil(fixture, async () => await total(fixture, ramp) === "1");
+  await quote(fixture);
   const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6, account: ramp };
   const token = await user.send("POST", "/v1/fungible/token/deploy", body, SOON);
   equal(token.status, 201, token.text);
   const path = `/v1/fungible/token/${token.body.id}`;
-  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "deployed");
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "deployed");
   const registering = { account: ramp, symbol: "GOLD" };
   const registered = await user.send("POST", "/v1/fungible/token/register", registering, SOON);
   equal(registered.status, 201, registered.text);
-  await stage.mine();
-  await quote(stage);
+  await fixture.mine();
+  await quote(fixture);
   const { virtualCurrency: currency, contractAddress: contract } =
     (await user.send("GET", path)).body;
   const { account } = (await user.send("GET", `/v1/currencies/${currency}`)).body;
@@ -51,11 +51,11 @@ export type Customer = Awaited<ReturnType<typeof customer>>;
 
 /** Coins of somebody else lie at the customer's ramp. */
 export async function others(
-  stage: RampStage,
+  fixture: RampFixture,
   { user, ramp }: Customer,
   ether: bigint,
 ): Promise<void> {
-  const { realm, anvil } = stage;
+  const { realm, anvil } = fixture;
   const body = { type: "virtual", asset: "ETH", ramp };
   const made = await realm.admin.send("POST", "/v1/accounts", body);
   await realm.drain();
@@ -65,15 +65,15 @@ export async function others(
   await realm.drain();
   await anvil.pool({ from: 5, to: given.address.address, value: ether * ETHER });
   await mineUntil(
-    stage,
-    async () => compare((await stage.account(made.body.id)).balance.total, "4") > 0,
+    fixture,
+    async () => compare((await fixture.account(made.body.id)).balance.total, "4") > 0,
   );
-  await stage.mine(2);
+  await fixture.mine(2);
 }
 
 /** Takes what the ramp's own account holds away, or a part of it, within the ledger. Gives where to. */
 export async function empty(
-  { realm }: RampStage,
+  { realm }: RampFixture,
   { user, ramp }: Customer,
   value?: string,
 ): Promise<string> {
@@ -111,17 +111,17 @@ export async function tokenDraw(
 
 /** Mines until a withdrawal is done. */
 export async function ended(
-  stage: RampStage,
+  fixture: RampFixture,
   { user }: { user: TestUser },
   made: Answer,
 ): Promise<void> {
   const path = `/v1/withdrawals/${made.body.id}`;
-  await mineUntil(stage, async () => (await user.send("GET", path)).body.status === "DONE");
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "DONE");
 }
 
 /** What an account holds. */
-export async function total(stage: RampStage, account: string): Promise<string> {
-  return (await stage.account(account)).balance.total;
+export async function total(fixture: RampFixture, account: string): Promise<string> {
+  return (await fixture.account(account)).balance.total;
 }
 
 /** Base units of the coin. */
@@ -130,20 +130,20 @@ export function units(text: string): bigint {
 }
 
 /** Prices payments at this moment. */
-export async function quote(stage: RampStage): Promise<void> {
-  const context = await workerContextOf(stage.realm);
+export async function quote(fixture: RampFixture): Promise<void> {
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
 }
 
 /** Takes the looks at open orders, now; tells of each place it passes. */
-export async function look(stage: RampStage, crossing: Crossing = () => {}): Promise<void> {
-  const context = await workerContextOf(stage.realm);
+export async function look(fixture: RampFixture, crossing: Crossing = () => {}): Promise<void> {
+  const context = await workerContextOf(fixture.realm);
   const at = Date.now();
   const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
   try {
     const open = await rowsOf<{ order: string; look: number }>(
-      stage.realm,
+      fixture.realm,
       `select id as order, looks as look from orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );

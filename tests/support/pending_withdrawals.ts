@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Step } from "../../workers/sending/signing.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
-import { COIN, type CoinDesk, type Play } from "./utxo_fixture.ts";
+import { COIN, type UtxoChain, type UtxoRamp } from "./utxo_fixture.ts";
 import { type Answer, rowsOf } from "./realm.ts";
 
 /** Withdrawals that wait side by side, and to whom they are paid. */
@@ -18,48 +18,48 @@ export function sizeOf(at: number): bigint {
 
 /** Makes withdrawals from the ramp, each of another size and to somebody else. */
 export async function queue(
-  desk: CoinDesk,
-  { id }: Play,
+  funded: UtxoRamp,
+  { id }: UtxoChain,
   count: number,
   more: Record<string, unknown> = {},
 ): Promise<Queue> {
   const to = [];
   for (let at = 0; at < count; at++) to.push((await newParty(id)).address);
   const ids = [];
-  await desk.quote();
+  await funded.quote();
   for (const [at, address] of to.entries()) {
     const value = `0.${`${sizeOf(at)}`.padStart(8, "0")}`;
-    ids.push(await pay(desk, address, value, more));
+    ids.push(await pay(funded, address, value, more));
   }
   return { ids, to };
 }
 
 /** Withdraws from the ramp. Gives the id. */
 export async function pay(
-  desk: CoinDesk,
+  funded: UtxoRamp,
   to: string,
   value: string,
   more: Record<string, unknown> = {},
 ): Promise<string> {
-  return await desk.withdraw(to, value, { source: { account: desk.ramp }, ...more });
+  return await funded.withdraw(to, value, { source: { account: funded.ramp }, ...more });
 }
 
 /** Each has what it should have, in one piece. */
-export async function paidOnce(desk: CoinDesk, { ids, to }: Queue): Promise<void> {
-  for (const id of ids) equal((await desk.withdrawal(id)).status, "DONE");
-  for (const [at, address] of to.entries()) deepEqual(await desk.held(address), [sizeOf(at)]);
+export async function paidOnce(funded: UtxoRamp, { ids, to }: Queue): Promise<void> {
+  for (const id of ids) equal((await funded.withdrawal(id)).status, "DONE");
+  for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
 }
 
 /** In how many transactions they left. */
-export async function payoutsOf(desk: CoinDesk, { ids }: Queue): Promise<number> {
-  const rows = await Promise.all(ids.map((id) => desk.withdrawal(id)));
+export async function payoutsOf(funded: UtxoRamp, { ids }: Queue): Promise<number> {
+  const rows = await Promise.all(ids.map((id) => funded.withdrawal(id)));
   return new Set(rows.map(({ chain }) => chain.hash)).size;
 }
 
 /** The shares of each payout add up to what the chain took for it. */
-export async function feesDivided(desk: CoinDesk): Promise<void> {
+export async function feesDivided(funded: UtxoRamp): Promise<void> {
   const rows = await rowsOf<{ fee: string; shares: string; costs: string }>(
-    desk.realm,
+    funded.realm,
     `select p.fee::text as fee, sum(m.fee)::text as shares,
         trim_scale(sum(w.cost) * 100000000)::text as costs
       from orders p join orders m on m.carrier = p.id join withdrawals w on w.order_id = m.id
@@ -70,9 +70,9 @@ export async function feesDivided(desk: CoinDesk): Promise<void> {
 }
 
 /** The states of the orders of withdrawals. */
-export async function statesOf(desk: CoinDesk, ids: readonly string[]): Promise<string[]> {
+export async function statesOf(funded: UtxoRamp, ids: readonly string[]): Promise<string[]> {
   const rows = await rowsOf<{ state: string }>(
-    desk.realm,
+    funded.realm,
     `select state from orders where subject in ('${ids.join("','")}') order by id`,
   );
   return rows.map(({ state }) => state);
@@ -80,12 +80,12 @@ export async function statesOf(desk: CoinDesk, ids: readonly string[]): Promise<
 
 /** Ends a worker at a step, and notes whether it got there. */
 export async function crashAt(
-  desk: CoinDesk,
+  funded: UtxoRamp,
   step: Step,
   reached: { done: boolean } = { done: false },
 ): Promise<{ done: boolean }> {
   try {
-    await desk.look((passed) => {
+    await funded.look((passed) => {
       if (passed !== step) return;
       reached.done = true;
       throw new Error("the worker has ended");
@@ -97,11 +97,11 @@ export async function crashAt(
 }
 
 /** Asks for a withdrawal to be mined sooner. */
-export async function speedUp(desk: CoinDesk, id: string): Promise<Answer> {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
+export async function speedUp(funded: UtxoRamp, id: string): Promise<Answer> {
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
 }
 
 /** Asks for a withdrawal to be canceled. */
-export async function cancel(desk: CoinDesk, id: string): Promise<Answer> {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+export async function cancel(funded: UtxoRamp, id: string): Promise<Answer> {
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
 }

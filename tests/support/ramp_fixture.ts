@@ -3,16 +3,16 @@
  * @module
  */
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";
-import { type TestFollower, testFollower } from "./scan_steps.ts";
+import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "./evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
-export interface RampStage extends AsyncDisposable {
+export interface RampFixture extends AsyncDisposable {
   anvil: Anvil;
   realm: TestRealm;
-  follower: TestFollower;
+  poller: TestPoller;
   /** Mines, and follows what came of it. */
   mine(blocks?: number): Promise<void>;
   /** Makes a ramp that is ready. */
@@ -27,8 +27,8 @@ export interface RampStage extends AsyncDisposable {
   deposits(): Promise<any[]>;
 }
 
-/** How a stage is made. */
-export interface RampStageOptions {
+/** How a fixture is made. */
+export interface RampFixtureOptions {
   testnet?: boolean;
   env?: Record<string, string>;
   /** Address of the node that the service sees, in place of the real one. */
@@ -36,8 +36,8 @@ export interface RampStageOptions {
   args?: string[];
 }
 
-/** Makes a stage on Ethereum; blocks are mined only when told. */
-export async function rampStage(options: RampStageOptions = {}): Promise<RampStage> {
+/** Makes a fixture on Ethereum; blocks are mined only when told. */
+export async function openRampFixture(options: RampFixtureOptions = {}): Promise<RampFixture> {
   const testnet = options.testnet ?? true;
   const anvil = await startAnvil(testnet ? 31337 : 1, ...options.args ?? []);
   const prefix = testnet ? "ETHEREUM_TESTNET" : "ETHEREUM";
@@ -48,15 +48,15 @@ export async function rampStage(options: RampStageOptions = {}): Promise<RampSta
     ...options.env,
   };
   const realm = await testRealm({ env });
-  const follower = testFollower(realm);
+  const poller = openTestPoller(realm);
   const { send } = realm.admin;
   return {
     anvil,
     realm,
-    follower,
+    poller,
     async mine(blocks = 1) {
       await anvil.mine(blocks);
-      await follower.follow();
+      await poller.follow();
     },
     async ramp(asset = "ETH") {
       const made = await send("POST", "/v1/accounts", { type: "ramp", asset, testnet });
@@ -81,7 +81,7 @@ export async function rampStage(options: RampStageOptions = {}): Promise<RampSta
         ),
       ]),
     async [Symbol.asyncDispose]() {
-      follower[Symbol.dispose]();
+      poller[Symbol.dispose]();
       await realm[Symbol.asyncDispose]();
       await anvil.stop();
     },
@@ -89,18 +89,18 @@ export async function rampStage(options: RampStageOptions = {}): Promise<RampSta
 }
 
 /** Mines and follows until a condition holds. */
-export async function mineUntil(stage: RampStage, done: () => Promise<boolean>): Promise<void> {
+export async function mineUntil(fixture: RampFixture, done: () => Promise<boolean>): Promise<void> {
   for (let round = 0; round < 40; round++) {
     if (await done()) return;
-    await stage.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-    await stage.mine();
+    await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await fixture.mine();
   }
   throw new Error(
     JSON.stringify({
-      sweeps: await rowsOf(stage.realm, "select state, error from sweeps"),
-      orders: await rowsOf(stage.realm, "select purpose, state, error from orders"),
+      sweeps: await rowsOf(fixture.realm, "select state, error from sweeps"),
+      orders: await rowsOf(fixture.realm, "select purpose, state, error from orders"),
       jobs: await rowsOf(
-        stage.realm,
+        fixture.realm,
         "select name, state, last_error from jobs where state <> 'done'",
       ),
     }),
@@ -108,10 +108,10 @@ export async function mineUntil(stage: RampStage, done: () => Promise<boolean>):
 }
 
 /** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
-export async function driftsOf(stage: RampStage): Promise<[asset: string, drift: string][]> {
-  const context = await workerContextOf(stage.realm);
+export async function driftsOf(fixture: RampFixture): Promise<[asset: string, drift: string][]> {
+  const context = await workerContextOf(fixture.realm);
   await checkSolvency({ ...context, actor: { ...context.actor, at: Date.now() } });
   context.chains.close();
-  const { body } = await stage.realm.admin.send("GET", "/v1/solvency");
+  const { body } = await fixture.realm.admin.send("GET", "/v1/solvency");
   return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
 }

@@ -7,16 +7,16 @@ import { startFollower } from "../../workers/scanning/chain_poller.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { TestRealm } from "./realm.ts";
 
-/** A follower in a test's hands. */
-export interface TestFollower extends Disposable {
+/** A poller in a test's hands. */
+export interface TestPoller extends Disposable {
   /** Looks at the chains once, as one more process would. */
   look(): Promise<void>;
   /** Looks at the chains and runs what follows from it, so many times. */
   follow(rounds?: number): Promise<void>;
 }
 
-/** Makes a follower of a realm. */
-export function testFollower(realm: TestRealm): TestFollower {
+/** Makes a poller of a realm. */
+export function openTestPoller(realm: TestRealm): TestPoller {
   const { config, log } = realm.services;
   const chains = openChains(config.chains);
   const signer = openSigner(config.masterKey!, Date.now);

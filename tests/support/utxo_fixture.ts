@@ -1,5 +1,5 @@
 /**
- * A desk on a coin chain: a realm with a ramp, a virtual account and a deposit account over a real
+ * A funded ramp on a coin chain: a realm with a ramp, a virtual account and a deposit account over a real
  * node, and workers that a test moves step by step.
  * @module
  */
@@ -17,12 +17,12 @@ import type { Crossing } from "../../workers/sending/signing.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { startBcash } from "./nodes/bcash.ts";
 import { workerContextOf } from "./evm_fixture.ts";
-import { type TestFollower, testFollower } from "./scan_steps.ts";
+import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "./nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A chain to be played through, from a deposit to withdrawals. */
-export interface Play {
+export interface UtxoChain {
   readonly id: CoinChainId;
   readonly asset: string;
   readonly start: () => Promise<CoinNode>;
@@ -31,7 +31,7 @@ export interface Play {
 }
 
 /** A realm with a ramp, a virtual account and a deposit account, over a real node. */
-export interface CoinDesk extends AsyncDisposable {
+export interface UtxoRamp extends AsyncDisposable {
   readonly node: CoinNode;
   readonly realm: TestRealm;
   readonly context: WorkerContext;
@@ -72,9 +72,9 @@ export interface CoinDesk extends AsyncDisposable {
 /** Base units of a coin. */
 export const COIN = 100_000_000n;
 /** Litecoin. */
-export const LITECOIN: Play = { id: "LITECOIN", asset: "LTC", start: () => startLitecoind() };
+export const LITECOIN: UtxoChain = { id: "LITECOIN", asset: "LTC", start: () => startLitecoind() };
 /** Every coin chain, over the node that stands for it. */
-export const PLAYS: readonly Play[] = [
+export const UTXO_CHAINS: readonly UtxoChain[] = [
   LITECOIN,
   { id: "BITCOIN", asset: "BTC", start: () => startLitecoind() },
   { id: "DOGECOIN", asset: "DOGE", start: () => startLitecoind(...LIKE_DOGECOIN) },
@@ -83,8 +83,8 @@ export const PLAYS: readonly Play[] = [
 
 const ROUNDS = 30;
 
-/** Opens a desk on a chain of its own. */
-export async function openCoinDesk({ id, asset, start, env }: Play): Promise<CoinDesk> {
+/** Opens a funded ramp on a chain of its own. */
+export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promise<UtxoRamp> {
   const node = await start();
   const realm = await testRealm({
     env: {
@@ -94,7 +94,7 @@ export async function openCoinDesk({ id, asset, start, env }: Play): Promise<Coi
       ...env,
     },
   });
-  const follower = testFollower(realm);
+  const poller = openTestPoller(realm);
   const context = await workerContextOf(realm);
   const { send } = realm.admin;
   async function made(path: string, body: Record<string, unknown>): Promise<Answer["body"]> {
@@ -108,17 +108,17 @@ export async function openCoinDesk({ id, asset, start, env }: Play): Promise<Coi
   const body = { type: "virtual", asset, testnet: true, ramp };
   const virtual = (await made("/v1/accounts", body)).id;
   const target = (await made(`/v1/account/${virtual}/address`, {})).address.address;
-  await follower.follow();
-  return assemble({ id, node, realm, follower, context, ramp, address, virtual, target });
+  await poller.follow();
+  return assemble({ id, node, realm, poller, context, ramp, address, virtual, target });
 }
 
-/** What a desk is made of. */
+/** What a funded ramp is made of. */
 type Parts =
-  & Pick<CoinDesk, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
-  & { readonly id: CoinChainId; readonly follower: TestFollower; readonly target: string };
+  & Pick<UtxoRamp, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
+  & { readonly id: CoinChainId; readonly poller: TestPoller; readonly target: string };
 
-function assemble(parts: Parts): CoinDesk {
-  const { id, node, realm, follower, context, ramp, address, virtual, target } = parts;
+function assemble(parts: Parts): UtxoRamp {
+  const { id, node, realm, poller, context, ramp, address, virtual, target } = parts;
   const { send } = realm.admin;
   const script = async (of: string) => (await scriptOf(id, "regtest", of)).toHex();
   const withdrawal = async (of: string) => (await send("GET", `/v1/withdrawals/${of}`)).body;
@@ -130,7 +130,7 @@ function assemble(parts: Parts): CoinDesk {
       if (await done()) return;
       await hurry(realm);
       await node.mine();
-      await follower.follow();
+      await poller.follow();
     }
     throw new Error(await troubles(realm));
   }
@@ -151,7 +151,7 @@ function assemble(parts: Parts): CoinDesk {
       equal(answer.status, 201, answer.text);
       return answer.body.id;
     },
-    follow: () => follower.follow(),
+    follow: () => poller.follow(),
     look: (crossing) => lookAt(realm, context, crossing),
     advance: (seen) => advanceOrder(atThisTime(context), seen),
     async ended(ids) {
@@ -171,7 +171,7 @@ function assemble(parts: Parts): CoinDesk {
     },
     agree: () => assertAgreement(realm, held),
     [Symbol.asyncDispose]: async () => {
-      follower[Symbol.dispose]();
+      poller[Symbol.dispose]();
       context.chains.close();
       await realm[Symbol.asyncDispose]();
       await node.stop();
@@ -179,7 +179,7 @@ function assemble(parts: Parts): CoinDesk {
   };
 }
 
-async function assertAgreement(realm: TestRealm, held: CoinDesk["held"]): Promise<void> {
+async function assertAgreement(realm: TestRealm, held: UtxoRamp["held"]): Promise<void> {
   const { mismatches } = await checkLedger(realm.pool);
   equal(mismatches.length, 0, JSON.stringify(mismatches));
   const owned = await rowsOf<{ address: string }>(realm, "select address from addresses");

@@ -1,33 +1,38 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
 
 const ESTIMATE = "/v1/withdrawals/estimate";
 
 Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does the same", async () => {
-  await using desk = await openDesk();
-  const wanted = { account: desk.account, address: OUTSIDE, amount: 0.5, speed: "fast" };
-  const { admin } = desk.realm;
+  await using funded = await openFundedRamp();
+  const wanted = { account: funded.account, address: OUTSIDE, amount: 0.5, speed: "fast" };
+  const { admin } = funded.realm;
   const posted = await admin.send("POST", ESTIMATE, wanted);
   equal(posted.status, 200, posted.text);
   ok(/^0\.000\d+$/.test(posted.body));
   const query = new URLSearchParams({ ...wanted, amount: "0.5" });
   deepEqual((await admin.send("GET", `${ESTIMATE}?${query}`)).body, posted.body);
-  const app = createApp(desk.realm.services, "a platform key of no use");
+  const app = createApp(funded.realm.services, "a platform key of no use");
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     (request) => app(request, "127.0.0.1"),
   );
   try {
-    const key = desk.realm.admin.key;
+    const key = funded.realm.admin.key;
     const { port } = server.addr;
     const whole = await getWithBody(port, ESTIMATE, key, JSON.stringify(wanted));
     deepEqual(whole, { status: 200, body: posted.body });
     const { speed, ...rest } = wanted;
     const path = `${ESTIMATE}?speed=${speed}`;
     deepEqual(await getWithBody(port, path, key, JSON.stringify(rest)), whole);
-    const half = await getWithBody(port, ESTIMATE, key, JSON.stringify({ account: desk.account }));
+    const half = await getWithBody(
+      port,
+      ESTIMATE,
+      key,
+      JSON.stringify({ account: funded.account }),
+    );
     equal((half.body as { code: string }).code, "request.invalid");
     const broken = await getWithBody(port, ESTIMATE, key, "{");
     equal((broken.body as { code: string }).code, "request.malformed");
@@ -37,15 +42,15 @@ Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST
 });
 
 Deno.test("an estimate rises with the speed and needs recent prices of a configured chain", async () => {
-  await using desk = await openDesk();
+  await using funded = await openFundedRamp();
   const fees = [];
   for (const speed of ["slow", "medium", "fast"]) {
-    const wanted = { account: desk.account, address: OUTSIDE, amount: "1", speed };
-    fees.push((await desk.realm.admin.send("POST", ESTIMATE, wanted)).body);
+    const wanted = { account: funded.account, address: OUTSIDE, amount: "1", speed };
+    fees.push((await funded.realm.admin.send("POST", ESTIMATE, wanted)).body);
   }
   deepEqual(fees.toSorted(), fees);
-  await rowsOf(desk.realm, "update fee_quotes set quoted_at = now() - interval '1 hour'");
-  const stale = await desk.withdraw("1");
+  await rowsOf(funded.realm, "update fee_quotes set quoted_at = now() - interval '1 hour'");
+  const stale = await funded.withdraw("1");
   deepEqual([stale.status, stale.body.code], [503, "chain.stale"]);
   await using bare = await testRealm();
   const id = await bare.account({ asset: "ETH" });
@@ -55,77 +60,84 @@ Deno.test("an estimate rises with the speed and needs recent prices of a configu
 });
 
 Deno.test("POST /v1/withdrawals refuses what can be seen to fail, and moves nothing", async () => {
-  await using desk = await openDesk({ coins: 5n * 10n ** 18n });
+  await using funded = await openFundedRamp({ coins: 5n * 10n ** 18n });
   const refused: [Promise<Answer>, number, string][] = [
-    [desk.withdraw("11"), 409, "balance.insufficient"],
-    [desk.withdraw("10"), 409, "balance.insufficient"], // the fee comes on top
-    [desk.withdraw("6"), 409, "ramp.assets_insufficient"],
-    [desk.withdraw("0"), 400, "request.invalid"],
-    [desk.withdraw("1.0000000000000000001"), 400, "request.invalid"],
-    [desk.withdraw("1", { asset: "BTC" }), 409, "account.asset_mismatch"],
-    [desk.withdraw("1", { destination: { address: "0x12" } }), 422, "address.invalid"],
-    [desk.withdraw("1", { destination: { address: desk.address } }), 422, "address.invalid"],
-    [desk.withdraw("1", { source: { account: "none" } }), 404, "account.not_found"],
-    [desk.withdraw("1", { source: { alias: "none" } }), 404, "alias.not_found"],
-    [desk.withdraw("1", { fee: { speed: "warp" } }), 400, "request.invalid"],
-    [desk.withdraw("1", { more: true }), 400, "request.invalid"],
+    [funded.withdraw("11"), 409, "balance.insufficient"],
+    [funded.withdraw("10"), 409, "balance.insufficient"], // the fee comes on top
+    [funded.withdraw("6"), 409, "ramp.assets_insufficient"],
+    [funded.withdraw("0"), 400, "request.invalid"],
+    [funded.withdraw("1.0000000000000000001"), 400, "request.invalid"],
+    [funded.withdraw("1", { asset: "BTC" }), 409, "account.asset_mismatch"],
+    [funded.withdraw("1", { destination: { address: "0x12" } }), 422, "address.invalid"],
+    [funded.withdraw("1", { destination: { address: funded.address } }), 422, "address.invalid"],
+    [funded.withdraw("1", { source: { account: "none" } }), 404, "account.not_found"],
+    [funded.withdraw("1", { source: { alias: "none" } }), 404, "alias.not_found"],
+    [funded.withdraw("1", { fee: { speed: "warp" } }), 400, "request.invalid"],
+    [funded.withdraw("1", { more: true }), 400, "request.invalid"],
   ];
   for (const [answer, status, code] of refused) {
     const { body, text } = await answer;
     deepEqual([body.status, body.code], [status, code], text);
   }
-  equal((await desk.books()).account, "10");
-  deepEqual(await rowsOf(desk.realm, "select id from orders"), []);
+  equal((await funded.books()).account, "10");
+  deepEqual(await rowsOf(funded.realm, "select id from orders"), []);
 });
 
 Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of others", async () => {
-  await using desk = await openDesk();
-  const stranger = await desk.realm.user();
-  const body = { source: { account: desk.account }, destination: { address: OUTSIDE }, value: 1 };
+  await using funded = await openFundedRamp();
+  const stranger = await funded.realm.user();
+  const body = { source: { account: funded.account }, destination: { address: OUTSIDE }, value: 1 };
   equal((await stranger.send("POST", "/v1/withdrawals", body)).body.code, "account.not_found");
-  const lonely = await desk.realm.account({ asset: "ETH" });
-  const unramped = await desk.withdraw("1", { source: { account: lonely } });
+  const lonely = await funded.realm.account({ asset: "ETH" });
+  const unramped = await funded.withdraw("1", { source: { account: lonely } });
   equal(unramped.body.code, "account.no_ramp");
-  await freeze(desk, desk.ramp, true);
-  equal((await desk.withdraw("1")).body.code, "account.frozen");
-  await freeze(desk, desk.ramp, false);
-  await freeze(desk, desk.account, true);
-  equal((await desk.withdraw("1")).body.code, "account.frozen");
+  await freeze(funded, funded.ramp, true);
+  equal((await funded.withdraw("1")).body.code, "account.frozen");
+  await freeze(funded, funded.ramp, false);
+  await freeze(funded, funded.account, true);
+  equal((await funded.withdraw("1")).body.code, "account.frozen");
 });
 
 Deno.test("a withdrawal under an idempotency key happens once", async () => {
-  await using desk = await openDesk();
-  const body = { source: { account: desk.account }, destination: { address: OUTSIDE }, value: "1" };
+  await using funded = await openFundedRamp();
+  const body = {
+    source: { account: funded.account },
+    destination: { address: OUTSIDE },
+    value: "1",
+  };
   const headers = { "idempotency-key": "once" };
-  const { admin } = desk.realm;
+  const { admin } = funded.realm;
   const [one, two] = await Promise.all([
     admin.send("POST", "/v1/withdrawals", body, headers),
     admin.send("POST", "/v1/withdrawals", body, headers),
   ]);
   equal(one.body.id, two.body.id);
-  equal((await rowsOf(desk.realm, "select id from orders")).length, 1);
+  equal((await rowsOf(funded.realm, "select id from orders")).length, 1);
 });
 
 Deno.test("withdrawals are records: read by who may, only their data changes", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1", { data: { note: "a" } });
-  const stranger = await desk.realm.user();
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1", { data: { note: "a" } });
+  const stranger = await funded.realm.user();
   equal((await stranger.send("GET", `/v1/withdrawals/${id}`)).body.code, "withdrawal.not_found");
-  const { admin } = desk.realm;
+  const { admin } = funded.realm;
   const changed = await admin.send("PATCH", `/v1/withdrawals/${id}`, { data: { note: "b" } });
   deepEqual([changed.status, changed.body.data], [200, { note: "b" }]);
   equal((await admin.send("PATCH", `/v1/withdrawals/${id}`, { amount: 3 })).status, 400);
   equal((await admin.send("DELETE", `/v1/withdrawals/${id}`)).status, 405);
-  await desk.withdraw("2");
+  await funded.withdraw("2");
   const query = JSON.stringify({ status: "PROCESSING", amount: { $gt: 1.5 } });
   const path = `/v1/withdrawals?query=${encodeURIComponent(query)}&populate=source.account`;
   const { body: page } = await admin.send("GET", path);
   deepEqual([page.total, page.rows[0].value], [1, 2]);
-  deepEqual([page.rows[0].source.account.id, page.rows[0].source.ramp], [desk.account, desk.ramp]);
+  deepEqual([page.rows[0].source.account.id, page.rows[0].source.ramp], [
+    funded.account,
+    funded.ramp,
+  ]);
   equal((await admin.send("GET", "/v1/withdrawals/count")).body, 2);
   equal((await stranger.send("GET", "/v1/withdrawals/count")).body, 0);
   const told = await rowsOf<{ type: string }>(
-    desk.realm,
+    funded.realm,
     "select type from events where entity = $1",
     [
       id,
@@ -135,15 +147,18 @@ Deno.test("withdrawals are records: read by who may, only their data changes", a
 });
 
 Deno.test("what a withdrawal has blocked on its ramp cannot be released by hand", async () => {
-  await using desk = await openDesk();
-  await desk.withdraw("1");
-  const [{ block }] = await rowsOf<{ block: string }>(desk.realm, "select block from withdrawals");
-  const path = `/v1/accounts/${desk.ramp}/blocks/${block}`;
-  equal((await desk.realm.admin.send("DELETE", path)).body.code, "permission.owner");
+  await using funded = await openFundedRamp();
+  await funded.withdraw("1");
+  const [{ block }] = await rowsOf<{ block: string }>(
+    funded.realm,
+    "select block from withdrawals",
+  );
+  const path = `/v1/accounts/${funded.ramp}/blocks/${block}`;
+  equal((await funded.realm.admin.send("DELETE", path)).body.code, "permission.owner");
 });
 
-async function freeze(desk: Desk, account: string, frozen: boolean): Promise<void> {
-  await rowsOf(desk.realm, "update accounts set frozen = $2 where id = $1", [account, frozen]);
+async function freeze(funded: FundedRamp, account: string, frozen: boolean): Promise<void> {
+  await rowsOf(funded.realm, "update accounts set frozen = $2 where id = $1", [account, frozen]);
 }
 
 /** Sends a GET with a body, which fetch() would refuse to. */

@@ -5,7 +5,7 @@ import { toUnits } from "../../domain/money.ts";
 import { divideFee } from "../../domain/withdrawals/withdrawal_batches.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
-import { COIN, LITECOIN, openCoinDesk, PLAYS } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import {
   crashAt,
@@ -23,22 +23,22 @@ const ignore = !hasLitecoind();
 const MANY = 25;
 const DISAGREES = /does not agree with what it carries|cannot become (failed|new) from/;
 
-for (const play of PLAYS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
+for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
   Deno.test({
-    name: `${play.asset}: withdrawals made at once leave together, each a record of its own`,
-    ignore: ignore && play.start !== startBcash,
+    name: `${utxo.asset}: withdrawals made at once leave together, each a record of its own`,
+    ignore: ignore && utxo.start !== startBcash,
     fn: async () => {
-      await using desk = await openCoinDesk(play);
-      await desk.fund(3n * COIN, 3n * COIN, 3n * COIN);
-      const { ids, to } = await queue(desk, play, MANY);
-      await desk.realm.drain(); // the runner itself, many at once
-      const rows = await desk.ended(ids);
+      await using funded = await openUtxoRamp(utxo);
+      await funded.fund(3n * COIN, 3n * COIN, 3n * COIN);
+      const { ids, to } = await queue(funded, utxo, MANY);
+      await funded.realm.drain(); // the runner itself, many at once
+      const rows = await funded.ended(ids);
       deepEqual(rows.map(({ status }) => status), Array(MANY).fill("DONE"));
       const hashes = new Set(rows.map(({ chain }) => chain.hash));
       ok(hashes.size <= 3, `${hashes.size} transactions`);
-      for (const [at, address] of to.entries()) deepEqual(await desk.held(address), [sizeOf(at)]);
-      await feesDivided(desk);
-      await desk.agree();
+      for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
+      await feesDivided(funded);
+      await funded.agree();
     },
   });
 }
@@ -47,39 +47,39 @@ Deno.test({
   name: "LTC: what a payout takes is counted once on its way, and the books agree at every step",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(5n * COIN);
-    const { ids } = await queue(desk, LITECOIN, 4);
-    const place = { chain: "LITECOIN", network: "regtest", sender: desk.address, contract: "" };
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const { ids } = await queue(funded, LITECOIN, 4);
+    const place = { chain: "LITECOIN", network: "regtest", sender: funded.address, contract: "" };
     const flying = () =>
-      reading(desk.realm.pool, (db) => sumInFlight(db, place, { height: null, waiting: true }));
+      reading(funded.realm.pool, (db) => sumInFlight(db, place, { height: null, waiting: true }));
     const due = sizeOf(0) + sizeOf(1) + sizeOf(2) + sizeOf(3);
     equal(BigInt(await flying()), due);
-    await crashAt(desk, "planned");
+    await crashAt(funded, "planned");
     const [{ fee }] = await rowsOf<{ fee: string }>(
-      desk.realm,
+      funded.realm,
       "select fee::text from orders where purpose = 'payout'",
     );
     equal(BigInt(await flying()), due + BigInt(fee));
-    await desk.look();
+    await funded.look();
     equal(BigInt(await flying()), due + BigInt(fee));
     const compared = async () => {
-      await checkSolvency(desk.context);
+      await checkSolvency(funded.context);
       const [row] = await rowsOf<{ drift: string; sending: string }>(
-        desk.realm,
+        funded.realm,
         "select trim_scale(drift)::text as drift, sending::text from solvency",
       );
       return [row.drift, toUnits(row.sending, 8)];
     };
     const [{ charged }] = await rowsOf<{ charged: string }>(
-      desk.realm,
+      funded.realm,
       "select sum(charged)::text as charged from withdrawals",
     );
     deepEqual(await compared(), ["0", toUnits(charged, 8)]);
-    await desk.node.mine();
-    await desk.follow();
+    await funded.node.mine();
+    await funded.follow();
     deepEqual(await compared(), ["0", 0n]);
-    await desk.ended(ids);
+    await funded.ended(ids);
     equal(await flying(), "0");
     deepEqual(await compared(), ["0", 0n]);
   },
@@ -89,32 +89,32 @@ Deno.test({
   name: "LTC: what the coins do not suffice for waits, and holds nobody up",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(2n * COIN, 30n * COIN);
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(2n * COIN, 30n * COIN);
     const large = await newParty("LITECOIN");
-    const first = await pay(desk, large.address, "20");
-    const queued = await queue(desk, LITECOIN, 5);
+    const first = await pay(funded, large.address, "20");
+    const queued = await queue(funded, LITECOIN, 5);
     // Somebody else's for a while.
     await rowsOf(
-      desk.realm,
+      funded.realm,
       `insert into claims (chain, network, claim, order_id, created_at)
         select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
         where amount = 3000000000`,
     );
-    for (let round = 0; round < 3; round++) await desk.look();
-    equal((await statesOf(desk, [first])).join(), "new");
-    equal((await statesOf(desk, queued.ids)).join(), "joined,joined,joined,joined,joined");
+    for (let round = 0; round < 3; round++) await funded.look();
+    equal((await statesOf(funded, [first])).join(), "new");
+    equal((await statesOf(funded, queued.ids)).join(), "joined,joined,joined,joined,joined");
     const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
-    deepEqual(await rowsOf(desk.realm, waits), [{ id: first }]);
+    deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
     await rowsOf(
-      desk.realm,
+      funded.realm,
       `delete from claims c using coins o
         where o.hash || ':' || o.index = c.claim and o.amount = 3000000000`,
     );
-    await desk.ended([first, ...queued.ids]);
-    await paidOnce(desk, queued);
-    deepEqual(await desk.held(large.address), [20n * COIN]);
-    await desk.agree();
+    await funded.ended([first, ...queued.ids]);
+    await paidOnce(funded, queued);
+    deepEqual(await funded.held(large.address), [20n * COIN]);
+    await funded.agree();
   },
 });
 
@@ -122,31 +122,31 @@ Deno.test({
   name: "LTC: what may happen to a payout's orders is held by the database too",
   ignore,
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    await desk.fund(5n * COIN);
-    const { ids } = await queue(desk, LITECOIN, 3);
-    await crashAt(desk, "planned");
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const { ids } = await queue(funded, LITECOIN, 3);
+    await crashAt(funded, "planned");
     const orphan = "update orders set carrier = null where state = 'joined'";
-    await rejects(rowsOf(desk.realm, orphan), /orders_joined/);
+    await rejects(rowsOf(funded.realm, orphan), /orders_joined/);
     const loose = "update orders set state = 'new' where state = 'joined'";
-    await rejects(rowsOf(desk.realm, loose), DISAGREES);
+    await rejects(rowsOf(funded.realm, loose), DISAGREES);
     const fewer = `update orders set state = 'new', carrier = null
       where subject = '${ids[0]}'`;
-    await rejects(rowsOf(desk.realm, fewer), DISAGREES);
+    await rejects(rowsOf(funded.realm, fewer), DISAGREES);
     const strange = `update orders set carrier = id where subject = '${ids[0]}'`;
-    await rejects(rowsOf(desk.realm, strange), DISAGREES);
+    await rejects(rowsOf(funded.realm, strange), DISAGREES);
     const ended = "update orders set state = 'failed' where purpose = 'payout'";
-    await rejects(rowsOf(desk.realm, ended), DISAGREES);
+    await rejects(rowsOf(funded.realm, ended), DISAGREES);
     const alone = `update orders set state = 'failed' where subject = '${ids[0]}'`;
-    await rejects(rowsOf(desk.realm, alone), DISAGREES);
+    await rejects(rowsOf(funded.realm, alone), DISAGREES);
     const unshared = `update orders set state = 'failed'
       where purpose = 'payout' or state = 'joined'`;
-    await rejects(rowsOf(desk.realm, unshared), DISAGREES);
+    await rejects(rowsOf(funded.realm, unshared), DISAGREES);
     const empty = `insert into orders (id, chain, network, ramp, purpose, sender, wish, budget,
         created_at)
       select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, budget, now()
       from orders where purpose = 'payout'`;
-    await rejects(rowsOf(desk.realm, empty), DISAGREES);
+    await rejects(rowsOf(funded.realm, empty), DISAGREES);
   },
 });
 

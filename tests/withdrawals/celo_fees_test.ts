@@ -14,7 +14,7 @@ import {
   startCeloNode,
 } from "../support/nodes/celo.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
-import { testFollower } from "../support/scan_steps.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
@@ -25,7 +25,7 @@ const CELO = 42220;
 const SEND = "eth_sendRawTransaction";
 
 /** A ramp of CUSD that has seen 100 of them arrive, and never had a coin of CELO. */
-interface Stage extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   anvil: Anvil;
   celo: CeloNode;
   realm: TestRealm;
@@ -36,18 +36,18 @@ interface Stage extends AsyncDisposable {
   held(address: string): Promise<bigint>;
 }
 
-async function openStage(): Promise<Stage> {
+async function openFixture(): Promise<Fixture> {
   const anvil = await startAnvil(CELO, "--celo");
   const token = await installToken(anvil, "CUSD");
   const celo = startCeloNode(anvil, CELO, [token.contract]);
   const env = { CELO_RPC_URL: celo.url, CELO_CONFIRMATIONS: "1" };
   const realm = await testRealm({ env });
-  const follower = testFollower(realm);
+  const poller = openTestPoller(realm);
   const { send } = realm.admin;
   async function turn(): Promise<void> {
     await anvil.mine();
     await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-    await follower.follow();
+    await poller.follow();
   }
   const made = await send("POST", "/v1/accounts", { type: "ramp", asset: "CUSD" });
   equal(made.status, 201, made.text);
@@ -70,7 +70,7 @@ async function openStage(): Promise<Stage> {
       return BigInt(await anvil.rpc<string>("eth_call", { to: token.contract, data }, "latest"));
     },
     async [Symbol.asyncDispose]() {
-      follower[Symbol.dispose]();
+      poller[Symbol.dispose]();
       await realm[Symbol.asyncDispose]();
       await celo[Symbol.asyncDispose]();
       await anvil.stop();
@@ -79,27 +79,27 @@ async function openStage(): Promise<Stage> {
 }
 
 Deno.test("CUSD is withdrawn without a coin of CELO; its fee is booked in CUSD, to the last unit", async () => {
-  await using stage = await openStage();
-  const { realm, ramp, celo } = stage;
-  equal(BigInt(await stage.anvil.rpc("eth_getBalance", ramp.address, "latest")), 0n);
-  const done = await withdraw(stage, "30");
+  await using fixture = await openFixture();
+  const { realm, ramp, celo } = fixture;
+  equal(BigInt(await fixture.anvil.rpc("eth_getBalance", ramp.address, "latest")), 0n);
+  const done = await withdraw(fixture, "30");
   equal(done.status, "DONE");
-  equal(await stage.held(OUTSIDE), 30n * UNIT);
+  equal(await fixture.held(OUTSIDE), 30n * UNIT);
   const [sent, ...others] = celo.taken;
-  deepEqual([sent.from, sent.feeCurrency, others], [ramp.address, stage.token.contract, []]);
+  deepEqual([sent.from, sent.feeCurrency, others], [ramp.address, fixture.token.contract, []]);
   const [order] = await rowsOf<{ fee: string; fee_contract: string; hash: string }>(
     realm,
     "select fee::text as fee, fee_contract, hash from orders",
   );
-  const fee = await stage.held(CELO_COLLECTOR);
-  deepEqual({ ...order }, { fee: `${fee}`, fee_contract: stage.token.contract, hash: sent.hash });
+  const fee = await fixture.held(CELO_COLLECTOR);
+  deepEqual({ ...order }, { fee: `${fee}`, fee_contract: fixture.token.contract, hash: sent.hash });
   ok(fee > CELO_EXTRA_GAS * CELO_BASE_FEE);
-  await agrees(stage, 100n * UNIT - 30n * UNIT - fee);
+  await agrees(fixture, 100n * UNIT - 30n * UNIT - fee);
 });
 
 Deno.test("the fee of CUSD is charged to a user in CUSD, and what the chain left of it is earned", async () => {
-  await using stage = await openStage();
-  const { realm, ramp } = stage;
+  await using fixture = await openFixture();
+  const { realm, ramp } = fixture;
   const { send } = realm.admin;
   const virtual = { type: "virtual", asset: "CUSD", ramp: ramp.id };
   const { id } = (await send("POST", "/v1/accounts", virtual)).body;
@@ -107,9 +107,9 @@ Deno.test("the fee of CUSD is charged to a user in CUSD, and what the chain left
   const move = { source: { account: ramp.id }, destination: { account: id }, value: "50" };
   const moved = await send("POST", "/v1/transactions", move);
   equal(moved.status, 201, moved.text);
-  const done = await withdraw(stage, "30", id);
+  const done = await withdraw(fixture, "30", id);
   equal(done.status, "DONE");
-  const fee = await stage.held(CELO_COLLECTOR);
+  const fee = await fixture.held(CELO_COLLECTOR);
   const left = toUnits((await realm.balance(id)).total, 18);
   const charged = 20n * UNIT - left;
   const [{ earned }] = await rowsOf<{ earned: string }>(
@@ -117,28 +117,28 @@ Deno.test("the fee of CUSD is charged to a user in CUSD, and what the chain left
     "select total::text as earned from accounts where system = 'fees' and asset = 'CUSD'",
   );
   equal(toUnits(earned, 18), charged - fee);
-  await agrees(stage, 100n * UNIT - 30n * UNIT - fee);
+  await agrees(fixture, 100n * UNIT - 30n * UNIT - fee);
 });
 
 Deno.test("a node of Celo that says nothing at the broadcast delays CUSD, and it is sent once", async () => {
-  await using stage = await openStage();
-  const { rogue, taken } = stage.celo;
-  const honest = rogue.trick;
+  await using fixture = await openFixture();
+  const { faulty, taken } = fixture.celo;
+  const honest = faulty.trick;
   let silent = 0;
-  rogue.trick = async (question) => {
+  faulty.trick = async (question) => {
     const answer = await honest(question);
     if (question.method !== SEND || silent++ > 0) return answer;
     return new Response(null, { status: 504 });
   };
-  equal((await withdraw(stage, "30")).status, "DONE");
+  equal((await withdraw(fixture, "30")).status, "DONE");
   equal(taken.length, 1);
-  equal(await stage.held(OUTSIDE), 30n * UNIT);
-  await agrees(stage, 70n * UNIT - await stage.held(CELO_COLLECTOR));
+  equal(await fixture.held(OUTSIDE), 30n * UNIT);
+  await agrees(fixture, 70n * UNIT - await fixture.held(CELO_COLLECTOR));
 });
 
 Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where the ramp never had a coin", async () => {
-  await using stage = await openStage();
-  const { realm, celo, ramp } = stage;
+  await using fixture = await openFixture();
+  const { realm, celo, ramp } = fixture;
   const { send } = realm.admin;
   const draw = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "30" };
   const { id } = (await send("POST", "/v1/withdrawals", draw)).body;
@@ -154,10 +154,10 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
       canceled = (await send("POST", `/v1/withdrawals/${id}/cancel`)).status;
     });
     equal(canceled, 200);
-    equal((await withdraw(stage, "20")).status, "DONE", "nothing behind it waits for coins");
-    const token = stage.token.contract;
+    equal((await withdraw(fixture, "20")).status, "DONE", "nothing behind it waits for coins");
+    const token = fixture.token.contract;
     deepEqual(celo.taken.map((sent) => sent.feeCurrency), [token, token]);
-    await agrees(stage, 80n * UNIT - await stage.held(CELO_COLLECTOR));
+    await agrees(fixture, 80n * UNIT - await fixture.held(CELO_COLLECTOR));
     const [{ plan }] = await rowsOf<{ plan: string }>(
       realm,
       "select plan from order_candidates where raw is not null order by created_at desc limit 1",
@@ -177,27 +177,27 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
 });
 
 Deno.test("CUSD that pays its own fee no more when it is drafted: nothing is signed, all is given back", async () => {
-  await using stage = await openStage();
-  const { rogue, taken } = stage.celo;
-  const honest = rogue.trick;
-  rogue.trick = (question) => {
+  await using fixture = await openFixture();
+  const { faulty, taken } = fixture.celo;
+  const honest = faulty.trick;
+  faulty.trick = (question) => {
     const [call] = question.params as { data?: string }[];
     const listed = question.method === "eth_call" && call.data?.length === 10;
     return listed ? `0x${"20".padStart(64, "0")}${"0".repeat(64)}` : honest(question);
   };
-  await stage.anvil.rpc("anvil_setBalance", stage.ramp.address, "0xde0b6b3a7640000");
-  const failed = await withdraw(stage, "30");
+  await fixture.anvil.rpc("anvil_setBalance", fixture.ramp.address, "0xde0b6b3a7640000");
+  const failed = await withdraw(fixture, "30");
   deepEqual([failed.status, failed.error.code], ["FAILED", "withdrawal.fee_exceeded"]);
   match(failed.error.detail, /would be paid in coins/);
-  deepEqual([taken, await rowsOf(stage.realm, "select 1 from order_candidates")], [[], []]);
-  equal((await stage.realm.balance(stage.ramp.id)).available, "100");
-  rogue.trick = honest;
-  equal((await withdraw(stage, "30")).status, "DONE");
+  deepEqual([taken, await rowsOf(fixture.realm, "select 1 from order_candidates")], [[], []]);
+  equal((await fixture.realm.balance(fixture.ramp.id)).available, "100");
+  faulty.trick = honest;
+  equal((await withdraw(fixture, "30")).status, "DONE");
 });
 
 Deno.test("the node of these tests takes nothing that Celo would not", async () => {
-  await using stage = await openStage();
-  const { anvil, celo, token } = stage;
+  await using fixture = await openFixture();
+  const { anvil, celo, token } = fixture;
   const from = rich(0);
   const nonce = Number(await anvil.rpc("eth_getTransactionCount", from.address, "latest"));
   const good = {
@@ -241,13 +241,13 @@ Deno.test("the node of these tests takes nothing that Celo would not", async () 
   equal(await send(raw), ethers.keccak256(raw));
   match(await send(raw), /already known/);
   await anvil.mine();
-  equal(await stage.held(OUTSIDE), 5n);
+  equal(await fixture.held(OUTSIDE), 5n);
 });
 
 /** Withdraws and waits for the end. */
 // deno-lint-ignore no-explicit-any
-async function withdraw(stage: Stage, value: string, account = stage.ramp.id): Promise<any> {
-  const { send } = stage.realm.admin;
+async function withdraw(fixture: Fixture, value: string, account = fixture.ramp.id): Promise<any> {
+  const { send } = fixture.realm.admin;
   const made = await send("POST", "/v1/withdrawals", {
     source: { account },
     destination: { address: OUTSIDE },
@@ -257,25 +257,25 @@ async function withdraw(stage: Stage, value: string, account = stage.ramp.id): P
   for (let round = 0; round < 20; round++) {
     const { body } = await send("GET", `/v1/withdrawals/${made.body.id}`);
     if (body.status !== "PROCESSING") return body;
-    await stage.turn();
+    await fixture.turn();
   }
-  const orders = await rowsOf(stage.realm, "select state, error from orders");
+  const orders = await rowsOf(fixture.realm, "select state, error from orders");
   throw new Error(JSON.stringify(orders));
 }
 
 /** What lies on the chain is what the ledger says, and solvency finds nothing amiss. */
-async function agrees(stage: Stage, expected: bigint): Promise<void> {
-  await stage.turn();
-  const held = await stage.held(stage.ramp.address);
+async function agrees(fixture: Fixture, expected: bigint): Promise<void> {
+  await fixture.turn();
+  const held = await fixture.held(fixture.ramp.address);
   equal(held, expected);
   const [{ world }] = await rowsOf<{ world: string }>(
-    stage.realm,
+    fixture.realm,
     "select total::text as world from accounts where system = 'world' and asset = 'CUSD'",
   );
   equal(-toUnits(world, 18), held);
-  const context = await workerContextOf(stage.realm);
+  const context = await workerContextOf(fixture.realm);
   await checkSolvency(context);
   context.chains.close();
-  const [proof] = (await stage.realm.admin.send("GET", "/v1/solvency?asset=CUSD")).body;
+  const [proof] = (await fixture.realm.admin.send("GET", "/v1/solvency?asset=CUSD")).body;
   deepEqual([proof.drift, proof.assets], ["0", ethers.formatUnits(held, 18)]);
 }

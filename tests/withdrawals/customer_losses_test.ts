@@ -7,8 +7,14 @@ import { compare, fromUnits, toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { LITECOIN, openCoinDesk } from "../support/utxo_fixture.ts";
-import { credit, type Desk, openDesk, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
+import { LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import {
+  credit,
+  type FundedRamp,
+  openFundedRamp,
+  OUTSIDE,
+  workerContextOf,
+} from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -20,21 +26,21 @@ const BURNS = "0x620003e85b600190038060045700";
 const ATTEMPTS = 6;
 
 Deno.test("one customer whose destinations burn gas cannot bring the house to where withdrawals stop", async () => {
-  await using desk = await openDesk({ coins: 15n * COIN });
-  const { realm } = desk;
-  await desk.anvil.rpc("anvil_setCode", BURNER, BURNS);
-  const customer = await customerOf(desk);
-  const first = await drawn(desk, customer, BURNER);
-  const fee = toUnits((await costOf(desk, first.id)).fee, 18);
-  await setLossMax(desk, fromUnits(4n * fee, 18));
+  await using funded = await openFundedRamp({ coins: 15n * COIN });
+  const { realm } = funded;
+  await funded.anvil.rpc("anvil_setCode", BURNER, BURNS);
+  const customer = await customerOf(funded);
+  const first = await drawn(funded, customer, BURNER);
+  const fee = toUnits((await costOf(funded, first.id)).fee, 18);
+  await setLossMax(funded, fromUnits(4n * fee, 18));
   const ids = [first.id];
-  for (let one = 1; one < ATTEMPTS; one++) ids.push((await drawn(desk, customer, BURNER)).id);
-  const rows = await Promise.all(ids.map((id) => desk.read(id)));
+  for (let one = 1; one < ATTEMPTS; one++) ids.push((await drawn(funded, customer, BURNER)).id);
+  const rows = await Promise.all(ids.map((id) => funded.read(id)));
   const done = rows.filter(({ status }) => status === "DONE");
   const waiting = rows.filter(({ status }) => status === "PROCESSING");
   ok(done.length > 0 && waiting.length > 0, JSON.stringify(rows.map(({ status }) => status)));
   for (const { history } of waiting) equal(history.at(-1).reason, BORNE);
-  const lost = toUnits((await desk.books()).fees, 18);
+  const lost = toUnits((await funded.books()).fees, 18);
   ok(lost < 0n && lost > -4n * fee, `${lost} of ${fee}`);
   const noted = await rowsOf<{ one: string; all: string }>(
     realm,
@@ -44,21 +50,21 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
     [customer.user.identity],
   );
   deepEqual(noted.map(({ one, all }) => [Number(one) > 0, one === all]), [[true, true]]);
-  await compared(desk);
+  await compared(funded);
   const [{ stopped }] = await rowsOf<{ stopped: boolean }>(realm, "select stopped from solvency");
   equal(stopped, false);
   // Others go on, as does the same customer where it costs no more than was charged.
-  const other = await desk.withdraw("1");
+  const other = await funded.withdraw("1");
   equal(other.status, 201, other.text);
-  equal(await follow(desk, other.body.id), "DONE");
-  const plain = await drawn(desk, customer, OUTSIDE, () => desk.anvil.mine());
-  equal(plain.status, "DONE", JSON.stringify((await desk.read(plain.id)).history));
-  const { cost, fee: charged } = await costOf(desk, plain.id);
+  equal(await follow(funded, other.body.id), "DONE");
+  const plain = await drawn(funded, customer, OUTSIDE, () => funded.anvil.mine());
+  equal(plain.status, "DONE", JSON.stringify((await funded.read(plain.id)).history));
+  const { cost, fee: charged } = await costOf(funded, plain.id);
   ok(compare(cost, charged) <= 0, `${cost} of ${charged}`);
   // What is canceled once it is signed leaves a nonce that the house fills: not for this customer.
-  const path = `/v1/withdrawals/${await asked(desk, customer, OUTSIDE)}`;
+  const path = `/v1/withdrawals/${await asked(funded, customer, OUTSIDE)}`;
   let refused: Answer | null = null;
-  await desk.look(async (step) => {
+  await funded.look(async (step) => {
     if (step === "stored") refused ??= await customer.user.send("POST", `${path}/cancel`);
   });
   deepEqual([refused!.status, refused!.body.code], [429, "rate.limited"], refused!.text);
@@ -68,31 +74,31 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
 });
 
 Deno.test("a customer whose payments cost no more than was charged makes none dearer by a speed-up", async () => {
-  await using desk = await openDesk({ coins: 15n * COIN });
-  const { realm, anvil } = desk;
-  const customer = await customerOf(desk);
+  await using funded = await openFundedRamp({ coins: 15n * COIN });
+  const { realm, anvil } = funded;
+  const customer = await customerOf(funded);
   await rowsOf(
     realm,
     `insert into holder_losses (holder, asset, testnet, day, lost)
       select holder, asset, testnet, (now() at time zone 'utc')::date, 1 from accounts where id = $1`,
     [customer.account],
   );
-  const id = await asked(desk, customer, BURNER);
-  await desk.look();
+  const id = await asked(funded, customer, BURNER);
+  await funded.look();
   const order = "select state, fee <= charged as covered from orders where purpose = 'withdrawal'";
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }]);
   await anvil.rpc("anvil_setCode", BURNER, BURNS);
   const path = `/v1/withdrawals/${id}/speed-up`;
   equal((await customer.user.send("POST", path, { speed: "fast" })).status, 200);
-  await desk.look();
-  await desk.look();
+  await funded.look();
+  await funded.look();
   const error = await rowsOf<{ error: string }>(realm, "select error from orders");
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
 });
 
 Deno.test("customers that one made, or all of them together, bring the house no closer to where withdrawals stop than one may", async () => {
-  await using desk = await openDesk({ coins: 15n * COIN });
-  const { realm } = desk;
+  await using funded = await openFundedRamp({ coins: 15n * COIN });
+  const { realm } = funded;
   const chief = await realm.user({ role: "admin", scope: "own" });
   const made = [
     await realm.user({ role: "user", scope: "own" }),
@@ -109,7 +115,7 @@ Deno.test("customers that one made, or all of them together, bring the house no 
   const others = [await realm.user(), await realm.user(), await realm.user()];
   const customers: Customer[] = [];
   for (const user of [chief, ...made, ...others]) {
-    customers.push({ user, account: await accountOf(desk, user) });
+    customers.push({ user, account: await accountOf(funded, user) });
   }
   const lost = async (user: TestUser, amount: string) =>
     await rowsOf(
@@ -122,13 +128,13 @@ Deno.test("customers that one made, or all of them together, bring the house no 
       [user.identity, amount],
     );
   const ids: string[] = [];
-  for (const customer of customers) ids.push(await asked(desk, customer, OUTSIDE));
+  for (const customer of customers) ids.push(await asked(funded, customer, OUTSIDE));
   const settings = { withdrawals: { ETH: { loss_max: "4", testnet_loss_max: "0" } } };
-  const realmOf = { ...desk.context.actor.realm, ...settings };
+  const realmOf = { ...funded.context.actor.realm, ...settings };
   const capped = async () => {
     const found: boolean[] = [];
     for (const id of ids) {
-      const [order] = await orderOf(desk, id);
+      const [order] = await orderOf(funded, id);
       const caps = await reading(realm.pool, (db) => cappedBudgets(db, realmOf, [order]));
       found.push(caps.has(order.id));
     }
@@ -151,12 +157,12 @@ Deno.test({
   name: "what the house bears for a customer of a test network is a part of that network's limit",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using desk = await openCoinDesk(LITECOIN);
-    const { realm } = desk;
-    await desk.fund(500_000_000n);
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm } = funded;
+    await funded.fund(500_000_000n);
     const user = await realm.user();
-    const account = await accountOf({ realm, ramp: desk.ramp }, user, "LTC", true);
-    await desk.quote();
+    const account = await accountOf({ realm, ramp: funded.ramp }, user, "LTC", true);
+    await funded.quote();
     const { address } = await newParty("LITECOIN");
     const made = await user.send("POST", "/v1/withdrawals", {
       ...{ source: { account }, destination: { address }, value: "0.1" },
@@ -168,9 +174,9 @@ Deno.test({
         values ($1, 'LTC', true, (now() at time zone 'utc')::date, 1)`,
       [user.identity],
     );
-    const [order] = await orderOf(desk, made.body.id);
+    const [order] = await orderOf(funded, made.body.id);
     const capsWith = async (LTC: Record<string, string>) => {
-      const settings = { ...desk.context.actor.realm, withdrawals: { LTC } };
+      const settings = { ...funded.context.actor.realm, withdrawals: { LTC } };
       return (await reading(realm.pool, (db) => cappedBudgets(db, settings, [order]))).size;
     };
     equal(await capsWith({ loss_max: "1000", testnet_loss_max: "3" }), 1);
@@ -178,7 +184,7 @@ Deno.test({
   },
 });
 
-async function orderOf({ realm }: Pick<Desk, "realm">, id: string): Promise<OrderRow[]> {
+async function orderOf({ realm }: Pick<FundedRamp, "realm">, id: string): Promise<OrderRow[]> {
   const [{ order }] = await rowsOf<{ order: string }>(
     realm,
     "select order_id as order from withdrawals where id = $1",
@@ -188,7 +194,7 @@ async function orderOf({ realm }: Pick<Desk, "realm">, id: string): Promise<Orde
 }
 
 /** What a withdrawal was charged, and what it cost. */
-async function costOf({ realm }: Desk, id: string): Promise<{ cost: string; fee: string }> {
+async function costOf({ realm }: FundedRamp, id: string): Promise<{ cost: string; fee: string }> {
   const text = "select cost::text, fee::text from withdrawals where id = $1";
   return (await rowsOf<{ cost: string; fee: string }>(realm, text, [id]))[0];
 }
@@ -196,13 +202,13 @@ async function costOf({ realm }: Desk, id: string): Promise<{ cost: string; fee:
 type Customer = { user: TestUser; account: string };
 
 /** Somebody with an account on the house's ramp. */
-async function customerOf(desk: Desk): Promise<Customer> {
-  const user = await desk.realm.user();
-  return { user, account: await accountOf(desk, user) };
+async function customerOf(funded: FundedRamp): Promise<Customer> {
+  const user = await funded.realm.user();
+  return { user, account: await accountOf(funded, user) };
 }
 
 async function accountOf(
-  { realm, ramp }: Pick<Desk, "realm" | "ramp">,
+  { realm, ramp }: Pick<FundedRamp, "realm" | "ramp">,
   user: TestUser,
   asset = "ETH",
   testnet = false,
@@ -219,22 +225,22 @@ async function accountOf(
 
 /** Withdraws a little, and follows it until it has ended or waits. */
 async function drawn(
-  desk: Desk,
+  funded: FundedRamp,
   customer: Customer,
   address: string,
   mine?: () => Promise<unknown>,
 ) {
-  const id = await asked(desk, customer, address);
-  return { id, status: await follow(desk, id, mine) };
+  const id = await asked(funded, customer, address);
+  return { id, status: await follow(funded, id, mine) };
 }
 
 /** Withdraws a little, at the price of this moment. */
 async function asked(
-  desk: Desk,
+  funded: FundedRamp,
   { user, account }: Customer,
   address: string,
 ): Promise<string> {
-  const context = await workerContextOf(desk.realm);
+  const context = await workerContextOf(funded.realm);
   await refreshFees(context);
   context.chains.close();
   const made = await user.send("POST", "/v1/withdrawals", {
@@ -245,13 +251,13 @@ async function asked(
 }
 
 async function follow(
-  desk: Desk,
+  funded: FundedRamp,
   id: string,
-  mine: () => Promise<unknown> = () => steady(desk),
+  mine: () => Promise<unknown> = () => steady(funded),
 ): Promise<string> {
   for (let round = 0; round < 10; round++) {
-    await desk.look();
-    const { status, history } = await desk.read(id);
+    await funded.look();
+    const { status, history } = await funded.read(id);
     if (status !== "PROCESSING" || history.at(-1).event === "waiting") return status;
     await mine();
   }
@@ -259,38 +265,38 @@ async function follow(
 }
 
 /** Mines at a price that stays. */
-async function steady({ anvil }: Desk): Promise<void> {
+async function steady({ anvil }: FundedRamp): Promise<void> {
   await anvil.rpc("anvil_setNextBlockBaseFeePerGas", "0x3b9aca00");
   await anvil.mine();
 }
 
-async function setLossMax(desk: Desk, loss_max: string): Promise<void> {
+async function setLossMax(funded: FundedRamp, loss_max: string): Promise<void> {
   const body = { withdrawals: { ETH: { loss_max } } };
-  const set = await desk.realm.operator("PATCH", `/v1/realms/${desk.realm.id}`, body);
+  const set = await funded.realm.operator("PATCH", `/v1/realms/${funded.realm.id}`, body);
   equal(set.status, 200, set.text);
-  const { actor } = desk.context;
-  Object.assign(desk.context, { actor: { ...actor, realm: { ...actor.realm, ...body } } });
+  const { actor } = funded.context;
+  Object.assign(funded.context, { actor: { ...actor, realm: { ...actor.realm, ...body } } });
 }
 
-async function compared(desk: Desk): Promise<void> {
-  const head = parseInt(await desk.anvil.rpc<string>("eth_blockNumber"), 16);
-  await rowsOf(desk.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  await checkSolvency({ ...desk.context, actor: { ...desk.context.actor, at: Date.now() } });
+async function compared(funded: FundedRamp): Promise<void> {
+  const head = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16);
+  await rowsOf(funded.realm, "update chain_cursors set height = $1, head = $1", [head]);
+  await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
 }
 
 Deno.test("a customer whose payments cost no more than was charged makes none dearer by having others wait behind it", async () => {
-  await using desk = await openDesk({ coins: 15n * COIN });
-  const { realm, anvil } = desk;
-  const customer = await customerOf(desk);
+  await using funded = await openFundedRamp({ coins: 15n * COIN });
+  const { realm, anvil } = funded;
+  const customer = await customerOf(funded);
   await rowsOf(
     realm,
     `insert into holder_losses (holder, asset, testnet, day, lost)
       select holder, asset, testnet, (now() at time zone 'utc')::date, 1 from accounts where id = $1`,
     [customer.account],
   );
-  const first = await asked(desk, customer, BURNER);
-  await desk.look();
-  const second = (await desk.withdraw("1")).body.id;
+  const first = await asked(funded, customer, BURNER);
+  await funded.look();
+  const second = (await funded.withdraw("1")).body.id;
   const base = BigInt(
     (await anvil.rpc<{ baseFeePerGas: string }>(
       "eth_getBlockByNumber",
@@ -303,7 +309,7 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     await anvil.mine();
   };
   await dear();
-  await desk.look();
+  await funded.look();
   const paying = `select count(*)::integer as payments from order_candidates c
     join withdrawals w using (order_id) where w.id = $1 and not c.cancels`;
   for (const minutes of [4, 11]) {
@@ -311,13 +317,13 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     await rowsOf(realm, `update orders set created_at = ${ago}`);
     await rowsOf(realm, `update order_candidates set created_at = ${ago}`);
     for (let round = 0; round < 3; round++) {
-      await desk.look();
+      await funded.look();
       await dear();
     }
     deepEqual([...await rowsOf(realm, paying, [first])], [{ payments: 1 }]);
   }
   // Nobody waits for it longer than for others: what would cost too much is canceled.
-  equal(await follow(desk, second, dear), "DONE");
-  equal(await follow(desk, first, dear), "FAILED");
+  equal(await follow(funded, second, dear), "DONE");
+  equal(await follow(funded, first, dear), "FAILED");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });

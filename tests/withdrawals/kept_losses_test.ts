@@ -4,7 +4,7 @@ import { selectHolderLosses } from "../../db/sending/holder_losses.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
-import { type Desk, openDesk } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";
 
 const USERS = 40;
@@ -37,7 +37,7 @@ async function addUser(
 }
 
 /** Gives the account another holder, which no right of the service's can. */
-async function give({ realm, account }: Desk, holder: string): Promise<void> {
+async function give({ realm, account }: FundedRamp, holder: string): Promise<void> {
   await asSuperuser(`set session_replication_role = replica;
     update ${
     placeOf(realm.made.realm).schema
@@ -46,17 +46,17 @@ async function give({ realm, account }: Desk, holder: string): Promise<void> {
 }
 
 /** A withdrawal of an account, which is given to one holder after the other. */
-async function lossOf(desk: Desk, holder: string, order: string) {
-  await give(desk, holder);
-  const [row] = await reading(desk.realm.pool, (db) => selectHolderLosses(db, [order], 30));
+async function lossOf(funded: FundedRamp, holder: string, order: string) {
+  await give(funded, holder);
+  const [row] = await reading(funded.realm.pool, (db) => selectHolderLosses(db, [order], 30));
   return row === undefined ? null : Number(BigInt(row.lost) / 10n ** 18n);
 }
 
 Deno.test("what users of one maker have lost is the same by the sums that are kept as by a walk, whoever becomes the house", async () => {
-  await using desk = await openDesk();
-  const { realm } = desk;
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
   await leaveBroken(realm);
-  const made = await desk.withdraw("1");
+  const made = await funded.withdraw("1");
   equal(made.status, 201, made.text);
   const [{ order }] = await rowsOf<{ order: string }>(realm, "select id as order from orders");
   let seed = 7;
@@ -79,7 +79,11 @@ Deno.test("what users of one maker have lost is the same by the sums that are ke
         "select from users u where identity = $1 and is_house(u)",
         [holder],
       );
-      equal(await lossOf(desk, holder, order), house.length > 0 ? null : lost, `${when} ${holder}`);
+      equal(
+        await lossOf(funded, holder, order),
+        house.length > 0 ? null : lost,
+        `${when} ${holder}`,
+      );
     }
   }
   for (let n = 0; n < USERS; n++) {
@@ -108,10 +112,10 @@ Deno.test("what users of one maker have lost is the same by the sums that are ke
 });
 
 Deno.test("whoever makes users, one by the other, makes no withdrawal of theirs slow to look at", async () => {
-  await using desk = await openDesk();
-  const { realm } = desk;
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
   await leaveBroken(realm);
-  const made = await desk.withdraw("1");
+  const made = await funded.withdraw("1");
   equal(made.status, 201, made.text);
   const customer = await realm.user();
   await rowsOf(
@@ -128,7 +132,7 @@ Deno.test("whoever makes users, one by the other, makes no withdrawal of theirs 
     customer.identity,
   ]);
   deepEqual([...roots], [{ root: customer.id }]);
-  await give(desk, customer.identity);
+  await give(funded, customer.identity);
   const [{ order }] = await rowsOf<{ order: string }>(realm, "select id as order from orders");
   await rowsOf(
     realm,

@@ -3,7 +3,7 @@ import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
-import { type Desk, openDesk, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
 
@@ -13,121 +13,121 @@ const TRAP = "0x00000000000000000000000000000000000c0de1";
 const REFUSES = "0x5f5ffd";
 
 Deno.test("a withdrawal is paid once, confirmed to its depth, and booked to the last wei", async () => {
-  await using desk = await openDesk({ depth: 3 });
-  const made = await desk.withdraw("1.5");
+  await using funded = await openFundedRamp({ depth: 3 });
+  const made = await funded.withdraw("1.5");
   equal(made.status, 201, made.text);
   const { id } = made.body;
   equal(made.body.status, "PROCESSING");
   equal(made.body.amount, 1.5);
-  await desk.look();
-  const sent = await desk.read(id);
+  await funded.look();
+  const sent = await funded.read(id);
   equal(sent.chain.nonce, 0);
   equal(sent.chain.explorer_url, `https://etherscan.io/tx/${sent.chain.hash}`);
-  await desk.anvil.mine();
-  await desk.look();
-  equal((await desk.read(id)).status, "PROCESSING");
-  equal((await desk.read(id)).chain.confirmations, 1);
-  const done = await desk.finish(id);
+  await funded.anvil.mine();
+  await funded.look();
+  equal((await funded.read(id)).status, "PROCESSING");
+  equal((await funded.read(id)).chain.confirmations, 1);
+  const done = await funded.finish(id);
   equal(done.status, "DONE");
   deepEqual(eventsOf(done), ["created", "sent", "mined", "done"]);
-  equal(await paid(desk), 15n * 10n ** 17n);
-  equal((await desk.books()).ramp, "0");
-  await balanced(desk);
+  equal(await paid(funded), 15n * 10n ** 17n);
+  equal((await funded.books()).ramp, "0");
+  await balanced(funded);
 });
 
 Deno.test("where the receiver pays, value is amount and fee together", async () => {
-  await using desk = await openDesk();
-  const small = await desk.withdraw("0.000000000000000001", { fee: { paid_by: "receiver" } });
+  await using funded = await openFundedRamp();
+  const small = await funded.withdraw("0.000000000000000001", { fee: { paid_by: "receiver" } });
   deepEqual([small.status, small.body.code], [409, "withdrawal.below_fee"]);
-  const made = await desk.withdraw("2", { fee: { paid_by: "receiver", speed: "fast" } });
+  const made = await funded.withdraw("2", { fee: { paid_by: "receiver", speed: "fast" } });
   equal(made.status, 201, made.text);
-  equal((await desk.books()).account, "8");
-  equal((await desk.finish(made.body.id)).status, "DONE");
+  equal((await funded.books()).account, "8");
+  equal((await funded.finish(made.body.id)).status, "DONE");
   const [{ amount, fee }] = await rowsOf<{ amount: string; fee: string }>(
-    desk.realm,
+    funded.realm,
     "select amount::text, fee::text from withdrawals",
   );
-  equal(await paid(desk), toUnits(amount, 18));
+  equal(await paid(funded), toUnits(amount, 18));
   equal(toUnits(amount, 18) + toUnits(fee, 18), 2n * 10n ** 18n);
-  await balanced(desk);
+  await balanced(funded);
 });
 
 Deno.test("twenty withdrawals of one ramp take twenty nonces and are each paid once", async () => {
-  await using desk = await openDesk();
-  const made = await Promise.all(Array.from({ length: 20 }, () => desk.withdraw("0.1")));
+  await using funded = await openFundedRamp();
+  const made = await Promise.all(Array.from({ length: 20 }, () => funded.withdraw("0.1")));
   deepEqual(made.map((answer) => answer.status), Array(20).fill(201));
-  await desk.realm.drain(); // the runner itself, several at once
-  await desk.anvil.mine(3);
-  for (const { body } of made) equal((await desk.finish(body.id)).status, "DONE");
-  const orders = await ordersOf(desk);
+  await funded.realm.drain(); // the runner itself, several at once
+  await funded.anvil.mine(3);
+  for (const { body } of made) equal((await funded.finish(body.id)).status, "DONE");
+  const orders = await ordersOf(funded);
   deepEqual(orders.map((order) => order.nonce).toSorted((a, b) => a! - b!), [...Array(20).keys()]);
-  equal(await paid(desk), 2n * 10n ** 18n);
-  await balanced(desk);
+  equal(await paid(funded), 2n * 10n ** 18n);
+  await balanced(funded);
 });
 
 Deno.test("a speed-up replaces what was sent: same nonce, higher price, paid once", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1", { fee: { speed: "slow" } });
-  await desk.look();
-  const first = (await desk.read(id)).chain;
-  const answer = await speedUp(desk, id);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await funded.look();
+  const first = (await funded.read(id)).chain;
+  const answer = await speedUp(funded, id);
   equal(answer.status, 200, answer.text);
-  await desk.look();
-  const second = (await desk.read(id)).chain;
+  await funded.look();
+  const second = (await funded.read(id)).chain;
   equal(second.nonce, first.nonce);
   notEqual(second.hash, first.hash);
-  const done = await desk.finish(id);
+  const done = await funded.finish(id);
   equal(done.status, "DONE");
   equal(done.chain.hash, second.hash);
-  equal(await paid(desk), 10n ** 18n);
-  equal((await speedUp(desk, id)).body.code, "withdrawal.not_cancelable");
-  await balanced(desk);
+  equal(await paid(funded), 10n ** 18n);
+  equal((await speedUp(funded, id)).body.code, "withdrawal.not_cancelable");
+  await balanced(funded);
 });
 
 Deno.test("the first one may win although it was replaced", async () => {
-  const desk = await openDesk();
-  await using _desk = desk;
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  const first = (await desk.read(id)).chain.hash;
-  const raw = await desk.anvil.rpc<string>("eth_getRawTransactionByHash", first);
-  await speedUp(desk, id);
-  await desk.look();
-  const second = (await desk.read(id)).chain.hash;
-  await desk.anvil.rpc("anvil_dropTransaction", second);
-  await desk.anvil.rpc("eth_sendRawTransaction", raw);
-  const done = await desk.finish(id);
+  const funded = await openFundedRamp();
+  await using _funded = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look();
+  const first = (await funded.read(id)).chain.hash;
+  const raw = await funded.anvil.rpc<string>("eth_getRawTransactionByHash", first);
+  await speedUp(funded, id);
+  await funded.look();
+  const second = (await funded.read(id)).chain.hash;
+  await funded.anvil.rpc("anvil_dropTransaction", second);
+  await funded.anvil.rpc("eth_sendRawTransaction", raw);
+  const done = await funded.finish(id);
   deepEqual([done.status, done.chain.hash], ["DONE", first]);
-  equal(await paid(desk), 10n ** 18n);
-  await balanced(desk);
+  equal(await paid(funded), 10n ** 18n);
+  await balanced(funded);
 });
 
 Deno.test("cancel works until the first broadcast, and gives value and fee back", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1");
-  const canceled = await cancel(desk, id);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1");
+  const canceled = await cancel(funded, id);
   deepEqual([canceled.status, canceled.body.status], [200, "CANCELED"]);
-  equal((await desk.books()).account, "10");
-  equal((await desk.realm.balance(desk.account)).available, "10");
-  await desk.look();
-  await desk.anvil.mine();
-  equal(await paid(desk), 0n);
-  const { body: { id: other } } = await desk.withdraw("1");
-  await desk.look();
-  const late = await cancel(desk, other);
+  equal((await funded.books()).account, "10");
+  equal((await funded.realm.balance(funded.account)).available, "10");
+  await funded.look();
+  await funded.anvil.mine();
+  equal(await paid(funded), 0n);
+  const { body: { id: other } } = await funded.withdraw("1");
+  await funded.look();
+  const late = await cancel(funded, other);
   deepEqual([late.status, late.body.code], [409, "withdrawal.not_cancelable"]);
-  equal((await desk.finish(other)).status, "DONE");
+  equal((await funded.finish(other)).status, "DONE");
 });
 
 Deno.test("a nonce whose signed bytes never left is filled, and those behind it go through", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1");
-  await stopAt(desk, "stored");
-  const { body: { id: behind } } = await desk.withdraw("2");
-  equal((await cancel(desk, id)).body.status, "CANCELED");
-  equal((await desk.finish(behind)).status, "DONE");
-  equal(await paid(desk), 2n * 10n ** 18n);
-  const orders = await ordersOf(desk);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1");
+  await stopAt(funded, "stored");
+  const { body: { id: behind } } = await funded.withdraw("2");
+  equal((await cancel(funded, id)).body.status, "CANCELED");
+  equal((await funded.finish(behind)).status, "DONE");
+  equal(await paid(funded), 2n * 10n ** 18n);
+  const orders = await ordersOf(funded);
   deepEqual(orders.map(({ purpose, nonce, state }) => [purpose, nonce, state]), [
     ["withdrawal", 0, "canceled"],
     ["withdrawal", 1, "done"],
@@ -136,67 +136,67 @@ Deno.test("a nonce whose signed bytes never left is filled, and those behind it 
 });
 
 Deno.test("what would fail is refused by the dry run: no nonce is spent, all is given back", async () => {
-  await using desk = await openDesk();
-  await desk.anvil.rpc("anvil_setCode", TRAP, REFUSES);
-  const { body: { id } } = await desk.withdraw("1", { destination: { address: TRAP } });
-  await desk.look();
-  const failed = await desk.read(id);
+  await using funded = await openFundedRamp();
+  await funded.anvil.rpc("anvil_setCode", TRAP, REFUSES);
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
+  await funded.look();
+  const failed = await funded.read(id);
   equal(failed.status, "FAILED");
   equal(failed.error.code, "upstream.failed");
-  deepEqual([(await desk.books()).account, (await ordersOf(desk))[0].nonce], ["10", null]);
-  const { body: { id: next } } = await desk.withdraw("1");
-  equal((await desk.finish(next)).chain.nonce, 0);
+  deepEqual([(await funded.books()).account, (await ordersOf(funded))[0].nonce], ["10", null]);
+  const { body: { id: next } } = await funded.withdraw("1");
+  equal((await funded.finish(next)).chain.nonce, 0);
 });
 
 Deno.test("a reverted withdrawal is FAILED: given back less what the network took for it", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1", { destination: { address: TRAP } });
-  await desk.look();
-  await desk.anvil.rpc("anvil_setCode", TRAP, REFUSES);
-  const failed = await desk.finish(id);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
+  await funded.look();
+  await funded.anvil.rpc("anvil_setCode", TRAP, REFUSES);
+  const failed = await funded.finish(id);
   equal(failed.status, "FAILED");
-  const books = await desk.books();
+  const books = await funded.books();
   ok(books.account.startsWith("9.9999"));
   deepEqual([books.ramp, books.fees], ["0", "0"]);
-  await balanced(desk);
+  await balanced(funded);
 });
 
 Deno.test("what the nodes dropped is sent again, the same bytes", async () => {
-  await using desk = await openDesk();
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  const { hash } = (await desk.read(id)).chain;
-  await desk.anvil.rpc("anvil_dropTransaction", hash);
-  await desk.anvil.mine(2);
-  const done = await desk.finish(id);
+  await using funded = await openFundedRamp();
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look();
+  const { hash } = (await funded.read(id)).chain;
+  await funded.anvil.rpc("anvil_dropTransaction", hash);
+  await funded.anvil.mine(2);
+  const done = await funded.finish(id);
   deepEqual([done.status, done.chain.hash], ["DONE", hash]);
-  equal(await paid(desk), 10n ** 18n);
+  equal(await paid(funded), 10n ** 18n);
 });
 
 Deno.test("another transaction took the nonce: only when it is buried, and the ramp reconciled, the money goes back", async () => {
-  await using desk = await openDesk({ depth: 3 });
-  const { body: { id } } = await desk.withdraw("1");
-  await desk.look();
-  await desk.anvil.rpc("anvil_dropTransaction", (await desk.read(id)).chain.hash);
-  await desk.anvil.rpc("eth_sendRawTransaction", await rivalOf(desk));
+  await using funded = await openFundedRamp({ depth: 3 });
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.look();
+  await funded.anvil.rpc("anvil_dropTransaction", (await funded.read(id)).chain.hash);
+  await funded.anvil.rpc("eth_sendRawTransaction", await rivalOf(funded));
   for (let block = 0; block < 4; block++) {
-    await desk.anvil.mine();
-    await desk.look();
-    equal((await desk.read(id)).status, "PROCESSING");
+    await funded.anvil.mine();
+    await funded.look();
+    equal((await funded.read(id)).status, "PROCESSING");
   }
   // Our own key signed it: a newer database may have, so that an operator looks first.
-  const [report] = await reconcile(desk.realm);
+  const [report] = await reconcile(funded.realm);
   deepEqual([report.lifted, report.open], [true, []]);
-  const dead = await desk.finish(id);
+  const dead = await funded.finish(id);
   equal(dead.status, "FAILED");
-  equal((await desk.books()).account, "10");
-  equal(await paid(desk), 0n);
-  const { body: { id: next } } = await desk.withdraw("1");
-  equal((await desk.finish(next)).chain.nonce, 1);
+  equal((await funded.books()).account, "10");
+  equal(await paid(funded), 0n);
+  const { body: { id: next } } = await funded.withdraw("1");
+  equal((await funded.finish(next)).chain.nonce, 1);
 });
 
 /** Signs a payment of nothing with the ramp's own key and its first nonce, past all records. */
-async function rivalOf({ context, address }: Desk): Promise<string> {
+async function rivalOf({ context, address }: FundedRamp): Promise<string> {
   const place = { chain: "ETHEREUM", network: "main" } as const;
   const chain = await context.chains.open({ chain: "ETHEREUM", testnet: false });
   const draft = await chain.draft({ kind: "noop", from: address }, "fast");
@@ -208,29 +208,31 @@ async function rivalOf({ context, address }: Desk): Promise<string> {
 }
 
 /** Ends the work of all orders at a step. */
-async function stopAt(desk: Desk, step: string): Promise<void> {
-  await desk.look((passed) => {
+async function stopAt(funded: FundedRamp, step: string): Promise<void> {
+  await funded.look((passed) => {
     if (passed === step) throw new Error(step);
   }).catch((error) => {
     if (error.message !== step) throw error;
   });
 }
 
-async function cancel(desk: Desk, id: string) {
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+async function cancel(funded: FundedRamp, id: string) {
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
 }
 
-async function speedUp(desk: Desk, id: string) {
+async function speedUp(funded: FundedRamp, id: string) {
   const body = { speed: "fast" };
-  return await desk.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, body);
+  return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, body);
 }
 
-async function paid(desk: Desk): Promise<bigint> {
-  return BigInt(await desk.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+async function paid(funded: FundedRamp): Promise<bigint> {
+  return BigInt(await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }
 
-async function ordersOf(desk: Desk): Promise<Pick<OrderRow, "nonce" | "purpose" | "state">[]> {
-  return await rowsOf(desk.realm, "select nonce, purpose, state from orders order by id");
+async function ordersOf(
+  funded: FundedRamp,
+): Promise<Pick<OrderRow, "nonce" | "purpose" | "state">[]> {
+  return await rowsOf(funded.realm, "select nonce, purpose, state from orders order by id");
 }
 
 function eventsOf(withdrawal: { history: { event: string }[] }): string[] {
@@ -238,8 +240,8 @@ function eventsOf(withdrawal: { history: { event: string }[] }): string[] {
 }
 
 /** What the ledger owes is what the ramp's address holds: both began with 10. */
-async function balanced(desk: Desk): Promise<void> {
-  const held = BigInt(await desk.anvil.rpc<string>("eth_getBalance", desk.address, "latest"));
-  const { world } = await desk.books();
+async function balanced(funded: FundedRamp): Promise<void> {
+  const held = BigInt(await funded.anvil.rpc<string>("eth_getBalance", funded.address, "latest"));
+  const { world } = await funded.books();
   equal(held, -toUnits(world, 18));
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
-import { mineUntil, type RampStage, rampStage } from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
 
@@ -10,8 +10,8 @@ const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 
 /** A ramp of USDC that has seen 100 of them and gas arrive. */
-interface Till extends AsyncDisposable {
-  stage: RampStage;
+interface TokenRamp extends AsyncDisposable {
+  fixture: RampFixture;
   token: TestToken;
   ramp: { id: string; address: string };
   withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
@@ -20,26 +20,26 @@ interface Till extends AsyncDisposable {
 }
 
 Deno.test("a token is withdrawn from the ramp itself; its gas is told, and borne by the ramp", async () => {
-  await using till = await openTill();
-  const made = await till.withdraw("30");
+  await using ramped = await openTokenRamp();
+  const made = await ramped.withdraw("30");
   equal(made.status, 201, made.text);
   deepEqual([made.body.fee.value, made.body.fee.gas.asset], [0, "ETH"]);
-  const done = await till.ended(made.body.id);
-  deepEqual([done.status, done.source.account], ["DONE", till.ramp.id]);
-  equal(await till.paid(), 30n * USDC);
-  const account = await till.stage.account(till.ramp.id);
+  const done = await ramped.ended(made.body.id);
+  deepEqual([done.status, done.source.account], ["DONE", ramped.ramp.id]);
+  equal(await ramped.paid(), 30n * USDC);
+  const account = await ramped.fixture.account(ramped.ramp.id);
   deepEqual([account.balance.total, account.balance.available], ["70", "70"]);
-  deepEqual(await drift(till), ["0", true]);
+  deepEqual(await drift(ramped), ["0", true]);
 });
 
 Deno.test("where both are rated the fee is charged in the token, and earned", async () => {
-  await using till = await openTill();
-  const { admin } = till.stage.realm;
+  await using ramped = await openTokenRamp();
+  const { admin } = ramped.fixture.realm;
   for (const [base, rate] of [["ETH", "2500"], ["USDC", "1.25"]]) {
     const set = await admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
     equal(set.status, 200, set.text);
   }
-  const made = await till.withdraw("30", { fee: { paid_by: "receiver", speed: "medium" } });
+  const made = await ramped.withdraw("30", { fee: { paid_by: "receiver", speed: "medium" } });
   equal(made.status, 201, made.text);
   const [, fee] = /"paid_by":"receiver","speed":"medium","value":([\d.]+)/.exec(made.text)!;
   const [, gas] = /"gas":\{"asset":"ETH","value":([\d.]+)/.exec(made.text)!;
@@ -47,71 +47,71 @@ Deno.test("where both are rated the fee is charged in the token, and earned", as
   const exact = BigInt(gas.replace(".", "").padEnd(19, "0").slice(-19)) * 2000n;
   const charged = (exact + 10n ** 12n - 1n) / 10n ** 12n;
   equal(BigInt(fee.split(".")[1].padEnd(6, "0")), charged);
-  equal((await till.ended(made.body.id)).status, "DONE");
-  equal(await till.paid(), 30n * USDC - charged);
-  deepEqual(await drift(till), ["0", true]);
+  equal((await ramped.ended(made.body.id)).status, "DONE");
+  equal(await ramped.paid(), 30n * USDC - charged);
+  deepEqual(await drift(ramped), ["0", true]);
 });
 
 Deno.test("a token that says false is refused by the dry run, and nothing is spent", async () => {
-  await using till = await openTill();
-  await till.token.become("Refuser");
-  const made = await till.withdraw("30");
-  const failed = await till.ended(made.body.id);
+  await using ramped = await openTokenRamp();
+  await ramped.token.become("Refuser");
+  const made = await ramped.withdraw("30");
+  const failed = await ramped.ended(made.body.id);
   equal(failed.status, "FAILED");
   match(failed.error.detail, /refuses/);
   equal(failed.chain, undefined);
-  equal((await till.stage.account(till.ramp.id)).balance.available, "100");
+  equal((await ramped.fixture.account(ramped.ramp.id)).balance.available, "100");
 });
 
 Deno.test("a token that says false in the block has paid nothing: FAILED, and given back", async () => {
-  await using till = await openTill();
-  const { anvil, realm } = till.stage;
+  await using ramped = await openTokenRamp();
+  const { anvil, realm } = ramped.fixture;
   const refuser = await anvil.rpc("eth_getCode", await anvil.deploy("Refuser"), "latest");
-  const made = await till.withdraw("30");
+  const made = await ramped.withdraw("30");
   await realm.drain(); // sent, and not mined yet
-  await anvil.rpc("anvil_setCode", till.token.contract, refuser);
-  const failed = await till.ended(made.body.id);
+  await anvil.rpc("anvil_setCode", ramped.token.contract, refuser);
+  const failed = await ramped.ended(made.body.id);
   match(failed.error.detail, /moved nothing/);
   equal(failed.status, "FAILED");
-  equal((await till.stage.account(till.ramp.id)).balance.available, "100");
+  equal((await ramped.fixture.account(ramped.ramp.id)).balance.available, "100");
 });
 
 Deno.test("of a token that keeps a part, what left the ramp is what a withdrawal took", async () => {
-  await using till = await openTill();
-  await till.token.become("Taxed");
-  const made = await till.withdraw("30");
-  equal((await till.ended(made.body.id)).status, "DONE");
-  equal(await till.paid(), 27n * USDC);
-  await till.stage.mine();
-  const { balance } = await till.stage.account(till.ramp.id);
+  await using ramped = await openTokenRamp();
+  await ramped.token.become("Taxed");
+  const made = await ramped.withdraw("30");
+  equal((await ramped.ended(made.body.id)).status, "DONE");
+  equal(await ramped.paid(), 27n * USDC);
+  await ramped.fixture.mine();
+  const { balance } = await ramped.fixture.account(ramped.ramp.id);
   deepEqual([balance.total, balance.assets], ["70", "70"]);
-  deepEqual(await drift(till), ["0", true]);
+  deepEqual(await drift(ramped), ["0", true]);
 });
 
 Deno.test("without gas at the ramp's address a token is refused at once", async () => {
-  await using till = await openTill();
-  await till.stage.anvil.rpc("anvil_setBalance", till.ramp.address, "0x10");
-  await till.stage.realm.command((tx) =>
-    tx`update holdings set amount = 16 where address = ${till.ramp.address} and contract = ''`
+  await using ramped = await openTokenRamp();
+  await ramped.fixture.anvil.rpc("anvil_setBalance", ramped.ramp.address, "0x10");
+  await ramped.fixture.realm.command((tx) =>
+    tx`update holdings set amount = 16 where address = ${ramped.ramp.address} and contract = ''`
   );
-  const refused = await till.withdraw("30");
+  const refused = await ramped.withdraw("30");
   deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);
 });
 
-async function openTill(): Promise<Till> {
-  const stage = await rampStage({ testnet: false });
-  const token = await installToken(stage.anvil, "USDC");
-  const ramp = await stage.ramp("USDC");
-  await stage.anvil.pool({ to: ramp.address, value: ETHER });
+async function openTokenRamp(): Promise<TokenRamp> {
+  const fixture = await openRampFixture({ testnet: false });
+  const token = await installToken(fixture.anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
+  await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await token.pay(ramp.address, 100n * USDC);
-  await mineUntil(stage, async () => (await stage.account(ramp.id)).balance.total === "100");
-  const context = await workerContextOf(stage.realm);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "100");
+  const context = await workerContextOf(fixture.realm);
   await refreshFees(context);
   context.chains.close();
-  const { admin } = stage.realm;
+  const { admin } = fixture.realm;
   const read = async (id: string) => (await admin.send("GET", `/v1/withdrawals/${id}`)).body;
   return {
-    stage,
+    fixture,
     token,
     ramp,
     withdraw: (value, more = {}) =>
@@ -122,21 +122,21 @@ async function openTill(): Promise<Till> {
         ...more,
       }),
     async ended(id) {
-      await mineUntil(stage, async () => (await read(id)).status !== "PROCESSING");
+      await mineUntil(fixture, async () => (await read(id)).status !== "PROCESSING");
       return await read(id);
     },
     async paid() {
       const data = `0x70a08231${OUTSIDE.slice(2).toLowerCase().padStart(64, "0")}`;
       const call = { to: token.contract, data };
-      return BigInt(await stage.anvil.rpc<string>("eth_call", call, "latest"));
+      return BigInt(await fixture.anvil.rpc<string>("eth_call", call, "latest"));
     },
-    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
 /** Compares chain and ledger as the timetable does. */
-async function drift(till: Till): Promise<[string, boolean]> {
-  const { realm } = till.stage;
+async function drift(ramped: TokenRamp): Promise<[string, boolean]> {
+  const { realm } = ramped.fixture;
   const context = await workerContextOf(realm);
   await checkSolvency(context);
   context.chains.close();
@@ -145,17 +145,17 @@ async function drift(till: Till): Promise<[string, boolean]> {
 }
 
 Deno.test("one customer does not use up the day of a token's ramp by withdrawals that cost it nothing", async () => {
-  await using till = await openTill();
-  const { realm } = till.stage;
+  await using ramped = await openTokenRamp();
+  const { realm } = ramped.fixture;
   const { admin } = realm;
   const user = await realm.user();
   const { id: account } =
     (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" }))
       .body;
   await realm.drain();
-  await admin.send("PATCH", `/v1/accounts/${account}`, { ramp: till.ramp.id });
+  await admin.send("PATCH", `/v1/accounts/${account}`, { ramp: ramped.ramp.id });
   const value = "20";
-  const move = { source: { account: till.ramp.id }, destination: { account }, value };
+  const move = { source: { account: ramped.ramp.id }, destination: { account }, value };
   equal((await admin.send("POST", "/v1/transactions", move)).status, 201);
   const asked = { source: { account }, destination: { address: OUTSIDE }, value: "0.000001" };
   const statuses = [];
@@ -180,7 +180,7 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
   await rowsOf(realm, "update users set owner = $1 where id = $2", [user.id, made.id]);
   const more = (await made.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" })).body;
   await realm.drain();
-  await admin.send("PATCH", `/v1/accounts/${more.id}`, { ramp: till.ramp.id });
+  await admin.send("PATCH", `/v1/accounts/${more.id}`, { ramp: ramped.ramp.id });
   const given = { ...move, destination: { account: more.id }, value: "1" };
   equal((await admin.send("POST", "/v1/transactions", given)).status, 201);
   const another = { ...asked, source: { account: more.id } };
@@ -189,7 +189,7 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
     "rate.limited",
     "of its own",
   );
-  equal((await till.withdraw("1")).status, 201, "who writes the realm is not counted");
+  equal((await ramped.withdraw("1")).status, 201, "who writes the realm is not counted");
   for (const [base, rate] of [["ETH", "3000"], ["USDC", "1"]]) {
     equal((await admin.send("PUT", "/v1/rates", { base, currency: "USD", rate })).status, 200);
   }
@@ -197,28 +197,30 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
 });
 
 Deno.test("rates older than an hour convert no fee: then what the realm has set counts", async () => {
-  await using till = await openTill();
-  const { realm } = till.stage;
+  await using ramped = await openTokenRamp();
+  const { realm } = ramped.fixture;
   for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {
     await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
   }
-  const rated = await till.withdraw("1");
+  const rated = await ramped.withdraw("1");
   equal(rated.status, 201, rated.text);
   notEqual(rated.body.fee.value, 0);
   await realm.command((tx) =>
     tx`update rates set updated_at = now() - interval '61 minutes' where base = 'ETH'`
   );
-  const free = await till.withdraw("1");
+  const free = await ramped.withdraw("1");
   equal(free.body.fee.value, 0);
   const path = `/v1/realms/${realm.id}`;
   const withdrawals = { USDC: { least: "5", fee: "0.75" } };
   equal((await realm.admin.send("PATCH", path, { withdrawals })).status, 200);
-  const small = await till.withdraw("4.99");
+  const small = await ramped.withdraw("4.99");
   deepEqual([small.status, small.body.code], [409, "withdrawal.below_fee"]);
-  const fixed = await till.withdraw("5");
+  const fixed = await ramped.withdraw("5");
   deepEqual([fixed.status, fixed.body.fee.value, fixed.body.fee.gas.asset], [201, 0.75, "ETH"]);
-  for (const { body: { id } } of [rated, free, fixed]) equal((await till.ended(id)).status, "DONE");
-  deepEqual(await drift(till), ["0", true]);
+  for (const { body: { id } } of [rated, free, fixed]) {
+    equal((await ramped.ended(id)).status, "DONE");
+  }
+  deepEqual(await drift(ramped), ["0", true]);
   const wrong = [
     { NOSUCH: { fee: "1" } },
     { USDC: { fee: "0.0000001" } },
@@ -232,21 +234,21 @@ Deno.test("rates older than an hour convert no fee: then what the realm has set 
 });
 
 Deno.test("a token that fails in the block costs its sender the gas, at the ratio of its charge", async () => {
-  await using till = await openTill();
-  const { anvil, realm } = till.stage;
+  await using ramped = await openTokenRamp();
+  const { anvil, realm } = ramped.fixture;
   for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {
     await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
   }
   const refuser = await anvil.rpc("eth_getCode", await anvil.deploy("Refuser"), "latest");
-  const made = await till.withdraw("30");
+  const made = await ramped.withdraw("30");
   await realm.drain(); // sent, and not mined yet
-  await anvil.rpc("anvil_setCode", till.token.contract, refuser);
-  const failed = await till.ended(made.body.id);
+  await anvil.rpc("anvil_setCode", ramped.token.contract, refuser);
+  const failed = await ramped.ended(made.body.id);
   match(failed.error.detail, /moved nothing/);
   const [{ fees }] = await rowsOf<{ fees: string }>(
     realm,
     "select trim_scale(total)::text as fees from accounts where system = 'fees' and asset = 'USDC'",
   );
   ok(Number(fees) > 0 && Number(fees) < made.body.fee.value, fees);
-  deepEqual(await drift(till), ["0", true]);
+  deepEqual(await drift(ramped), ["0", true]);
 });

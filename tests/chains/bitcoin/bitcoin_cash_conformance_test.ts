@@ -1,7 +1,7 @@
 import { conformance } from "../conformance.ts";
 import { startBcash } from "../../support/nodes/bcash.ts";
 import type { CoinNode } from "../../support/nodes/litecoind.ts";
-import { coinStage } from "./fixture.ts";
+import { openUtxoFixture } from "./fixture.ts";
 
 let node: CoinNode;
 
@@ -11,4 +11,4 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => node.stop());
 
-conformance("Bitcoin Cash", () => coinStage("BITCOIN_CASH", node, { shared: true }));
+conformance("Bitcoin Cash", () => openUtxoFixture("BITCOIN_CASH", node, { shared: true }));

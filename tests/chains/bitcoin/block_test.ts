@@ -7,8 +7,8 @@ import { failsAs, scanned, watching } from "../conformance.ts";
 import { startBcash } from "../../support/nodes/bcash.ts";
 import { altered, type Edit, forged, lies, throughNode } from "../../support/coin_liars.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
-import type { Rogue } from "../../support/nodes/misbehaving_node.ts";
-import { type CoinStage, coinStage } from "./fixture.ts";
+import type { FaultyNode } from "../../support/nodes/faulty_node.ts";
+import { openUtxoFixture, type UtxoFixture } from "./fixture.ts";
 
 const { Block, Transaction } = bitcoin;
 type Transaction = InstanceType<typeof Transaction>;
@@ -27,22 +27,22 @@ Deno.test.afterAll(async () => {
 
 /** A block with two payments to us, and what is needed to lie about it. */
 interface Scene {
-  readonly stage: CoinStage;
+  readonly fixture: UtxoFixture;
   readonly height: number;
   readonly hash: string;
   readonly hex: string;
   readonly address: string;
   readonly script: string;
   /** Proxies before the node; the one that lies is named by "l". */
-  readonly made: readonly Rogue[];
-  readonly liar: Rogue;
+  readonly made: readonly FaultyNode[];
+  readonly liar: FaultyNode;
 }
 
 function onNodes(
   name: string,
   chains: readonly CoinChainId[],
   among: readonly string[],
-  play: (scene: Scene, among: string) => Promise<void>,
+  run: (scene: Scene, among: string) => Promise<void>,
 ): void {
   for (const id of chains) {
     for (const letters of among) {
@@ -51,11 +51,11 @@ function onNodes(
         ignore: id === "LITECOIN" && ignore,
         fn: async () => {
           const node = nodes.get(id)!;
-          await using stage = await coinStage(id, node, { shared: true });
+          await using fixture = await openUtxoFixture(id, node, { shared: true });
           const made = [...letters].map(() => throughNode(node));
           try {
-            await play(
-              { ...await deposits(stage), made, liar: made[letters.indexOf("l")] },
+            await run(
+              { ...await deposits(fixture), made, liar: made[letters.indexOf("l")] },
               letters,
             );
           } finally {
@@ -67,16 +67,16 @@ function onNodes(
   }
 }
 
-async function deposits(stage: CoinStage): Promise<Omit<Scene, "made" | "liar">> {
-  const { address } = await stage.party();
-  await stage.pay(address, stage.amount);
-  await stage.pay(address, 2n * stage.amount);
-  await stage.mine();
-  const { height, hash } = await stage.chain.head();
-  await stage.mine();
-  const hex: string = await stage.node.rpc("getblock", hash, 0);
+async function deposits(fixture: UtxoFixture): Promise<Omit<Scene, "made" | "liar">> {
+  const { address } = await fixture.party();
+  await fixture.pay(address, fixture.amount);
+  await fixture.pay(address, 2n * fixture.amount);
+  await fixture.mine();
+  const { height, hash } = await fixture.chain.head();
+  await fixture.mine();
+  const hex: string = await fixture.node.rpc("getblock", hash, 0);
   equal(Block.fromHex(hex).transactions!.length, 3);
-  return { stage, height, hash, hex, address, script: await stage.script(address) };
+  return { fixture, height, hash, hex, address, script: await fixture.script(address) };
 }
 
 function paysUs(transaction: Transaction, script: string): number {
@@ -127,11 +127,11 @@ const LIES: Readonly<Record<string, (scene: Scene) => string | Promise<string>>>
     return `${hex.slice(0, 160)}02${[one, two, three, three].map((each) => each.toHex()).join("")}`;
   },
   "shows no transaction": ({ hex }) => `${hex.slice(0, 160)}00`,
-  "gives another block": async ({ stage, height }) =>
-    await stage.node.rpc("getblock", await stage.node.rpc("getblockhash", height - 1), 0),
-  "gives another block under the header": async ({ stage, height, hex }) => {
-    const other = await stage.node.rpc("getblockhash", height - 1);
-    return hex.slice(0, 160) + (await stage.node.rpc<string>("getblock", other, 0)).slice(160);
+  "gives another block": async ({ fixture, height }) =>
+    await fixture.node.rpc("getblock", await fixture.node.rpc("getblockhash", height - 1), 0),
+  "gives another block under the header": async ({ fixture, height, hex }) => {
+    const other = await fixture.node.rpc("getblockhash", height - 1);
+    return hex.slice(0, 160) + (await fixture.node.rpc<string>("getblock", other, 0)).slice(160);
   },
   "stops in the middle": ({ hex }) => hex.slice(0, hex.length - 20),
   "goes on behind the end": ({ hex }) => `${hex}00`,
@@ -145,21 +145,21 @@ for (const [what, lie] of Object.entries(LIES)) {
     CHAINS,
     ["l", "lh"],
     async (scene, among) => {
-      const { stage, height, hash, address, made, liar } = scene;
+      const { fixture, height, hash, address, made, liar } = scene;
       const told = await lie(scene);
       lies(
         liar,
         ({ method, params }) =>
           method === "getblock" && params[0] === hash && params[1] === 0 ? told : undefined,
       );
-      const chain = await stage.open(...made.map(({ url }) => url));
+      const chain = await fixture.open(...made.map(({ url }) => url));
       const work = scanned(chain, height - 1, height + 1, watching([address]));
       if (among === "l") await failsAs("unavailable", work);
       else {
         const found = (await work).flatMap(({ transfers }) => transfers);
         deepEqual(
           found.map(({ amount }) => amount).sort(),
-          [stage.amount, 2n * stage.amount].sort(),
+          [fixture.amount, 2n * fixture.amount].sort(),
         );
       }
       equal(chain.reports().length, 1);
@@ -172,15 +172,15 @@ onNodes(
   "a block of its own making hides no deposit once the others tell",
   CHAINS,
   ["lh", "lhh", "hlh"],
-  async ({ stage, height, hash, hex, script, address, made, liar }, among) => {
+  async ({ fixture, height, hash, hex, script, address, made, liar }, among) => {
     const fake = forged(hex, (all) => all.filter((one) => paysUs(one, script) < 0));
     lies(liar, async ({ method, params }) => {
       if (method === "getblockhash" && params[0] === height) return fake.hash;
       if (params[0] !== fake.hash) return undefined;
-      const header = await stage.node.rpc<object>("getblockheader", hash, true);
+      const header = await fixture.node.rpc<object>("getblockheader", hash, true);
       return method === "getblock" ? fake.hex : { ...header, hash: fake.hash };
     });
-    const chain = await stage.open(...made.map(({ url }) => url));
+    const chain = await fixture.open(...made.map(({ url }) => url));
     const work = scanned(chain, height, height, watching([address]));
     if (among === "lh") {
       await failsAs("unavailable", work);
@@ -196,13 +196,13 @@ onNodes(
   "the amount of a coin is that of the block, whatever the node tells later",
   CHAINS,
   ["l"],
-  async ({ stage, height, address, made, liar }) => {
-    const chain = await stage.open(made[0].url);
+  async ({ fixture, height, address, made, liar }) => {
+    const chain = await fixture.open(made[0].url);
     const [{ transfers: [transfer] }] = await scanned(chain, height, height, watching([address]));
     for (const lie of [{ value: 777 }, { scriptPubKey: { hex: "51" } }]) {
       lies(liar, async ({ method, params }) => {
         if (method !== "gettxout") return undefined;
-        const told = await stage.node.rpc<object | null>(method, ...params);
+        const told = await fixture.node.rpc<object | null>(method, ...params);
         return told === null ? null : { ...told, ...lie };
       });
       await failsAs("unavailable", chain.recheck(transfer));
@@ -211,15 +211,15 @@ onNodes(
 );
 
 onNodes("what is read of a block's bytes is what its node tells", CHAINS, ["h"], async (scene) => {
-  const { stage, hash, hex, height } = scene;
-  const id = stage.node === nodes.get("LITECOIN") ? "LITECOIN" : "BITCOIN_CASH";
+  const { fixture, hash, hex, height } = scene;
+  const id = fixture.node === nodes.get("LITECOIN") ? "LITECOIN" : "BITCOIN_CASH";
   const block = await readBlock(
     { table: COIN_TABLES[id], bitcoin },
     Uint8Array.fromHex(hex),
     { hash, height },
   );
   // deno-lint-ignore no-explicit-any
-  const told = await stage.node.rpc<any>("getblock", hash, 2);
+  const told = await fixture.node.rpc<any>("getblock", hash, 2);
   deepEqual([block.parentHash, block.time], [told.previousblockhash, told.time]);
   for (const [at, one] of block.transactions.entries()) {
     const { txid, vin, vout } = told.tx[at];
@@ -240,17 +240,17 @@ Deno.test({
   ignore,
   fn: async () => {
     await using node = await startLitecoind("-vbparams=mweb:0:9999999999");
-    await using stage = await coinStage("LITECOIN", node, { shared: true });
+    await using fixture = await openUtxoFixture("LITECOIN", node, { shared: true });
     await node.mine(431 - await node.rpc<number>("getblockcount"));
     const inside = await node.rpc<string>("getnewaddress", "", "mweb");
     await node.rpc("sendtoaddress", inside, 1);
-    const { address } = await stage.party();
-    await stage.pay(address, stage.amount);
+    const { address } = await fixture.party();
+    await fixture.pay(address, fixture.amount);
     await node.mine(2);
-    const { height } = await stage.chain.head();
-    const found = await scanned(stage.chain, height - 1, height, watching([address]));
+    const { height } = await fixture.chain.head();
+    const found = await scanned(fixture.chain, height - 1, height, watching([address]));
     deepEqual(found.flatMap(({ transfers }) => transfers.map(({ amount }) => amount)), [
-      stage.amount,
+      fixture.amount,
     ]);
     const hash = await node.rpc<string>("getblockhash", height);
     const hex = await node.rpc<string>("getblock", hash, 0);
@@ -261,7 +261,7 @@ Deno.test({
     const there = await node.rpc<string>("getnewaddress");
     await node.rpc("sendtoaddress", there, 0.1);
     await node.mine(1);
-    equal((await scanned(stage.chain, height + 1, height + 1, watching([address]))).length, 1);
+    equal((await scanned(fixture.chain, height + 1, height + 1, watching([address]))).length, 1);
   },
 });
 

@@ -3,8 +3,8 @@ import { readRefusal } from "../../../workers/chains/bitcoin/broadcast.ts";
 import type { Signed } from "../../../workers/chains/outgoing.ts";
 import { pays, signed } from "../conformance.ts";
 import { hasLitecoind } from "../../support/nodes/litecoind.ts";
-import { startRogue } from "../../support/nodes/misbehaving_node.ts";
-import { litecoindStage } from "./fixture.ts";
+import { startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { openLitecoindFixture } from "./fixture.ts";
 
 const ignore = !hasLitecoind();
 
@@ -46,14 +46,14 @@ Deno.test({
   name: "what a real node says of each kind of transaction is understood",
   ignore,
   fn: async () => {
-    await using stage = await litecoindStage("LITECOIN");
-    const { chain, payer, party, amount, mine } = stage;
+    await using fixture = await openLitecoindFixture("LITECOIN");
+    const { chain, payer, party, amount, mine } = fixture;
     const [one, two] = [await party(), await party()];
     const said = async (bytes: Signed) => {
       const { outcome, obstacle } = await chain.broadcast(bytes);
       return [outcome, obstacle];
     };
-    const coins = await stage.coins(payer.address);
+    const coins = await fixture.coins(payer.address);
     const stock = { nonce: null, coins: [coins[0]] };
     const keys = new Map([[payer.address, payer.key]]);
     const made = async (to: string, rate: string | null, sent = amount) => {
@@ -85,10 +85,10 @@ Deno.test({
   name: "one node that takes the bytes suffices; silence of all is no verdict",
   ignore,
   fn: async () => {
-    await using stage = await litecoindStage("LITECOIN");
-    const { payer, party, amount, node } = stage;
+    await using fixture = await openLitecoindFixture("LITECOIN");
+    const { payer, party, amount, node } = fixture;
     const down = "http://127.0.0.1:9";
-    await using liar = startRogue(
+    await using liar = startFaultyNode(
       node.url.replace("test:test@", ""),
       ({ method }) =>
         method === "getblockchaininfo"
@@ -100,15 +100,15 @@ Deno.test({
           : undefined,
     );
     const { signed: bytes } = await signed(
-      stage,
+      fixture,
       payer,
       pays(payer, (await party()).address, amount),
     );
-    const alone = await (await stage.open(down)).broadcast(bytes);
+    const alone = await (await fixture.open(down)).broadcast(bytes);
     deepEqual([alone.outcome, alone.obstacle], ["unknown", "silent"]);
-    const lied = await (await stage.open(liar.url)).broadcast(bytes);
+    const lied = await (await fixture.open(liar.url)).broadcast(bytes);
     deepEqual([lied.outcome, lied.obstacle], ["unknown", "silent"]);
-    const several = await stage.open(down, liar.url, node.url);
+    const several = await fixture.open(down, liar.url, node.url);
     equal((await several.broadcast(bytes)).outcome, "accepted");
   },
 });

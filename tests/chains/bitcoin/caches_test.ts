@@ -5,7 +5,7 @@ import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { type BlockReader, openSpends } from "../../../workers/chains/bitcoin/spend_index.ts";
 import type { Peer } from "../../../workers/chains/node_pool.ts";
 import { watching } from "../conformance.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty } from "./fixture.ts";
 
 const SOME = "ab".repeat(32);
@@ -104,11 +104,11 @@ Deno.test("a mempool is read once, in portions, and what leaves it is forgotten"
   }
   const waiting = new Set(bytes.keys());
   let read = 0;
-  await using node = startRogue(null, ({ method, params: [id] }) => {
+  await using node = startFaultyNode(null, ({ method, params: [id] }) => {
     if (method === "getblockchaininfo") return { chain: "regtest" };
     if (method === "getblockhash") return SOME;
     if (method === "getrawmempool") return [...waiting];
-    if (!waiting.has(String(id))) throw new RogueError(-5, "No such mempool transaction");
+    if (!waiting.has(String(id))) throw new NodeError(-5, "No such mempool transaction");
     read++;
     return bytes.get(String(id));
   });

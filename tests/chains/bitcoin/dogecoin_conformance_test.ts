@@ -5,7 +5,7 @@ import {
   LIKE_DOGECOIN,
   startLitecoind,
 } from "../../support/nodes/litecoind.ts";
-import { coinStage } from "./fixture.ts";
+import { openUtxoFixture } from "./fixture.ts";
 
 const ignore = !hasLitecoind();
 let node: CoinNode;
@@ -17,4 +17,4 @@ Deno.test.afterAll(async () => {
   if (!ignore) await node.stop();
 });
 
-conformance("Dogecoin", () => coinStage("DOGECOIN", node, { shared: true }), { ignore });
+conformance("Dogecoin", () => openUtxoFixture("DOGECOIN", node, { shared: true }), { ignore });

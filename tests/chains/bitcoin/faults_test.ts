@@ -4,7 +4,7 @@ import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import type { Signed } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays, scanned, watching } from "../conformance.ts";
 import { emptyBlock } from "../../support/coin_liars.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty } from "./fixture.ts";
 
 const SOME = "ab".repeat(32);
@@ -64,7 +64,10 @@ function known(method: string, params: unknown[]): unknown {
 Deno.test("a node that answers garbage is unavailable, whatever is asked", async () => {
   const { address } = await newParty("LITECOIN");
   for (const answer of GARBAGE) {
-    await using node = startRogue(null, ({ method, params }) => known(method, params) ?? answer);
+    await using node = startFaultyNode(
+      null,
+      ({ method, params }) => known(method, params) ?? answer,
+    );
     for (const [name, work] of Object.entries(WORK)) {
       // An empty list is a proper mempool.
       if (name === "mempool" && Array.isArray(answer) && answer.length === 0) continue;
@@ -78,15 +81,15 @@ Deno.test("a node that answers garbage is unavailable, whatever is asked", async
 });
 
 Deno.test("a node that is down, slow, starting, refusing or no node at all is unavailable", async () => {
-  const slow = startRogue(null, () => new Promise(() => {}));
-  await using starting = startRogue(null, () => {
-    throw new RogueError(-28, "Loading block index...");
+  const slow = startFaultyNode(null, () => new Promise(() => {}));
+  await using starting = startFaultyNode(null, () => {
+    throw new NodeError(-28, "Loading block index...");
   });
-  await using foreign = startRogue(null, () =>
+  await using foreign = startFaultyNode(null, () =>
     new Response("<html>Forbidden</html>", {
       status: 401,
     }));
-  await using queue = startRogue(null, () =>
+  await using queue = startFaultyNode(null, () =>
     new Response("Work queue depth exceeded", {
       status: 503,
     }));
@@ -107,11 +110,11 @@ Deno.test("a pruned block is a fault of that node, and another is asked", async 
   const block = emptyBlock(SOME, 5);
   const answer = (method: string, params: unknown[]) =>
     known(method, params) ?? (method === "getblockhash" ? block.hash : block.hex);
-  await using pruned = startRogue(null, ({ method, params }) => {
-    if (method === "getblock") throw new RogueError(-1, "Block not available (pruned data)");
+  await using pruned = startFaultyNode(null, ({ method, params }) => {
+    if (method === "getblock") throw new NodeError(-1, "Block not available (pruned data)");
     return answer(method, params);
   });
-  await using whole = startRogue(null, ({ method, params }) => answer(method, params));
+  await using whole = startFaultyNode(null, ({ method, params }) => answer(method, params));
   const watch = watching([(await newParty("LITECOIN")).address]);
   const alone = await openCoins("LITECOIN", "regtest", [pruned.url]);
   await failsAs("unavailable", scanned(alone, 5, 5, watch));
@@ -127,7 +130,7 @@ Deno.test("a chain that changes during a scan is noticed by its parents", async 
     const parent = height === 7 ? undefined : blocks.get(height - 1)?.hash;
     blocks.set(height, emptyBlock(parent ?? "ff".repeat(32), height));
   }
-  await using node = startRogue(null, ({ method, params: [at] }) => {
+  await using node = startFaultyNode(null, ({ method, params: [at] }) => {
     if (method === "getblockchaininfo") return { chain: "regtest" };
     if (method === "getblockhash") return blocks.get(Number(at))?.hash ?? SOME;
     return [...blocks.values()].find(({ hash }) => hash === at)?.hex;

@@ -4,7 +4,7 @@ import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import { SPEEDS } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays } from "../conformance.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty } from "./fixture.ts";
 
 /** What a node says of fees; numbers are written as JSON has them. */
@@ -16,14 +16,14 @@ interface Said {
 }
 
 function nodeThatSays(said: Said) {
-  return startRogue(null, ({ method, params: [target] }) => {
+  return startFaultyNode(null, ({ method, params: [target] }) => {
     const { estimates, floor = 0.00001, relay = 0.00001, step = 0.00001 } = said;
     if (method === "getblockchaininfo") return { chain: "regtest" };
     if (method === "getblockhash") return "ab".repeat(32);
     if (method === "getmempoolinfo") return { mempoolminfee: floor };
     if (method === "getnetworkinfo") return { relayfee: relay, incrementalfee: step };
-    if (method !== "estimatesmartfee") throw new RogueError(-32601, "Method not found");
-    if (!estimates) throw new RogueError(-32601, "Method not found");
+    if (method !== "estimatesmartfee") throw new NodeError(-32601, "Method not found");
+    if (!estimates) throw new NodeError(-32601, "Method not found");
     return estimates[target as number] ?? { errors: ["Insufficient data"], blocks: target };
   });
 }

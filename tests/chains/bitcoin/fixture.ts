@@ -9,13 +9,13 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import type { Coin } from "../../../workers/chains/outgoing.ts";
-import type { Party, Stage } from "../conformance.ts";
+import type { Fixture, Party } from "../conformance.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "../../support/nodes/litecoind.ts";
 
-/** A stage that also gives its node away. */
-export interface CoinStage extends Stage {
+/** A fixture that also gives its node away. */
+export interface UtxoFixture extends Fixture {
   readonly node: CoinNode;
-  /** Opens the adapter over other addresses; closed with the stage. */
+  /** Opens the adapter over other addresses; closed with the fixture. */
   open(...urls: string[]): Promise<Chain>;
   /** The script of an address, in hexadecimal. */
   script(address: string): Promise<string>;
@@ -33,17 +33,20 @@ const SIZES: Readonly<Record<CoinChainId, readonly [bigint, bigint]>> = {
 };
 
 /** Starts a chain on litecoind. */
-export async function litecoindStage(id: CoinChainId, ...args: string[]): Promise<CoinStage> {
+export async function openLitecoindFixture(
+  id: CoinChainId,
+  ...args: string[]
+): Promise<UtxoFixture> {
   const strict = id === "DOGECOIN" ? LIKE_DOGECOIN : [];
-  return await coinStage(id, await startLitecoind(...strict, ...args));
+  return await openUtxoFixture(id, await startLitecoind(...strict, ...args));
 }
 
 /** Puts the adapter over a node, and coins into somebody's hands; the node may be others' too. */
-export async function coinStage(
+export async function openUtxoFixture(
   id: CoinChainId,
   node: CoinNode,
   { shared = false }: { readonly shared?: boolean } = {},
-): Promise<CoinStage> {
+): Promise<UtxoFixture> {
   const opened: Chain[] = [];
   async function open(...urls: string[]): Promise<Chain> {
     const chain = await openCoins(id, "regtest", urls, { limits: { timeoutMs: 20_000 } });

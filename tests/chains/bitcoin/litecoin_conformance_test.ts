@@ -1,6 +1,6 @@
 import { conformance } from "../conformance.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
-import { coinStage } from "./fixture.ts";
+import { openUtxoFixture } from "./fixture.ts";
 
 const ignore = !hasLitecoind();
 let node: CoinNode;
@@ -13,5 +13,5 @@ Deno.test.afterAll(async () => {
   if (!ignore) await node.stop();
 });
 
-conformance("Litecoin", () => coinStage("LITECOIN", node, { shared: true }), { ignore });
-conformance("Bitcoin", () => coinStage("BITCOIN", node, { shared: true }), { ignore });
+conformance("Litecoin", () => openUtxoFixture("LITECOIN", node, { shared: true }), { ignore });
+conformance("Bitcoin", () => openUtxoFixture("BITCOIN", node, { shared: true }), { ignore });

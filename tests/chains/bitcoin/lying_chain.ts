@@ -22,8 +22,8 @@ import {
   type WorkerContext,
 } from "../../support/lie_trials.ts";
 import { startLyingNode } from "../../support/lies.ts";
-import { passOn, type Question } from "../../support/nodes/misbehaving_node.ts";
-import { type CoinStage, litecoindStage } from "./fixture.ts";
+import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
+import { openLitecoindFixture, type UtxoFixture } from "./fixture.ts";
 
 const DEPTH = 2;
 
@@ -48,9 +48,9 @@ interface Scene {
 
 /** A chain with payments of all kinds behind a node of two faces. */
 export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
-  const stage = await litecoindStage("LITECOIN");
-  const scene = await play(stage);
-  const { origin, username, password } = new URL(stage.node.url);
+  const fixture = await openLitecoindFixture("LITECOIN");
+  const scene = await drive(fixture);
+  const { origin, username, password } = new URL(fixture.node.url);
   const authorization = `Basic ${btoa(`${username}:${password}`)}`;
   const ask = async (question: Question) =>
     await passOn(origin, question, { authorization }) as Record<string, unknown>;
@@ -61,7 +61,7 @@ export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
     open: (urls) => openCoins("LITECOIN", "regtest", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
-      await stage[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
@@ -72,22 +72,22 @@ export function kindOf({ method, params }: Question): string {
   return method in form ? `${method} ${form[method as keyof typeof form]}` : method;
 }
 
-async function play(stage: CoinStage): Promise<Scene> {
-  const { chain, mine, pay, payer, party, amount, coins } = stage;
+async function drive(fixture: UtxoFixture): Promise<Scene> {
+  const { chain, mine, pay, payer, party, amount, coins } = fixture;
   const { address: payee } = await party();
   const from = (await chain.head()).height + 1;
   await pay(payee, amount);
   await mine();
-  const mined = await signed(stage, payer, pays(payer, payee, amount));
+  const mined = await signed(fixture, payer, pays(payer, payee, amount));
   await chain.broadcast(mined.signed);
   await mine();
   const spent = mined.signed.claims[0];
-  const lost = await signed(stage, payer, pays(payer, payee, 2n * amount));
+  const lost = await signed(fixture, payer, pays(payer, payee, 2n * amount));
   const { address } = await party();
-  const winner = await signed(stage, payer, pays(payer, address, amount), lost.plan as Plan);
+  const winner = await signed(fixture, payer, pays(payer, address, amount), lost.plan as Plan);
   await chain.broadcast(winner.signed);
   await mine(4);
-  const pending = await signed(stage, payer, pays(payer, payee, amount));
+  const pending = await signed(fixture, payer, pays(payer, payee, amount));
   await chain.broadcast(pending.signed);
   const head = await chain.head();
   const blocks = await scanned(chain, from, head.height, watching([payee]));

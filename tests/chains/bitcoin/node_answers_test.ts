@@ -5,7 +5,7 @@ import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { CASH_FORK, GENESIS } from "../../../workers/chains/bitcoin/networks.ts";
 import { coinOf, readTransaction, satoshi } from "../../../workers/chains/bitcoin/node_answers.ts";
 import { failsAs } from "../conformance.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 
 const SOME = "ab".repeat(32);
 
@@ -73,7 +73,7 @@ Deno.test("a node is believed only if its name, first block and fork are those o
     ["DOGECOIN", "main", "main", bitcoin, SOME, false],
   ] as const;
   for (const [id, network, name, first, fork, fits] of cases) {
-    await using node = startRogue(null, ({ method, params: [at] }) => {
+    await using node = startFaultyNode(null, ({ method, params: [at] }) => {
       if (method === "getblockchaininfo") return { chain: name };
       if (method === "getblockhash") {
         return at === 0 ? first : at === CASH_FORK.height ? fork : SOME;
@@ -89,10 +89,10 @@ Deno.test("a node is believed only if its name, first block and fork are those o
 });
 
 Deno.test("a node that has not reached the fork yet is unavailable, not wrong", async () => {
-  await using node = startRogue(null, ({ method, params: [at] }) => {
+  await using node = startFaultyNode(null, ({ method, params: [at] }) => {
     if (method === "getblockchaininfo") return { chain: "main" };
     if (at === 0) return GENESIS["BITCOIN main"][0];
-    throw new RogueError(-8, "Block height out of range");
+    throw new NodeError(-8, "Block height out of range");
   });
   const chain = await openCoins("BITCOIN", "main", [node.url]);
   await failsAs("unavailable", chain.head());

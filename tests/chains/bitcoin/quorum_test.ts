@@ -5,8 +5,8 @@ import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, fateIs, pays, signed } from "../conformance.ts";
 import { altered, forged, lies, throughNode } from "../../support/coin_liars.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
-import type { Rogue } from "../../support/nodes/misbehaving_node.ts";
-import { type CoinStage, coinStage } from "./fixture.ts";
+import type { FaultyNode } from "../../support/nodes/faulty_node.ts";
+import { openUtxoFixture, type UtxoFixture } from "./fixture.ts";
 
 const FAKE = "ab".repeat(32);
 
@@ -23,16 +23,20 @@ Deno.test.afterAll(async () => {
 function onLitecoind(
   name: string,
   nodes: string,
-  play: (stage: CoinStage, made: readonly Rogue[], liar: Rogue) => Promise<void>,
+  run: (
+    fixture: UtxoFixture,
+    made: readonly FaultyNode[],
+    liar: FaultyNode,
+  ) => Promise<void>,
 ): void {
   Deno.test({
     name,
     ignore,
     fn: async () => {
-      await using stage = await coinStage("LITECOIN", node, { shared: true });
+      await using fixture = await openUtxoFixture("LITECOIN", node, { shared: true });
       const made = [...nodes].map(() => throughNode(node));
       try {
-        await play(stage, made, made[nodes.indexOf("l")]);
+        await run(fixture, made, made[nodes.indexOf("l")]);
       } finally {
         for (const one of made) await one.abort();
       }
@@ -44,8 +48,8 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
   onLitecoind(
     `a coin that one node invents is not credited (nodes ${nodes})`,
     nodes,
-    async (stage, made, liar) => {
-      const { party, script, mine, chain } = stage;
+    async (fixture, made, liar) => {
+      const { party, script, mine, chain } = fixture;
       const ours = await party();
       await mine(3);
       const head = await chain.head();
@@ -55,7 +59,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
         if (method !== "gettxout" || params[0] !== FAKE) return undefined;
         return { bestblock: head.hash, confirmations: 2, value: 777, scriptPubKey: { hex } };
       });
-      const both = await stage.open(...made.map(({ url }) => url));
+      const both = await fixture.open(...made.map(({ url }) => url));
       const fake: Transfer = {
         ...{ hash: FAKE, index: 0, from: null, to: ours.address, contract: null },
         ...{ amount: 77_700_000_000n, block, maturesAt: null },
@@ -69,8 +73,8 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
   onLitecoind(
     `a coin that one node keeps back (nodes ${nodes})`,
     nodes,
-    async (stage, made, liar) => {
-      const { party, pay, mine, amount, chain } = stage;
+    async (fixture, made, liar) => {
+      const { party, pay, mine, amount, chain } = fixture;
       const ours = await party();
       await pay(ours.address, amount);
       await mine(2);
@@ -85,7 +89,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
         const block: string = await node.rpc(method, ...params);
         return altered(block, (all) => all.filter((one) => one.getId() !== transfer.hash));
       });
-      const both = await stage.open(...made.map(({ url }) => url));
+      const both = await fixture.open(...made.map(({ url }) => url));
       if (made.length === 2) {
         return await failsAs("unavailable", both.recheck(transfer, { depth: 2 }));
       }
@@ -101,11 +105,11 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
   onLitecoind(
     `a payment that one node calls dead lives (nodes ${nodes})`,
     nodes,
-    async (stage, made, liar) => {
-      const { chain, payer, party, amount, mine } = stage;
+    async (fixture, made, liar) => {
+      const { chain, payer, party, amount, mine } = fixture;
       const to = await party();
       const since = (await chain.head()).height;
-      const { signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
+      const { signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
       await mine(4);
       // A transaction that spends the coin, with the right id, and a signature that is none.
       const rival = Transaction.fromHex(bytes.raw);
@@ -123,7 +127,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
         if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
         return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
       });
-      const all = await stage.open(...made.map(({ url }) => url));
+      const all = await fixture.open(...made.map(({ url }) => url));
       const query = { candidates: [bytes], since, depth: 2 };
       if (nodes === "l") await failsAs("unavailable", all.status(query));
       else fateIs(await all.status(query), "unseen");
@@ -137,11 +141,11 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
 onLitecoind(
   "who spent a coin is not believed by a block that one node alone shows",
   "lhh",
-  async (stage, made, liar) => {
-    const { chain, payer, party, amount, mine } = stage;
+  async (fixture, made, liar) => {
+    const { chain, payer, party, amount, mine } = fixture;
     const to = await party();
     const since = (await chain.head()).height;
-    const { signed: bytes } = await signed(stage, payer, pays(payer, to.address, amount));
+    const { signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
     await mine(2);
     const rival = Transaction.fromHex(bytes.raw);
     rival.outs[0].value = 1_000n;
@@ -151,7 +155,7 @@ onLitecoind(
       if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
       return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
     });
-    const all = await stage.open(...made.map(({ url }) => url));
+    const all = await fixture.open(...made.map(({ url }) => url));
     const found = await all.coins!.spenders(bytes.claims, since + 1, 0);
     equal(found?.size, 0);
     match(all.reports().join(), /is one node's alone/);

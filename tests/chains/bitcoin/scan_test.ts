@@ -3,8 +3,8 @@ import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import { failsAs, pays, scanned, signed, watching } from "../conformance.ts";
 import { startBcash } from "../../support/nodes/bcash.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
-import { type CoinStage, coinStage } from "./fixture.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { openUtxoFixture, type UtxoFixture } from "./fixture.ts";
 
 const ignore = !hasLitecoind();
 let shared: CoinNode;
@@ -16,31 +16,31 @@ Deno.test.afterAll(async () => {
   if (!ignore) await shared.stop();
 });
 
-function onLitecoind(name: string, play: (stage: CoinStage) => Promise<void>): void {
+function onLitecoind(name: string, run: (fixture: UtxoFixture) => Promise<void>): void {
   Deno.test({
     name,
     ignore,
     fn: async () => {
-      await using stage = await coinStage("LITECOIN", shared, { shared: true });
-      await play(stage);
+      await using fixture = await openUtxoFixture("LITECOIN", shared, { shared: true });
+      await run(fixture);
     },
   });
 }
 
-/** Answers a rogue's questions with the real node behind, credentials and all. */
-async function ask(stage: CoinStage, method: string, params: unknown[]): Promise<unknown> {
-  const url = stage.node.url.replace("test:test@", "");
+/** Answers the questions of a misbehaving node with the real node behind, credentials and all. */
+async function ask(fixture: UtxoFixture, method: string, params: unknown[]): Promise<unknown> {
+  const url = fixture.node.url.replace("test:test@", "");
   const headers = { authorization: `Basic ${btoa("test:test")}` };
   const body = JSON.stringify({ id: 1, method, params });
   const { result, error } = await (await fetch(url, { method: "POST", headers, body })).json();
-  if (error) throw new RogueError(error.code, error.message);
+  if (error) throw new NodeError(error.code, error.message);
   return result;
 }
 
 onLitecoind(
   "several outputs of one transaction are each found, to the last satoshi",
-  async (stage) => {
-    const { chain, party, node, script, mine } = stage;
+  async (fixture) => {
+    const { chain, party, node, script, mine } = fixture;
     const [one, two] = [await party(), await party()];
     const amounts = [123_456_789n, 100_000_001n, 99_999_999n];
     const hash = await node.pay([
@@ -75,8 +75,8 @@ onLitecoind(
   },
 );
 
-onLitecoind("newly made coins say when they may be spent", async (stage) => {
-  const { chain, party, node, script, mine } = stage;
+onLitecoind("newly made coins say when they may be spent", async (fixture) => {
+  const { chain, party, node, script, mine } = fixture;
   const miner = await party();
   const raw = `raw(${await script(miner.address)})`;
   const { descriptor } = await node.rpc<{ descriptor: string }>("getdescriptorinfo", raw);
@@ -86,7 +86,7 @@ onLitecoind("newly made coins say when they may be spent", async (stage) => {
   equal(made.maturesAt, height + 100);
   deepEqual((await chain.recheck(made))?.transfer, made);
   const spend = async () => {
-    const coins = await stage.coins(miner.address);
+    const coins = await fixture.coins(miner.address);
     const draft = await chain.draft(pays(miner, miner.address, "all"), "fast");
     const plan = chain.plan(draft, { nonce: null, coins });
     return await chain.broadcast(await chain.sign(plan, new Map([[miner.address, miner.key]])));
@@ -98,12 +98,12 @@ onLitecoind("newly made coins say when they may be spent", async (stage) => {
 
 onLitecoind(
   "what waits is shown until it is mined, and vanishes when it is replaced",
-  async (stage) => {
-    const { chain, payer, party, amount, mine } = stage;
+  async (fixture) => {
+    const { chain, payer, party, amount, mine } = fixture;
     const [one, two] = [await party(), await party()];
     const watch = watching([one.address, two.address]);
     deepEqual(await chain.mempool(watch), []);
-    const first = await signed(stage, payer, pays(payer, one.address, amount));
+    const first = await signed(fixture, payer, pays(payer, one.address, amount));
     await chain.broadcast(first.signed);
     const [seen] = await chain.mempool(watch);
     deepEqual([seen.hash, seen.to, seen.amount, seen.block], [
@@ -111,7 +111,7 @@ onLitecoind(
       null,
     ]);
     equal(await chain.recheck(seen), null, "what only waits is not there to be credited");
-    const second = await signed(stage, payer, pays(payer, two.address, amount), first.plan);
+    const second = await signed(fixture, payer, pays(payer, two.address, amount), first.plan);
     equal((await chain.broadcast(second.signed)).outcome, "accepted");
     deepEqual((await chain.mempool(watch)).map(({ to }) => to), [two.address]);
     await mine();
@@ -122,11 +122,11 @@ onLitecoind(
 
 onLitecoind(
   "a deposit that another payment took the coins of after a reorganisation is gone",
-  async (stage) => {
-    const { chain, payer, party, amount, mine, node } = stage;
+  async (fixture) => {
+    const { chain, payer, party, amount, mine, node } = fixture;
     const [victim, thief] = [await party(), await party()];
-    const honest = await signed(stage, payer, pays(payer, victim.address, amount));
-    const coins = await stage.coins(payer.address);
+    const honest = await signed(fixture, payer, pays(payer, victim.address, amount));
+    const coins = await fixture.coins(payer.address);
     const again = coins.filter(({ hash, index }) =>
       honest.plan.claims.includes(`${hash}:${index}`)
     );
@@ -153,8 +153,8 @@ onLitecoind(
 
 onLitecoind(
   "a deposit that a reorganisation moved is found where it is now, spent or not",
-  async (stage) => {
-    const { chain, party, amount, mine, pay, reorganise } = stage;
+  async (fixture) => {
+    const { chain, party, amount, mine, pay, reorganise } = fixture;
     const [ours, target] = [await party(), await party()];
     await pay(ours.address, amount);
     await mine();
@@ -170,7 +170,7 @@ onLitecoind(
     await mine();
     const after = (await chain.recheck(before))?.transfer;
     ok(after && after.block!.height > height && after.hash === before.hash);
-    const { signed: swept } = await signed(stage, ours, pays(ours, target.address, "all"));
+    const { signed: swept } = await signed(fixture, ours, pays(ours, target.address, "all"));
     await chain.broadcast(swept);
     await mine();
     deepEqual((await chain.recheck(after))?.transfer, after);
@@ -180,50 +180,50 @@ onLitecoind(
 
 onLitecoind(
   "a block is read once, and a node that lags is passed over for one that does not",
-  async (stage) => {
-    const { chain, node, mine, party, pay, amount } = stage;
+  async (fixture) => {
+    const { chain, node, mine, party, pay, amount } = fixture;
     const ours = await party();
     await pay(ours.address, amount);
     await mine(3);
     const { height } = await chain.head();
     const lag = height - 2;
-    await using rogue = startRogue(null, ({ method, params }) => {
+    await using faulty = startFaultyNode(null, ({ method, params }) => {
       const beyond = method === "getblockhash" && Number(params[0]) > lag;
-      if (beyond) throw new RogueError(-8, "Block height out of range");
-      return ask(stage, method, params);
+      if (beyond) throw new NodeError(-8, "Block height out of range");
+      return ask(fixture, method, params);
     });
-    const single = await stage.open(rogue.url);
+    const single = await fixture.open(faulty.url);
     const watch = watching([ours.address]);
     equal((await scanned(single, lag - 4, lag, watch)).length, 5);
-    equal(rogue.asked.filter((method) => method === "getblock").length, 5);
+    equal(faulty.asked.filter((method) => method === "getblock").length, 5);
     await failsAs("unavailable", scanned(single, lag, lag + 1, watch));
-    const all = await stage.open(rogue.url, node.url, node.url);
+    const all = await fixture.open(faulty.url, node.url, node.url);
     equal((await scanned(all, lag - 1, height, watch)).length, 4);
   },
 );
 
-onLitecoind("balances are added up coin by coin where the coins are known", async (stage) => {
-  const { chain, payer, party, mine, pay, amount } = stage;
+onLitecoind("balances are added up coin by coin where the coins are known", async (fixture) => {
+  const { chain, payer, party, mine, pay, amount } = fixture;
   const ours = await party();
   const hashes = [await pay(ours.address, amount), await pay(ours.address, 2n * amount)];
   await mine();
-  const coins = (await stage.coins(ours.address)).map(({ hash, index }) => `${hash}:${index}`);
-  const foreign = (await stage.coins(payer.address)).map(({ hash, index }) => `${hash}:${index}`);
+  const coins = (await fixture.coins(ours.address)).map(({ hash, index }) => `${hash}:${index}`);
+  const foreign = (await fixture.coins(payer.address)).map(({ hash, index }) => `${hash}:${index}`);
   const of = async (known: readonly string[]) =>
     (await chain.balances([{ address: ours.address, contract: null, coins: known }], null)).amounts;
   deepEqual(await of(coins), [3n * amount]);
   deepEqual(await of([]), [0n]);
   deepEqual(await of([...coins, ...foreign, `${hashes[0]}:77`]), [3n * amount]);
-  const { signed: bytes } = await signed(stage, ours, pays(ours, payer.address, "all"));
+  const { signed: bytes } = await signed(fixture, ours, pays(ours, payer.address, "all"));
   await chain.broadcast(bytes);
   deepEqual(await of(coins), [3n * amount], "a payment that only waits changes nothing");
   await mine();
   deepEqual(await of(coins), [0n]);
-  await using rogue = startRogue(null, ({ method, params }) => {
-    if (method === "scantxoutset") throw new RogueError(-32601, "Method not found");
-    return ask(stage, method, params);
+  await using faulty = startFaultyNode(null, ({ method, params }) => {
+    if (method === "scantxoutset") throw new NodeError(-32601, "Method not found");
+    return ask(fixture, method, params);
   });
-  const poor = await stage.open(rogue.url);
+  const poor = await fixture.open(faulty.url);
   const holding = { address: payer.address, contract: null };
   await failsAs("unsupported", poor.balances([holding], null));
   ok((await poor.balances([{ ...holding, coins: foreign }], null)).amounts[0] > 0n);
@@ -231,10 +231,10 @@ onLitecoind("balances are added up coin by coin where the coins are known", asyn
 
 for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
   Deno.test(`${id}: what waits is shown, and a payment follows from its coin`, async () => {
-    await using stage = await coinStage(id, await startBcash());
-    const { chain, payer, party, amount } = stage;
+    await using fixture = await openUtxoFixture(id, await startBcash());
+    const { chain, payer, party, amount } = fixture;
     const [one, two] = [await party(), await party()];
-    const first = await signed(stage, payer, pays(payer, one.address, amount));
+    const first = await signed(fixture, payer, pays(payer, one.address, amount));
     await chain.broadcast(first.signed);
     const [seen] = await chain.mempool(watching([one.address]));
     deepEqual([seen.hash, seen.amount, seen.block], [first.signed.hash, amount, null]);
@@ -244,7 +244,7 @@ for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
     const plan = chain.plan(draft, { nonce: null, coins: [coin] });
     const bytes = await chain.sign(plan, new Map([[one.address, one.key]]));
     equal((await chain.broadcast(bytes)).outcome, "accepted");
-    await stage.mine();
+    await fixture.mine();
     const balances = await chain.balances([{ address: two.address, contract: null }], null);
     deepEqual(balances.amounts, plan.amounts);
   });

@@ -8,8 +8,8 @@ import {
   startLitecoind,
 } from "../../support/nodes/litecoind.ts";
 import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
-import { type CoinStage, coinStage } from "./fixture.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { openUtxoFixture, type UtxoFixture } from "./fixture.ts";
 
 const ignore = !hasLitecoind();
 let plain: CoinNode, strict: CoinNode;
@@ -27,7 +27,7 @@ Deno.test.afterAll(async () => {
 
 function onLitecoind(
   name: string,
-  play: (stage: CoinStage) => Promise<void>,
+  run: (fixture: UtxoFixture) => Promise<void>,
   id: CoinChainId = "LITECOIN",
 ): void {
   Deno.test({
@@ -35,15 +35,15 @@ function onLitecoind(
     ignore,
     fn: async () => {
       const node = id === "DOGECOIN" ? strict : plain;
-      await using stage = await coinStage(id, node, { shared: true });
-      await play(stage);
+      await using fixture = await openUtxoFixture(id, node, { shared: true });
+      await run(fixture);
     },
   });
 }
 
 /** Signs a payment out of certain coins. */
 async function spend(
-  { chain }: CoinStage,
+  { chain }: UtxoFixture,
   from: Party,
   coins: readonly Coin[],
   to: string,
@@ -56,18 +56,18 @@ async function spend(
 
 onLitecoind(
   "a payment is found though all it made is spent, by an adapter that remembers nothing",
-  async (stage) => {
-    const { payer, party, mine, amount, chain } = stage;
+  async (fixture) => {
+    const { payer, party, mine, amount, chain } = fixture;
     const [one, two] = [await party(), await party()];
     const since = (await chain.head()).height;
-    const coins = await stage.coins(payer.address);
-    const first = await spend(stage, payer, coins.slice(0, 1), one.address, "all");
+    const coins = await fixture.coins(payer.address);
+    const first = await spend(fixture, payer, coins.slice(0, 1), one.address, "all");
     await chain.broadcast(first.signed);
     await mine(3);
-    const { signed: swept } = await signed(stage, one, pays(one, two.address, "all"));
+    const { signed: swept } = await signed(fixture, one, pays(one, two.address, "all"));
     await chain.broadcast(swept);
     await mine();
-    const fresh = await stage.open(stage.node.url);
+    const fresh = await fixture.open(fixture.node.url);
     const query = { candidates: [first.signed], since, depth: 2 };
     const fate = fateIs(await fresh.status(query), "mined");
     deepEqual([fate.hash, fate.block.height, fate.confirmations, fate.fee], [
@@ -96,11 +96,11 @@ onLitecoind(
 
 onLitecoind(
   "what spends a coin that waits is unseen, pending or mined, and never dead",
-  async (stage) => {
-    const { chain, payer, party, amount, mine } = stage;
+  async (fixture) => {
+    const { chain, payer, party, amount, mine } = fixture;
     const to = await party();
     const since = (await chain.head()).height;
-    const first = await signed(stage, payer, pays(payer, to.address, amount));
+    const first = await signed(fixture, payer, pays(payer, to.address, amount));
     await chain.broadcast(first.signed);
     const { change, fee, vsize } = first.plan;
     const own: Coin = {
@@ -111,7 +111,7 @@ onLitecoind(
       height: null,
       parent: { fee, vsize: vsize! },
     };
-    const child = await spend(stage, payer, [own], to.address, amount / 2n);
+    const child = await spend(fixture, payer, [own], to.address, amount / 2n);
     const ask = () => chain.status({ candidates: [child.signed], since, depth: 1 });
     fateIs(await ask(), "unseen");
     await mine();
@@ -125,13 +125,13 @@ onLitecoind(
 
 onLitecoind(
   "where nothing is replaced, a payment dies when its coin is spent by another, deep enough",
-  async (stage) => {
-    const { chain, payer, party, amount, mine, reorganise } = stage;
+  async (fixture) => {
+    const { chain, payer, party, amount, mine, reorganise } = fixture;
     const [one, two] = [await party(), await party()];
     const since = (await chain.head()).height;
-    const coins = (await stage.coins(payer.address)).slice(0, 1);
-    const never = await spend(stage, payer, coins, one.address, amount);
-    const rival = await spend(stage, payer, coins, two.address, amount);
+    const coins = (await fixture.coins(payer.address)).slice(0, 1);
+    const never = await spend(fixture, payer, coins, one.address, amount);
+    const rival = await spend(fixture, payer, coins, two.address, amount);
     const depth = 3;
     const ask = () => chain.status({ candidates: [never.signed], since, depth });
     fateIs(await ask(), "unseen");
@@ -154,14 +154,14 @@ onLitecoind(
 
 onLitecoind(
   "a candidate that lives keeps the order alive though another is dead",
-  async (stage) => {
-    const { chain, payer, party, amount, mine } = stage;
+  async (fixture) => {
+    const { chain, payer, party, amount, mine } = fixture;
     const [one, two] = [await party(), await party()];
     const since = (await chain.head()).height;
-    const coins = await stage.coins(payer.address);
-    const gone = await spend(stage, payer, coins.slice(0, 1), one.address, amount);
-    const alive = await spend(stage, payer, coins.slice(1, 2), one.address, amount);
-    const rival = await spend(stage, payer, coins.slice(0, 1), two.address, amount);
+    const coins = await fixture.coins(payer.address);
+    const gone = await spend(fixture, payer, coins.slice(0, 1), one.address, amount);
+    const alive = await spend(fixture, payer, coins.slice(1, 2), one.address, amount);
+    const rival = await spend(fixture, payer, coins.slice(0, 1), two.address, amount);
     await chain.broadcast(rival.signed);
     await mine(3);
     const ask = (candidates: Signed[]) => chain.status({ candidates, since, depth: 1 });
@@ -172,47 +172,53 @@ onLitecoind(
   },
 );
 
-onLitecoind("a death that another node contradicts is not believed", async (stage) => {
-  const { chain, payer, party, amount, mine, node } = stage;
+onLitecoind("a death that another node contradicts is not believed", async (fixture) => {
+  const { chain, payer, party, amount, mine, node } = fixture;
   const [one, two] = [await party(), await party()];
   const since = (await chain.head()).height;
-  const coins = (await stage.coins(payer.address)).slice(0, 1);
-  const never = await spend(stage, payer, coins, one.address, amount);
-  const rival = await spend(stage, payer, coins, two.address, amount);
+  const coins = (await fixture.coins(payer.address)).slice(0, 1);
+  const never = await spend(fixture, payer, coins, one.address, amount);
+  const rival = await spend(fixture, payer, coins, two.address, amount);
   await chain.broadcast(rival.signed);
   await mine(3);
   let lag = 0;
-  await using other = startRogue(null, async ({ method, params }) => {
+  await using other = startFaultyNode(null, async ({ method, params }) => {
     if (method === "gettxout" && lag === 0) {
       const best = await node.rpc("getbestblockhash");
-      const script = { hex: await stage.script(payer.address) };
+      const script = { hex: await fixture.script(payer.address) };
       return { bestblock: best, confirmations: 9, value: 1, scriptPubKey: script };
     }
-    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+    if (method === "getmempoolentry") throw new NodeError(-5, "Transaction not in mempool");
     if (method === "getbestblockhash" && lag > 0) {
       return await node.rpc("getblockhash", since + 3 - lag);
     }
     return await node.rpc(method, ...params);
   });
-  const both = await stage.open(other.url, node.url);
+  const both = await fixture.open(other.url, node.url);
   const ask = () => both.status({ candidates: [never.signed], since, depth: 2 });
   fateIs(await chain.status({ candidates: [never.signed], since, depth: 2 }), "dead");
   fateIs(await ask(), "unseen");
   // A node that has not come as far does not contradict, and one alone is not enough.
   lag = 3;
   fateIs(await ask(), "unseen");
-  await using third = startRogue(null, ({ method, params }) => {
-    if (method === "getmempoolentry") throw new RogueError(-5, "Transaction not in mempool");
+  await using third = startFaultyNode(null, ({ method, params }) => {
+    if (method === "getmempoolentry") throw new NodeError(-5, "Transaction not in mempool");
     return node.rpc(method, ...params);
   });
-  const three = await stage.open(other.url, node.url, third.url);
+  const three = await fixture.open(other.url, node.url, third.url);
   fateIs(await three.status({ candidates: [never.signed], since, depth: 2 }), "dead");
 });
 
-onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (stage) => {
-  const { chain, payer, party, amount, node, mine } = stage;
+onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (fixture) => {
+  const { chain, payer, party, amount, node, mine } = fixture;
   const [ours, ramp] = [await party(), await party()];
-  const stuck = await spend(stage, payer, await stage.coins(payer.address), ours.address, amount);
+  const stuck = await spend(
+    fixture,
+    payer,
+    await fixture.coins(payer.address),
+    ours.address,
+    amount,
+  );
   await chain.broadcast(stuck.signed);
   const watch = { addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null };
   const [seen] = await chain.mempool(watch);
@@ -233,19 +239,23 @@ onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", asy
 });
 
 for (const [id, most] of [["LITECOIN", 1_395], ["DOGECOIN", 641]] as const) {
-  onLitecoind(`${id}: as many coins as fit are gathered by a payment to oneself`, async (stage) => {
-    const { chain, party, node, mine, script } = stage;
-    const ramp = await party();
-    const part = { script: await script(ramp.address), amount: 4_000_000n };
-    await node.pay(Array(750).fill(part));
-    await node.pay(Array(750).fill(part));
-    await mine();
-    const { plan, signed: bytes } = await signed(stage, ramp, pays(ramp, ramp.address, "all"));
-    equal(plan.claims.length, most);
-    equal((await chain.broadcast(bytes)).outcome, "accepted");
-    await mine();
-    const coins = await stage.coins(ramp.address);
-    equal(coins.length, 1_500 - most + 1);
-    ok(coins.some(({ amount }) => amount === 4_000_000n * BigInt(most) - plan.fee));
-  }, id);
+  onLitecoind(
+    `${id}: as many coins as fit are gathered by a payment to oneself`,
+    async (fixture) => {
+      const { chain, party, node, mine, script } = fixture;
+      const ramp = await party();
+      const part = { script: await script(ramp.address), amount: 4_000_000n };
+      await node.pay(Array(750).fill(part));
+      await node.pay(Array(750).fill(part));
+      await mine();
+      const { plan, signed: bytes } = await signed(fixture, ramp, pays(ramp, ramp.address, "all"));
+      equal(plan.claims.length, most);
+      equal((await chain.broadcast(bytes)).outcome, "accepted");
+      await mine();
+      const coins = await fixture.coins(ramp.address);
+      equal(coins.length, 1_500 - most + 1);
+      ok(coins.some(({ amount }) => amount === 4_000_000n * BigInt(most) - plan.fee));
+    },
+    id,
+  );
 }

@@ -2,8 +2,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { readRefusal } from "../../../workers/chains/evm/broadcast.ts";
 import type { Order } from "../../../workers/chains/outgoing.ts";
 import { failsAs, fateIs, pays, signed } from "../conformance.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
-import { evmStage, newParty } from "./fixture.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { newParty, openEvmFixture } from "./fixture.ts";
 
 const NO: Readonly<Record<string, readonly [outcome: string, obstacle: string | null]>> = {
   "already known": ["known", null],
@@ -35,16 +35,16 @@ for (const [message, [outcome, obstacle]] of Object.entries(NO)) {
 }
 
 Deno.test("no answer to a broadcast is unknown, and the payment is found all the same", async () => {
-  await using stage = await evmStage();
-  const { anvil, mine, payer, amount } = stage;
-  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  await using fixture = await openEvmFixture();
+  const { anvil, mine, payer, amount } = fixture;
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, newParty().address, amount));
   // It takes the transaction, and its answer is lost.
-  await using lossy = startRogue(anvil.url, async ({ method, params }) => {
+  await using lossy = startFaultyNode(anvil.url, async ({ method, params }) => {
     if (method !== "eth_sendRawTransaction") return undefined;
     await anvil.rpc(method, ...params);
     return new Response("", { status: 504 });
   });
-  const chain = await stage.open(lossy.url);
+  const chain = await fixture.open(lossy.url);
   const sent = await chain.broadcast(bytes);
   deepEqual([sent.outcome, sent.obstacle], ["unknown", "silent"]);
   const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
@@ -56,17 +56,17 @@ Deno.test("no answer to a broadcast is unknown, and the payment is found all the
 });
 
 Deno.test("bytes count as malformed only if every node says so, and even then nothing is concluded", async () => {
-  await using stage = await evmStage();
-  const { anvil, payer, amount } = stage;
-  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  await using fixture = await openEvmFixture();
+  const { anvil, payer, amount } = fixture;
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, newParty().address, amount));
   const refuse = () => {
-    throw new RogueError(-32000, "invalid sender");
+    throw new NodeError(-32000, "invalid sender");
   };
   const trick = ({ method }: { method: string }) =>
     method === "eth_sendRawTransaction" ? refuse() : undefined;
-  await using one = startRogue(anvil.url, trick);
-  await using two = startRogue(anvil.url, trick);
-  const both = await stage.open(one.url, two.url);
+  await using one = startFaultyNode(anvil.url, trick);
+  await using two = startFaultyNode(anvil.url, trick);
+  const both = await fixture.open(one.url, two.url);
   const said = async () => {
     const { outcome, obstacle } = await both.broadcast(bytes);
     return [outcome, obstacle];
@@ -75,14 +75,14 @@ Deno.test("bytes count as malformed only if every node says so, and even then no
   two.trick = ({ method }) =>
     method === "eth_sendRawTransaction" ? new Response("", { status: 502 }) : undefined;
   deepEqual(await said(), ["unknown", "silent"]);
-  const honest = await stage.open(one.url, anvil.url);
+  const honest = await fixture.open(one.url, anvil.url);
   equal((await honest.broadcast(bytes)).outcome, "accepted");
 });
 
 Deno.test("a transaction that the pool dropped is unseen, and the same bytes bring it back", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer, amount } = stage;
-  const { signed: bytes } = await signed(stage, payer, pays(payer, newParty().address, amount));
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer, amount } = fixture;
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, newParty().address, amount));
   await chain.broadcast(bytes);
   await anvil.rpc("anvil_dropTransaction", bytes.hash);
   const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
@@ -95,8 +95,8 @@ Deno.test("a transaction that the pool dropped is unseen, and the same bytes bri
 });
 
 Deno.test("a gap in the nonces stops what follows until a noop fills it", async () => {
-  await using stage = await evmStage();
-  const { chain, mine, payer, amount } = stage;
+  await using fixture = await openEvmFixture();
+  const { chain, mine, payer, amount } = fixture;
   const to = newParty().address;
   const plan = async (order: Order, nonce: number) => {
     const made = chain.plan(await chain.draft(order, "fast"), { nonce, coins: [] });
@@ -116,10 +116,10 @@ Deno.test("a gap in the nonces stops what follows until a noop fills it", async 
 });
 
 Deno.test("a reverted payment is mined without success, and its fee is told", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer } = fixture;
   const batcher = await anvil.deploy("Batcher");
-  const { signed: bytes } = await signed(stage, payer, pays(payer, batcher, 10n));
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, batcher, 10n));
   const refuser = await anvil.deploy("Silent"); // has no way to take coins
   await anvil.rpc("anvil_setCode", batcher, await anvil.rpc("eth_getCode", refuser, "latest"));
   await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.claims[0]));
@@ -130,19 +130,19 @@ Deno.test("a reverted payment is mined without success, and its fee is told", as
 });
 
 Deno.test("what the nodes do not agree on stays open", async () => {
-  await using stage = await evmStage();
-  const { anvil, mine, payer, amount } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, mine, payer, amount } = fixture;
   const to = newParty().address;
-  const { chain } = stage;
+  const { chain } = fixture;
   const since = (await chain.head()).height;
-  const first = await signed(stage, payer, pays(payer, to, amount));
-  const second = await signed(stage, payer, pays(payer, to, amount), first.plan);
+  const first = await signed(fixture, payer, pays(payer, to, amount));
+  const second = await signed(fixture, payer, pays(payer, to, amount), first.plan);
   await chain.broadcast(second.signed);
   await mine(6);
   const query = { candidates: [first.signed], since, depth: 3 };
   fateIs(await chain.status(query), "dead");
   // Another node still holds it in its pool, or has mined it: that one is not overruled.
-  await using other = startRogue(anvil.url, ({ method, params: [hash] }) => {
+  await using other = startFaultyNode(anvil.url, ({ method, params: [hash] }) => {
     if (hash !== first.signed.hash) return undefined;
     if (method === "eth_getTransactionByHash") {
       return { hash, from: payer.address, to, value: "0x1", nonce: "0x0" };
@@ -152,30 +152,30 @@ Deno.test("what the nodes do not agree on stays open", async () => {
     if (question.method === "eth_getTransactionCount") return "0x0";
     return before(question);
   })(other.trick);
-  const both = await stage.open(anvil.url, other.url);
+  const both = await fixture.open(anvil.url, other.url);
   fateIs(await both.status(query), "pending");
-  await using gone = startRogue(null, () => new Response("", { status: 500 }));
-  const alone = await stage.open(gone.url);
+  await using gone = startFaultyNode(null, () => new Response("", { status: 500 }));
+  const alone = await fixture.open(gone.url);
   await failsAs("unavailable", alone.status(query));
 });
 
 Deno.test("the taker of a nonce is found also where old states are gone", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer, amount } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer, amount } = fixture;
   const to = newParty().address;
   await mine(4);
   const since = (await chain.head()).height;
-  const first = await signed(stage, payer, pays(payer, to, amount));
+  const first = await signed(fixture, payer, pays(payer, to, amount));
   await mine(20);
-  const second = await signed(stage, payer, pays(payer, to, amount), first.plan);
+  const second = await signed(fixture, payer, pays(payer, to, amount), first.plan);
   await chain.broadcast(second.signed);
   await mine(30);
-  await using pruned = startRogue(anvil.url, ({ method, params: [, at] }) => {
+  await using pruned = startFaultyNode(anvil.url, ({ method, params: [, at] }) => {
     if (method !== "eth_getTransactionCount" || at === "latest") return undefined;
     const { height } = { height: parseInt(String(at), 16) };
-    if (height < 50) throw new RogueError(-32000, "historical state is not available");
+    if (height < 50) throw new NodeError(-32000, "historical state is not available");
   });
-  const poor = await stage.open(pruned.url);
+  const poor = await fixture.open(pruned.url);
   for (const node of [chain, poor]) {
     const fate = await node.status({ candidates: [first.signed], since, depth: 3 });
     const { proof, by } = fateIs(fate, "dead");

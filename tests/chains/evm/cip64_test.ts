@@ -3,8 +3,8 @@ import * as ethers from "ethers";
 import { readCip64, signCip64, unsignedCip64 } from "../../../workers/chains/evm/cip64.ts";
 import { failsAs, signed } from "../conformance.ts";
 import { type Anvil, CALLS, rich } from "../../support/nodes/anvil.ts";
-import { startRogue, type Trick } from "../../support/nodes/misbehaving_node.ts";
-import { type EvmStage, evmStage, newParty, paysToken } from "./fixture.ts";
+import { startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
+import { type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 const CUSD = "0x765DE816845861e75A25fCA122bb6898B8B1282a";
 const GWEI = 10n ** 9n;
@@ -42,11 +42,11 @@ Deno.test("CIP-64 transactions are encoded, signed and read as the published vec
 });
 
 Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", async () => {
-  await using stage = await evmStage("CELO", "main", "--celo");
-  const { anvil, payer, stock } = stage;
+  await using fixture = await openEvmFixture("CELO", "main", "--celo");
+  const { anvil, payer, stock } = fixture;
   await placeToken(anvil, payer.address, 10n ** 18n);
-  await using celo = startRogue(anvil.url, celoNode);
-  const chain = await stage.open(celo.url);
+  await using celo = startFaultyNode(anvil.url, celoNode);
+  const chain = await fixture.open(celo.url);
   const quoted = await chain.quote(CUSD);
   equal(quoted.medium.contract, CUSD);
   equal(quoted.medium.base, 125_000n * (5n * GWEI * 125n) / 100n);
@@ -70,12 +70,12 @@ Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", asy
 });
 
 Deno.test("on a node without such a list the fee of CUSD is paid in coins", async () => {
-  await using stage = await evmStage("CELO", "main", "--celo");
-  const { anvil, chain, mine, payer } = stage;
+  await using fixture = await openEvmFixture("CELO", "main", "--celo");
+  const { anvil, chain, mine, payer } = fixture;
   await placeToken(anvil, payer.address, 10n ** 18n);
   equal((await chain.quote(CUSD)).medium.contract, null);
   const order = paysToken(payer, CUSD, newParty().address, 7n);
-  const { plan, signed: bytes } = await signed(stage, payer, order);
+  const { plan, signed: bytes } = await signed(fixture, payer, order);
   equal(plan.feeContract, null);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
@@ -96,7 +96,7 @@ const celoNode: Trick = ({ method, params }) => {
 };
 
 /** Puts a token where CUSD is, with a balance in the first slot's mapping. */
-async function placeToken(anvil: EvmStage["anvil"] & Anvil, owner: string, amount: bigint) {
+async function placeToken(anvil: EvmFixture["anvil"] & Anvil, owner: string, amount: bigint) {
   const token = await anvil.deploy("Silent");
   await anvil.rpc("anvil_setCode", CUSD, await anvil.rpc("eth_getCode", token, "latest"));
   const slot = ethers.keccak256(ethers.zeroPadValue(owner, 32) + "0".repeat(64));

@@ -1,8 +1,8 @@
 import { conformance } from "../conformance.ts";
-import { evmStage } from "./fixture.ts";
+import { openEvmFixture } from "./fixture.ts";
 
-conformance("Ethereum", () => evmStage("ETHEREUM"));
-conformance("Polygon", () => evmStage("POLYGON"));
-conformance("Celo", () => evmStage("CELO", "main", "--celo"));
-conformance("BSC", () => evmStage("BSC"));
-conformance("Ethereum on a test network", () => evmStage("ETHEREUM", "testnet"));
+conformance("Ethereum", () => openEvmFixture("ETHEREUM"));
+conformance("Polygon", () => openEvmFixture("POLYGON"));
+conformance("Celo", () => openEvmFixture("CELO", "main", "--celo"));
+conformance("BSC", () => openEvmFixture("BSC"));
+conformance("Ethereum on a test network", () => openEvmFixture("ETHEREUM", "testnet"));

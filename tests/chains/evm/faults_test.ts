@@ -3,13 +3,8 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { failsAs, pays, scanned, signed, watching } from "../conformance.ts";
 import { CALLS, startAnvil } from "../../support/nodes/anvil.ts";
-import {
-  passOn,
-  RogueError,
-  startRogue,
-  type Trick,
-} from "../../support/nodes/misbehaving_node.ts";
-import { deployToken, evmStage, newParty, paysToken } from "./fixture.ts";
+import { NodeError, passOn, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
+import { deployToken, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 const GARBAGE: readonly unknown[] = [
   "0x",
@@ -36,15 +31,15 @@ const WORK: Readonly<Record<string, (chain: Chain) => Promise<unknown>>> = {
 };
 
 Deno.test("a node that answers garbage is unavailable, whatever is asked", async () => {
-  await using stage = await evmStage();
-  await stage.mine();
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
   for (const answer of GARBAGE) {
-    await using node = startRogue(
-      stage.anvil.url,
+    await using node = startFaultyNode(
+      fixture.anvil.url,
       ({ method }) => method === "eth_chainId" ? undefined : answer,
     );
     for (const work of Object.values(WORK)) {
-      const chain = await stage.open(node.url);
+      const chain = await fixture.open(node.url);
       // Any bytes are a proper contract, or the lack of one.
       if (work === WORK.token && /^0x([0-9a-f]{2})*$/.test(String(answer))) continue;
       await failsAs("unavailable", work(chain));
@@ -53,23 +48,23 @@ Deno.test("a node that answers garbage is unavailable, whatever is asked", async
 });
 
 Deno.test("a node that answers garbage is passed over for one that does not", async () => {
-  await using stage = await evmStage();
-  await stage.mine();
-  await using node = startRogue(
-    stage.anvil.url,
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
+  await using node = startFaultyNode(
+    fixture.anvil.url,
     ({ method }) => method === "eth_chainId" ? undefined : { nonsense: true },
   );
   for (const [name, work] of Object.entries(WORK)) {
     if (name === "draft") continue; // the party has nothing to pay with
     // Of three, as many as the quorum are left.
-    await work(await stage.open(node.url, stage.anvil.url, stage.anvil.url));
+    await work(await fixture.open(node.url, fixture.anvil.url, fixture.anvil.url));
   }
 });
 
 Deno.test("an answer nested without end, or of what is no text, is none, and another node is asked", async () => {
-  await using stage = await evmStage();
-  await stage.mine();
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
+  const { anvil } = fixture;
   const to = newParty().address;
   const hash = await anvil.send({ to, value: 5n });
   const deep = (open: string, close: string, inner = "") =>
@@ -80,45 +75,45 @@ Deno.test("an answer nested without end, or of what is no text, is none, and ano
     '{"toString":1,"valueOf":1}',
   ];
   for (const result of NESTED) {
-    await using node = startRogue(anvil.url, ({ id, method }) => {
+    await using node = startFaultyNode(anvil.url, ({ id, method }) => {
       if (method !== "eth_getBalance" && method !== "debug_traceTransaction") return undefined;
       return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
     });
-    const both = await stage.open(node.url, anvil.url);
+    const both = await fixture.open(node.url, anvil.url);
     const { amounts } = await both.balances([{ address: to, contract: null }], null);
     deepEqual(amounts, [5n]);
   }
   // Calls inside of calls, and kinds of calls that are no text.
   for (const type of ['"CALL"', '{"toString":1}']) {
     const trace = deep(`{"type":${type},"value":"0x1","from":{},"calls":[`, "]}");
-    await using node = startRogue(anvil.url, ({ id, method }) => {
+    await using node = startFaultyNode(anvil.url, ({ id, method }) => {
       if (method !== "debug_traceTransaction") return undefined;
       return new Response(`{"jsonrpc":"2.0","id":${id},"result":${trace}}`);
     });
-    const chain = await stage.open(node.url);
+    const chain = await fixture.open(node.url);
     const found = await chain.search({ hash }, watching([to]));
     deepEqual(found.map(({ amount }) => amount), [5n]);
   }
 });
 
 Deno.test("an answer of millions of digits, or with digits that are none, breaks nothing, and another node is asked", async () => {
-  await using stage = await evmStage();
-  await stage.mine();
-  const { anvil } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
+  const { anvil } = fixture;
+  const token = await deployToken(fixture);
   const to = newParty().address;
   const data = CALLS.encodeFunctionData("transfer", [to, 5n]);
   const hash = await anvil.send({ to: token, data });
   const giant = "ab".repeat(8 * 2 ** 20);
   for (const result of [`"0x${giant}zz"`, `"${giant}"`]) {
-    await using node = startRogue(anvil.url, ({ id, method, params }) => {
+    await using node = startFaultyNode(anvil.url, ({ id, method, params }) => {
       if (method !== "eth_getCode" || params[0] !== token) return undefined;
       return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
     });
-    const all = await stage.open(node.url, anvil.url, anvil.url);
+    const all = await fixture.open(node.url, anvil.url, anvil.url);
     equal((await all.token(token))?.symbol, "PLN");
   }
-  await using node = startRogue(anvil.url, async (question) => {
+  await using node = startFaultyNode(anvil.url, async (question) => {
     const { method } = question;
     // deno-lint-ignore no-explicit-any
     const told: any = await passOn(anvil.url, question);
@@ -128,17 +123,17 @@ Deno.test("an answer of millions of digits, or with digits that are none, breaks
     const data = `0x${"zz".repeat(32)}`;
     return { ...told.result, logs: told.result.logs.map((log: object) => ({ ...log, data })) };
   });
-  const alone = await stage.open(node.url);
+  const alone = await fixture.open(node.url);
   ok(((await alone.token(token))?.symbol ?? "").length <= 64);
   await failsAs("unavailable", alone.search({ hash }, watching([to])));
 });
 
 Deno.test("a node that is down, slow or busy is unavailable, and payments go through another", async () => {
-  await using stage = await evmStage();
-  const { anvil, payer, mine } = stage;
-  const slow = startRogue(null, () => new Promise(() => {}));
-  await using busy = startRogue(null, () => {
-    throw new RogueError(-32005, "too many requests");
+  await using fixture = await openEvmFixture();
+  const { anvil, payer, mine } = fixture;
+  const slow = startFaultyNode(null, () => new Promise(() => {}));
+  await using busy = startFaultyNode(null, () => {
+    throw new NodeError(-32005, "too many requests");
   });
   const down = "http://127.0.0.1:9";
   for (const url of [down, slow.url, busy.url]) {
@@ -146,9 +141,9 @@ Deno.test("a node that is down, slow or busy is unavailable, and payments go thr
     await failsAs("unavailable", alone.head());
     alone.close();
   }
-  const chain = await stage.open(down, busy.url, anvil.url);
+  const chain = await fixture.open(down, busy.url, anvil.url);
   const order = pays(payer, newParty().address, 5n);
-  const { signed: bytes } = await signed({ ...stage, chain }, payer, order);
+  const { signed: bytes } = await signed({ ...fixture, chain }, payer, order);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
   const fate = await chain.status({ candidates: [bytes], since: 0, depth: 1 });
@@ -157,13 +152,13 @@ Deno.test("a node that is down, slow or busy is unavailable, and payments go thr
 });
 
 Deno.test("a node that takes no batches is asked singly", async () => {
-  await using stage = await evmStage();
-  await using node = startRogue(stage.anvil.url);
+  await using fixture = await openEvmFixture();
+  await using node = startFaultyNode(fixture.anvil.url);
   node.takesBatches = false;
   const ours = newParty().address;
-  await stage.pay(ours, 5n);
-  await stage.mine(30);
-  const chain = await stage.open(node.url);
+  await fixture.pay(ours, 5n);
+  await fixture.mine(30);
+  const chain = await fixture.open(node.url);
   const found = await scanned(chain, 0, 30, watching([ours]));
   deepEqual(found.flatMap(({ transfers }) => transfers).map((one) => one.amount), [5n]);
 });
@@ -199,23 +194,23 @@ Deno.test("two nodes of one test network must be of the same chain", async () =>
 });
 
 Deno.test("a receipt whose status is neither says nothing: no deposit is passed over, and no payment has failed", async () => {
-  await using stage = await evmStage();
-  await stage.mine();
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
   const payer = newParty();
   const to = newParty().address;
-  await stage.anvil.send({ to: payer.address, value: 10n ** 18n });
-  const { signed: paid } = await signed(stage, payer, pays(payer, to, 5n));
-  await stage.chain.broadcast(paid);
-  await stage.mine();
-  const { height } = await stage.chain.head();
+  await fixture.anvil.send({ to: payer.address, value: 10n ** 18n });
+  const { signed: paid } = await signed(fixture, payer, pays(payer, to, 5n));
+  await fixture.chain.broadcast(paid);
+  await fixture.mine();
+  const { height } = await fixture.chain.head();
   let status: unknown;
-  await using node = startRogue(stage.anvil.url, async (question) => {
+  await using node = startFaultyNode(fixture.anvil.url, async (question) => {
     if (question.method !== "eth_getTransactionReceipt") return undefined;
     // deno-lint-ignore no-explicit-any
-    const { result }: any = await passOn(stage.anvil.url, question);
+    const { result }: any = await passOn(fixture.anvil.url, question);
     return result && { ...result, status };
   });
-  const chain = await stage.open(node.url);
+  const chain = await fixture.open(node.url);
   for (status of [1e300, "0x2", "yes", true, null, -1, ""]) {
     await failsAs("unavailable", chain.status({ candidates: [paid], since: 0, depth: 1 }));
     await failsAs("unavailable", scanned(chain, height, height, watching([to])));
@@ -223,14 +218,14 @@ Deno.test("a receipt whose status is neither says nothing: no deposit is passed 
 });
 
 Deno.test("of three nodes one that refuses, hides a contract or tells of nothing that is there ends no order and delays none", async (t) => {
-  await using stage = await evmStage();
-  await stage.mine();
-  await using liar = startRogue(stage.anvil.url);
-  const chain = await stage.open(liar.url, stage.anvil.url, stage.anvil.url);
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  await fixture.mine();
+  await using liar = startFaultyNode(fixture.anvil.url);
+  const chain = await fixture.open(liar.url, fixture.anvil.url, fixture.anvil.url);
+  const token = await deployToken(fixture);
   const payer = newParty();
-  await stage.anvil.send({ to: payer.address, value: 10n ** 18n });
-  await stage.anvil.send({
+  await fixture.anvil.send({ to: payer.address, value: 10n ** 18n });
+  await fixture.anvil.send({
     to: token,
     data: CALLS.encodeFunctionData("transfer", [payer.address, 9n]),
   });
@@ -238,7 +233,7 @@ Deno.test("of three nodes one that refuses, hides a contract or tells of nothing
   const holdings = [null, token].map((contract) => ({ address: payer.address, contract }));
   const told = await chain.token(token);
   const refuse = () => {
-    throw new RogueError(3, "execution reverted");
+    throw new NodeError(3, "execution reverted");
   };
   const lies: Record<string, Trick> = {
     "nothing of it": () => undefined,

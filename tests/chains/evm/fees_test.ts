@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { SPEEDS } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays, signed } from "../conformance.ts";
-import { startRogue, type Trick } from "../../support/nodes/misbehaving_node.ts";
-import { evmStage, newParty } from "./fixture.ts";
+import { startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
+import { newParty, openEvmFixture } from "./fixture.ts";
 
 const GWEI = 10n ** 9n;
 
@@ -20,16 +20,16 @@ function answering(method: string, answer: unknown): Trick {
 }
 
 Deno.test("speeds are medians of the percentiles 30, 50 and 85, over the base fee to come", async () => {
-  await using stage = await evmStage();
-  const { payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { payer } = fixture;
   const rows = [[1n, 2n, 9n], [3n, 4n, 8n], [0n, 0n, 0n], [0n, 0n, 0n], [5n, 6n, 70n]];
   const scaled = rows.map((row) => row.map((tip) => tip * GWEI));
-  await using node = startRogue(stage.anvil.url, (question) => {
+  await using node = startFaultyNode(fixture.anvil.url, (question) => {
     if (question.method !== "eth_feeHistory") return undefined;
     deepEqual(question.params, ["0x14", "latest", [30, 50, 85]]);
     return history(16n * GWEI, scaled);
   });
-  const chain = await stage.open(node.url);
+  const chain = await fixture.open(node.url);
   const quoted = await chain.quote(null);
   // Empty blocks tell nothing; 16 and an eighth of it, plus the tip.
   deepEqual(
@@ -43,31 +43,31 @@ Deno.test("speeds are medians of the percentiles 30, 50 and 85, over the base fe
 });
 
 Deno.test("on a quiet chain one generous payment does not set the price", async () => {
-  await using stage = await evmStage();
+  await using fixture = await openEvmFixture();
   const rows = [[0n, 0n, 0n], [0n, 0n, 0n], [7n, 7n, 7n], [0n, 0n, 0n]];
   const scaled = rows.map((row) => row.map((tip) => tip * GWEI));
-  await using node = startRogue(
-    stage.anvil.url,
+  await using node = startFaultyNode(
+    fixture.anvil.url,
     answering("eth_feeHistory", history(16n * GWEI, scaled)),
   );
-  const quoted = await (await stage.open(node.url)).quote(null);
+  const quoted = await (await fixture.open(node.url)).quote(null);
   // 16 and an eighth of it; the least tip is a wei.
   for (const speed of SPEEDS) equal(quoted[speed].base, 21_000n * (18n * GWEI + 1n));
 });
 
 Deno.test("a broken price is not paid, nor one that rises by replacing", async () => {
-  await using stage = await evmStage();
-  const { payer, chain, stock } = stage;
+  await using fixture = await openEvmFixture();
+  const { payer, chain, stock } = fixture;
   const order = pays(payer, newParty().address, 1n);
-  await using node = startRogue(
-    stage.anvil.url,
+  await using node = startFaultyNode(
+    fixture.anvil.url,
     answering("eth_feeHistory", history(5_000n * GWEI, [[1n, 1n, 1n]])),
   );
-  const expensive = await stage.open(node.url);
+  const expensive = await fixture.open(node.url);
   const draft = await expensive.draft(order, "fast");
   const offered = await stock(payer.address);
   await failsAs("refused", (async () => await Promise.resolve(expensive.plan(draft, offered)))());
-  let { plan } = await signed(stage, payer, order);
+  let { plan } = await signed(fixture, payer, order);
   await failsAs(
     "refused",
     (async () => {
@@ -79,16 +79,16 @@ Deno.test("a broken price is not paid, nor one that rises by replacing", async (
 });
 
 Deno.test("a sweep bids what the next block likely costs, and a dearer one still leaves nothing", async () => {
-  await using stage = await evmStage();
-  const { chain, mine, payer, pay } = stage;
+  await using fixture = await openEvmFixture();
+  const { chain, mine, payer, pay } = fixture;
   const ours = newParty();
   await pay(ours.address, 10n ** 18n);
   await mine();
   const order = pays(ours, payer.address, "all");
-  const first = await signed(stage, ours, order);
+  const first = await signed(fixture, ours, order);
   equal(first.plan.fee, (await chain.quote(null)).fast.base);
   await chain.broadcast(first.signed);
-  const second = await signed(stage, ours, order, first.plan);
+  const second = await signed(fixture, ours, order, first.plan);
   equal((await chain.broadcast(second.signed)).outcome, "accepted");
   equal(second.plan.amounts[0], 10n ** 18n - second.plan.fee);
   await mine();
@@ -97,8 +97,8 @@ Deno.test("a sweep bids what the next block likely costs, and a dearer one still
 });
 
 Deno.test("who holds the amount but not the fee lacks the fee", async () => {
-  await using stage = await evmStage();
-  const { chain, mine, payer, pay } = stage;
+  await using fixture = await openEvmFixture();
+  const { chain, mine, payer, pay } = fixture;
   const ours = newParty();
   await pay(ours.address, 10n ** 18n);
   await mine();
@@ -107,37 +107,44 @@ Deno.test("who holds the amount but not the fee lacks the fee", async () => {
   const dust = newParty();
   await pay(dust.address, 100n);
   await mine();
-  await failsAs("insufficient", signed(stage, dust, pays(dust, payer.address, "all")));
+  await failsAs("insufficient", signed(fixture, dust, pays(dust, payer.address, "all")));
 });
 
 Deno.test("Polygon's tip is never below what its miners take", async () => {
-  await using stage = await evmStage("POLYGON");
-  const quoted = await stage.chain.quote(null);
+  await using fixture = await openEvmFixture("POLYGON");
+  const quoted = await fixture.chain.quote(null);
   ok(quoted.slow.base >= 21_000n * 25n * GWEI);
-  const { plan } = await signed(stage, stage.payer, pays(stage.payer, newParty().address, 1n));
+  const { plan } = await signed(
+    fixture,
+    fixture.payer,
+    pays(fixture.payer, newParty().address, 1n),
+  );
   equal(JSON.parse(plan.body).tip, `${25n * GWEI}`);
 });
 
 Deno.test("BSC bids one gas price, and signs transactions of the old type", async () => {
-  await using stage = await evmStage("BSC");
-  await using node = startRogue(stage.anvil.url, answering("eth_gasPrice", hex(4n * GWEI)));
-  const chain = await stage.open(node.url);
+  await using fixture = await openEvmFixture("BSC");
+  await using node = startFaultyNode(
+    fixture.anvil.url,
+    answering("eth_gasPrice", hex(4n * GWEI)),
+  );
+  const chain = await fixture.open(node.url);
   const quoted = await chain.quote(null);
   deepEqual(
     SPEEDS.map((speed) => quoted[speed].base),
     [4n, 5n, 6n].map((price) => 21_000n * price * GWEI),
   );
-  const order = pays(stage.payer, newParty().address, 1n);
-  const { signed: bytes } = await signed({ ...stage, chain }, stage.payer, order);
+  const order = pays(fixture.payer, newParty().address, 1n);
+  const { signed: bytes } = await signed({ ...fixture, chain }, fixture.payer, order);
   ok(bytes.raw.startsWith("0xf8"), bytes.raw);
 });
 
 Deno.test("a node that tells no fee history tells no price", async () => {
-  await using stage = await evmStage();
+  await using fixture = await openEvmFixture();
   const broken = [{}, { baseFeePerGas: [] }, { baseFeePerGas: ["1000"] }, "0x1", null];
   for (const answer of broken) {
-    await using node = startRogue(stage.anvil.url, answering("eth_feeHistory", answer));
-    const chain = await stage.open(node.url);
+    await using node = startFaultyNode(fixture.anvil.url, answering("eth_feeHistory", answer));
+    const chain = await fixture.open(node.url);
     await failsAs("unavailable", chain.quote(null));
   }
 });

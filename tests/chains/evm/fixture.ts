@@ -8,13 +8,13 @@ import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import type { EvmChainId } from "../../../workers/chains/evm/networks.ts";
 import token from "../../../workers/chains/evm/token/Token.json" with { type: "json" };
 import type { Order } from "../../../workers/chains/outgoing.ts";
-import type { Party, Stage } from "../conformance.ts";
+import type { Fixture, Party } from "../conformance.ts";
 import { type Anvil, rich, startAnvil } from "../../support/nodes/anvil.ts";
 
-/** A stage that also gives its node away. */
-export interface EvmStage extends Stage {
+/** A fixture that also gives its node away. */
+export interface EvmFixture extends Fixture {
   readonly anvil: Anvil;
-  /** Opens the adapter over other addresses; closed with the stage. */
+  /** Opens the adapter over other addresses; closed with the fixture. */
   open(...urls: string[]): Promise<Chain>;
 }
 
@@ -26,11 +26,11 @@ const CHAIN_IDS: Readonly<Record<EvmChainId, number>> = {
 };
 
 /** Starts a chain; a test network has the id that local nodes use. */
-export async function evmStage(
+export async function openEvmFixture(
   id: EvmChainId = "ETHEREUM",
   network: "main" | "testnet" = "main",
   ...args: string[]
-): Promise<EvmStage> {
+): Promise<EvmFixture> {
   const anvil = await startAnvil(network === "main" ? CHAIN_IDS[id] : 31337, ...args);
   const opened: Chain[] = [];
   async function open(...urls: string[]): Promise<Chain> {
@@ -75,7 +75,7 @@ export function paysToken(
 }
 
 /** Deploys the token that the service deploys, the whole supply in the hands of rich account 0. */
-export async function deployToken({ anvil, chain }: EvmStage, decimals = 6): Promise<string> {
+export async function deployToken({ anvil, chain }: EvmFixture, decimals = 6): Promise<string> {
   const from = rich(0).address;
   const nonce = (await chain.nonces(from))?.mined ?? 0;
   const types = ["string", "string", "uint8", "uint256"];

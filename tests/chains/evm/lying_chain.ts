@@ -22,8 +22,8 @@ import {
   type WorkerContext,
 } from "../../support/lie_trials.ts";
 import { startLyingNode } from "../../support/lies.ts";
-import { passOn, type Question } from "../../support/nodes/misbehaving_node.ts";
-import { deployToken, type EvmStage, evmStage, newParty, paysToken } from "./fixture.ts";
+import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
+import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 const ETHER = 10n ** 18n;
 const DEPTH = 2;
@@ -48,10 +48,10 @@ interface Scene {
 
 /** A chain with payments of all kinds behind a node of two faces. */
 export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
-  const stage = await evmStage();
-  const scene = await play(stage);
+  const fixture = await openEvmFixture();
+  const scene = await drive(fixture);
   const ask = async (question: Question) =>
-    await passOn(stage.anvil.url, question) as Record<string, unknown>;
+    await passOn(fixture.anvil.url, question) as Record<string, unknown>;
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
@@ -59,7 +59,7 @@ export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
     open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
-      await stage[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
@@ -74,10 +74,10 @@ export function kindOf({ method, params }: Question): string {
   return method === "eth_call" ? `${method} ${data?.slice(0, 10)}` : method;
 }
 
-async function play(stage: EvmStage): Promise<Scene> {
-  const { anvil, chain, mine } = stage;
+async function drive(fixture: EvmFixture): Promise<Scene> {
+  const { anvil, chain, mine } = fixture;
   const [payer, payee] = [newParty(), newParty().address];
-  const token = await deployToken(stage);
+  const token = await deployToken(fixture);
   const purse = await anvil.deploy("Batcher");
   await anvil.send({ to: payer.address, value: 5n * ETHER });
   const from = (await chain.head()).height + 1;
@@ -90,14 +90,19 @@ async function play(stage: EvmStage): Promise<Scene> {
   await anvil.pool({ to: token, data: CALLS.encodeFunctionData("transfer", [payer.address, 9n]) });
   await mine();
   await anvil.send({ to: purse, value: ETHER, data: inside });
-  const mined = await signed(stage, payer, pays(payer, payee, ETHER));
+  const mined = await signed(fixture, payer, pays(payer, payee, ETHER));
   await chain.broadcast(mined.signed);
   await mine();
-  const lost = await signed(stage, payer, pays(payer, payee, 2n));
-  const winner = await signed(stage, payer, pays(payer, newParty().address, 3n), lost.plan as Plan);
+  const lost = await signed(fixture, payer, pays(payer, payee, 2n));
+  const winner = await signed(
+    fixture,
+    payer,
+    pays(payer, newParty().address, 3n),
+    lost.plan as Plan,
+  );
   await chain.broadcast(winner.signed);
   await mine(4);
-  const pending = await signed(stage, payer, pays(payer, payee, 4n));
+  const pending = await signed(fixture, payer, pays(payer, payee, 4n));
   await chain.broadcast(pending.signed);
   const { height: to } = await chain.head();
   const watch = watching([payee]);

@@ -7,8 +7,8 @@ import { TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
 import type { Consumed } from "../../../workers/chains/observations.ts";
 import { failsAs, scanned, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
-import { type Rogue, startRogue, type Trick } from "../../support/nodes/misbehaving_node.ts";
-import { deployToken, type EvmStage, evmStage, newParty } from "./fixture.ts";
+import { type FaultyNode, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
+import { deployToken, type EvmFixture, newParty, openEvmFixture } from "./fixture.ts";
 
 const FAKE = `0x${"ab".repeat(32)}`;
 const MADE = `0x${"cd".repeat(32)}`;
@@ -16,32 +16,32 @@ const MADE = `0x${"cd".repeat(32)}`;
 type Json = any;
 
 interface Among extends AsyncDisposable {
-  stage: EvmStage;
+  fixture: EvmFixture;
   chain: Chain;
   /** In the order of their names. */
-  nodes: Rogue[];
-  liar: Rogue;
+  nodes: FaultyNode[];
+  liar: FaultyNode;
 }
 
 /** A chain behind nodes: "h" is an honest one, "l" one that may lie. */
 async function among(names: string, quorum?: number): Promise<Among> {
-  const stage = await evmStage();
-  const nodes = [...names].map(() => startRogue(stage.anvil.url));
+  const fixture = await openEvmFixture();
+  const nodes = [...names].map(() => startFaultyNode(fixture.anvil.url));
   const limits = { timeoutMs: 20_000 };
   const how = quorum === undefined ? { limits } : { limits, quorum };
   const chain = await openEvm("ETHEREUM", "main", nodes.map(({ url }) => url), how);
   return {
-    ...{ stage, chain, nodes, liar: nodes[names.indexOf("l")] },
+    ...{ fixture, chain, nodes, liar: nodes[names.indexOf("l")] },
     async [Symbol.asyncDispose]() {
       chain.close();
       for (const one of nodes) await one.abort();
-      await stage[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Knows nothing of a transaction: neither itself, nor its receipt, nor its logs. */
-function withholds({ anvil }: EvmStage, hash: string): Trick {
+function withholds({ anvil }: EvmFixture, hash: string): Trick {
   return async ({ method, params }) => {
     if (params[0] === hash) return null;
     if (method === "eth_getLogs") return [];
@@ -55,7 +55,7 @@ function withholds({ anvil }: EvmStage, hash: string): Trick {
 }
 
 /** Adds a transaction to a block that there is. */
-function adds({ anvil }: EvmStage, height: number, fake: Json): Trick {
+function adds({ anvil }: EvmFixture, height: number, fake: Json): Trick {
   const at = `0x${height.toString(16)}`;
   return async ({ method, params }) => {
     if (params[0] === fake.hash) {
@@ -75,12 +75,12 @@ function adds({ anvil }: EvmStage, height: number, fake: Json): Trick {
 for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
   Deno.test(`a token payment that one node keeps back is seen in its block (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
-    const token = await deployToken(stage);
+    const { fixture, chain, liar } = one;
+    const token = await deployToken(fixture);
     const ours = newParty().address;
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
-    const hash = await stage.anvil.send({ to: token, data });
-    liar.trick = withholds(stage, hash);
+    const hash = await fixture.anvil.send({ to: token, data });
+    liar.trick = withholds(fixture, hash);
     const { height } = await chain.head();
     const found = await scanned(chain, 0, height, watching([ours]));
     deepEqual(
@@ -93,13 +93,13 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a payment that one node adds to a block is left out where the quorum denies it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
+    const { fixture, chain, liar } = one;
     const ours = newParty().address;
-    const hash = await stage.anvil.send({ to: ours, value: 3n });
+    const hash = await fixture.anvil.send({ to: ours, value: 3n });
     const { height } = await chain.head();
     const from = rich(4).address.toLowerCase();
     const fake = { hash: FAKE, from, to: ours.toLowerCase(), value: "0x309", nonce: "0x0" };
-    liar.trick = adds(stage, height, fake);
+    liar.trick = adds(fixture, height, fake);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     const extra = names.length === 2 ? [FAKE] : [];
     deepEqual(transfers.map((one) => one.hash), [hash, ...extra]);
@@ -109,12 +109,12 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a nonce that one node says is used up is not, without a signature (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
+    const { fixture, chain, liar } = one;
     const ours = newParty().address;
-    await stage.anvil.mine(1);
+    await fixture.anvil.mine(1);
     const { height } = await chain.head();
     const from = ours.toLowerCase();
-    liar.trick = adds(stage, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
+    liar.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
     const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
     const [{ consumed }] = await scanned(chain, height, height, watch);
     deepEqual(consumed, []);
@@ -122,11 +122,11 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a nonce that one node keeps back is used up: the signature proves it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
+    const { fixture, chain, liar } = one;
     const ours = newParty();
-    await stage.anvil.send({ to: ours.address, value: 10n ** 18n });
-    const hash = await signed(stage, ours);
-    liar.trick = withholds(stage, hash);
+    await fixture.anvil.send({ to: ours.address, value: 10n ** 18n });
+    const hash = await signed(fixture, ours);
+    liar.trick = withholds(fixture, hash);
     const { height } = await chain.head();
     const claim = `${ours.address}:0`;
     const watch = { ...watching([ours.address]), claims: new Set([claim]) };
@@ -136,7 +136,7 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 }
 
 /** Sends a transaction of a new key, and mines it. */
-async function signed({ anvil }: EvmStage, { key }: { key: Uint8Array }): Promise<string> {
+async function signed({ anvil }: EvmFixture, { key }: { key: Uint8Array }): Promise<string> {
   const one = Transaction.from({
     ...{ type: 2, chainId: 1, nonce: 0, to: rich(3).address, value: 1n, gasLimit: 21_000n },
     ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
@@ -150,11 +150,11 @@ async function signed({ anvil }: EvmStage, { key }: { key: Uint8Array }): Promis
 for (const [names, quorum] of [["llh", 2], ["lh", 1]] as const) {
   Deno.test(`logs that all who are asked lack, and the bloom filter permits, are asked of the others (${quorum} of ${names.length})`, async () => {
     await using one = await among(names, quorum);
-    const { stage, chain, nodes } = one;
-    const token = await deployToken(stage);
+    const { fixture, chain, nodes } = one;
+    const token = await deployToken(fixture);
     const ours = newParty().address;
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
-    const hash = await stage.anvil.send({ to: token, data });
+    const hash = await fixture.anvil.send({ to: token, data });
     const { height } = await chain.head();
     for (const lagging of nodes.slice(0, quorum)) {
       lagging.trick = ({ method }) => method === "eth_getLogs" ? [] : undefined;
@@ -170,7 +170,7 @@ for (const [names, quorum] of [["llh", 2], ["lh", 1]] as const) {
 }
 
 /** Tells another amount and another payer of a token payment, in its logs and its receipt. */
-function distorts({ anvil }: EvmStage, hash: string, payer: string): Trick {
+function distorts({ anvil }: EvmFixture, hash: string, payer: string): Trick {
   const wrong = (log: Json): Json => {
     if (log.transactionHash !== hash) return log;
     const [topic, , payee] = log.topics;
@@ -190,13 +190,13 @@ function distorts({ anvil }: EvmStage, hash: string, payer: string): Trick {
 for (const names of ["lhh", "hlh"]) {
   Deno.test(`what one node distorts of a payment is recorded as the quorum tells it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, nodes, liar } = one;
-    const token = await deployToken(stage);
+    const { fixture, chain, nodes, liar } = one;
+    const token = await deployToken(fixture);
     const [ours, other] = [newParty().address, newParty().address];
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
-    const hash = await stage.anvil.send({ to: token, data });
+    const hash = await fixture.anvil.send({ to: token, data });
     const { height } = await chain.head();
-    liar.trick = distorts(stage, hash, other);
+    liar.trick = distorts(fixture, hash, other);
     hurry(nodes, liar);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map(({ amount, from }) => [amount, from === other]), [[5n, false]]);
@@ -204,16 +204,16 @@ for (const names of ["lhh", "hlh"]) {
 
   Deno.test(`payments that one node makes up crowd none out (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, nodes, liar } = one;
+    const { fixture, chain, nodes, liar } = one;
     const ours = newParty().address;
-    const hash = await stage.anvil.send({ to: ours, value: 3n });
+    const hash = await fixture.anvil.send({ to: ours, value: 3n });
     const { height } = await chain.head();
     const from = rich(4).address.toLowerCase();
     const fakes = Array.from({ length: 100 }, (_, at) => ({
       ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
       ...{ value: "0x309", nonce: "0x0" },
     }));
-    liar.trick = invents(stage, { height, hash, fakes });
+    liar.trick = invents(fixture, { height, hash, fakes });
     hurry(nodes, liar);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map((found) => found.hash), [hash]);
@@ -221,7 +221,7 @@ for (const names of ["lhh", "hlh"]) {
 }
 
 /** Has a liar answer before the others. */
-function hurry(nodes: readonly Rogue[], liar: Rogue): void {
+function hurry(nodes: readonly FaultyNode[], liar: FaultyNode): void {
   for (const one of nodes) {
     if (one === liar) continue;
     one.trick = async ({ method }) => {
@@ -235,7 +235,7 @@ function hurry(nodes: readonly Rogue[], liar: Rogue): void {
 
 /** Puts payments that it made up in the place of a payment. */
 function invents(
-  { anvil }: EvmStage,
+  { anvil }: EvmFixture,
   { height, hash, fakes }: { height: number; hash: string; fakes: readonly Json[] },
 ): Trick {
   const at = `0x${height.toString(16)}`;
@@ -257,12 +257,12 @@ function invents(
 for (const names of ["lhh", "hlh", "hhl"]) {
   Deno.test(`of three nodes one that tells another block is not followed (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
-    await stage.anvil.mine(6);
+    const { fixture, chain, liar } = one;
+    await fixture.anvil.mine(6);
     const honest = await chain.block(3);
     liar.trick = async ({ method, params }) => {
       if (method !== "eth_getBlockByNumber" || params[0] !== "0x3") return undefined;
-      const block: Json = await stage.anvil.rpc(method, ...params);
+      const block: Json = await fixture.anvil.rpc(method, ...params);
       return { ...block, hash: MADE };
     };
     equal((await chain.block(3))?.hash, honest!.hash);
@@ -273,12 +273,12 @@ for (const names of ["lhh", "hlh", "hhl"]) {
 
 Deno.test("of two nodes that tell different blocks neither is followed", async () => {
   await using one = await among("lh");
-  const { stage, chain, liar } = one;
-  await stage.anvil.mine(6);
+  const { fixture, chain, liar } = one;
+  await fixture.anvil.mine(6);
   await chain.head();
   liar.trick = async ({ method, params }) => {
     if (method !== "eth_getBlockByNumber" || params[0] !== "0x3") return undefined;
-    return { ...await stage.anvil.rpc<Json>(method, ...params), hash: MADE };
+    return { ...await fixture.anvil.rpc<Json>(method, ...params), hash: MADE };
   };
   await failsAs("unavailable", chain.block(3));
   await failsAs("unavailable", scanned(chain, 3, 3, watching([newParty().address])));
@@ -286,12 +286,12 @@ Deno.test("of two nodes that tell different blocks neither is followed", async (
 
 Deno.test("while one of two nodes is away nothing is followed, and no nonce counts as used up", async () => {
   await using one = await among("lh");
-  const { stage, chain, liar, nodes } = one;
+  const { fixture, chain, liar, nodes } = one;
   const ours = newParty().address;
-  await stage.anvil.mine(2);
+  await fixture.anvil.mine(2);
   const { height } = await chain.head();
   const from = ours.toLowerCase();
-  liar.trick = adds(stage, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
+  liar.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
   await nodes[1].abort();
   const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
   await failsAs("unavailable", scanned(chain, height, height, watch));
@@ -302,12 +302,12 @@ Deno.test("while one of two nodes is away nothing is followed, and no nonce coun
 for (const names of ["lh", "lhh"]) {
   Deno.test(`a payment that one node invents has none of our addresses as its sender (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, liar } = one;
+    const { fixture, chain, liar } = one;
     const [ours, ramp] = [newParty().address, newParty().address];
-    await stage.anvil.mine(1);
+    await fixture.anvil.mine(1);
     const { height } = await chain.head();
     const fake = { hash: FAKE, from: ramp, to: ours.toLowerCase(), value: "0x309", nonce: "0x0" };
-    liar.trick = adds(stage, height, fake);
+    liar.trick = adds(fixture, height, fake);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours, ramp]));
     const wanted = names === "lh" ? [[FAKE, null]] : [];
     deepEqual(transfers.map(({ hash, from }) => [hash, from]), wanted);
@@ -319,16 +319,16 @@ for (const names of ["lh", "lhh"]) {
 
 Deno.test("a node that invents payments is reported and asked after the others", async () => {
   await using one = await among("lhh");
-  const { stage, chain, liar } = one;
+  const { fixture, chain, liar } = one;
   const ours = newParty().address;
-  const hash = await stage.anvil.send({ to: ours, value: 3n });
+  const hash = await fixture.anvil.send({ to: ours, value: 3n });
   const { height } = await chain.head();
   const from = rich(4).address.toLowerCase();
   const fakes = Array.from({ length: 500 }, (_, at) => ({
     ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
     ...{ value: "0x309", nonce: "0x0" },
   }));
-  liar.trick = invents(stage, { height, hash, fakes });
+  liar.trick = invents(fixture, { height, hash, fakes });
   const scan = () => scanned(chain, height, height, watching([ours]));
   const [{ transfers }] = await scan();
   deepEqual(transfers.map((found) => found.hash), [hash]);
@@ -342,7 +342,7 @@ Deno.test("a node that invents payments is reported and asked after the others",
 });
 
 /** Tells logs of transactions that it makes up, in a block that there is. */
-function claims({ anvil }: EvmStage, height: number, token: string, to: string): Trick {
+function claims({ anvil }: EvmFixture, height: number, token: string, to: string): Trick {
   return async ({ method, params }) => {
     if (method !== "eth_getLogs") return undefined;
     const at = `0x${height.toString(16)}`;
@@ -360,16 +360,16 @@ function claims({ anvil }: EvmStage, height: number, token: string, to: string):
 for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
   Deno.test(`a node that tells logs without end is not asked for each of them (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { stage, chain, nodes, liar } = one;
-    const token = await deployToken(stage);
+    const { fixture, chain, nodes, liar } = one;
+    const token = await deployToken(fixture);
     const ours = newParty().address;
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
-    const hash = await stage.anvil.send({ to: token, data });
+    const hash = await fixture.anvil.send({ to: token, data });
     const { height } = await chain.head();
     for (const node of nodes.slice(0, lagging)) {
       node.trick = ({ method }) => method === "eth_getLogs" ? [] : undefined;
     }
-    liar.trick = claims(stage, height, token, ours);
+    liar.trick = claims(fixture, height, token, ours);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map((found) => found.hash), lagging === 0 ? [hash] : []);
     ok(!liar.asked.includes("eth_getTransactionReceipt"));
@@ -378,16 +378,16 @@ for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
 
 Deno.test("a node that hides the bloom filter of a block hides no logs that others are asked for", async () => {
   await using one = await among("llh");
-  const { stage, chain, nodes } = one;
-  const token = await deployToken(stage);
+  const { fixture, chain, nodes } = one;
+  const token = await deployToken(fixture);
   const ours = newParty().address;
   const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
-  const hash = await stage.anvil.send({ to: token, data });
+  const hash = await fixture.anvil.send({ to: token, data });
   const { height } = await chain.head();
   nodes[0].trick = async ({ method, params }) => {
     if (method === "eth_getLogs") return [];
     if (method !== "eth_getBlockByNumber" || params[1] !== true) return undefined;
-    const block: Json = await stage.anvil.rpc(method, ...params);
+    const block: Json = await fixture.anvil.rpc(method, ...params);
     return { ...block, logsBloom: `0x${"0".repeat(512)}` };
   };
   // The second one's index of logs only lags.

@@ -4,18 +4,18 @@ import product from "../../../workers/chains/evm/token/Token.json" with { type: 
 import { topicOf, TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
 import { failsAs, scanned, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import strange from "../../support/contracts/Strange.json" with { type: "json" };
-import { deployToken, type EvmStage, evmStage, newParty } from "./fixture.ts";
+import { deployToken, type EvmFixture, newParty, openEvmFixture } from "./fixture.ts";
 
 const CELO_TOKEN = "0x471EcE3750Da237f93B8E339c536989b8978a438";
 const POLYGON_ECHO = "0x0000000000000000000000000000000000001010";
 
 Deno.test("a thousand payments in one block are each found once", async () => {
-  await using stage = await evmStage("ETHEREUM", "main", "--gas-limit", "100000000");
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture("ETHEREUM", "main", "--gas-limit", "100000000");
+  const { anvil, chain } = fixture;
   const ours = Array.from({ length: 1000 }, newParty).map(({ address }) => address);
-  const token = await deployToken(stage);
+  const token = await deployToken(fixture);
   const batcher = await anvil.deploy("Batcher");
   await anvil.send({
     to: token,
@@ -52,8 +52,8 @@ Deno.test("a thousand payments in one block are each found once", async () => {
 });
 
 Deno.test("coins paid from inside a contract are found by search, those of a failed call not", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const batcher = await anvil.deploy("Batcher");
   const [one, two] = [newParty().address, newParty().address];
   const watch = watching([one, two]);
@@ -80,8 +80,8 @@ Deno.test("coins paid from inside a contract are found by search, those of a fai
 });
 
 Deno.test("without traces a search still finds values and logs, and recheck() of a call waits", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const batcher = await anvil.deploy("Batcher");
   const ours = newParty().address;
   const watch = watching([ours]);
@@ -91,10 +91,10 @@ Deno.test("without traces a search still finds values and logs, and recheck() of
     data: CALLS.encodeFunctionData("payCoin", [[ours], 10n]),
   });
   const [call] = await chain.search({ hash }, watch);
-  await using poor = startRogue(anvil.url, ({ method }) => {
-    if (method.startsWith("debug_")) throw new RogueError(-32601, "the method does not exist");
+  await using poor = startFaultyNode(anvil.url, ({ method }) => {
+    if (method.startsWith("debug_")) throw new NodeError(-32601, "the method does not exist");
   });
-  const without = await stage.open(poor.url);
+  const without = await fixture.open(poor.url);
   deepEqual(await without.search({ hash }, watch), []);
   deepEqual(await without.search({ height: (await chain.head()).height }, watch), []);
   // Gone it must not be called, for it is there.
@@ -102,13 +102,13 @@ Deno.test("without traces a search still finds values and logs, and recheck() of
 });
 
 Deno.test("a failed transaction brings nothing, and neither does a log without a token", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const [token, echo] = [await anvil.deploy("Silent"), await anvil.deploy("Echo")];
   const ours = newParty().address;
   const tooMuch = CALLS.encodeFunctionData("transfer", [ours, 10n ** 31n]);
   const reverted = await anvil.send({ to: token, data: tooMuch });
-  equal((await receipt(stage, reverted)).status, "0x0");
+  equal((await receipt(fixture, reverted)).status, "0x0");
   await anvil.send({ to: echo, data: CALLS.encodeFunctionData("shout", [ours, 5n]) });
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours, 0n]) });
   const registered = { ...watching([ours]), contracts: new Set([token]) };
@@ -122,13 +122,13 @@ Deno.test("a failed transaction brings nothing, and neither does a log without a
 });
 
 Deno.test("coins count with data beside them, and not when the receiver threw them back", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const ours = newParty().address;
   const contract = await anvil.deploy("Silent"); // watched from outside; takes no coins
   const paid = await anvil.send({ to: ours, value: 5n, data: "0x1234" });
   const thrown = await anvil.send({ to: contract, value: 7n });
-  equal((await receipt(stage, thrown)).status, "0x0");
+  equal((await receipt(fixture, thrown)).status, "0x0");
   const { height } = await chain.head();
   const found = await scanned(chain, 1, height, watching([ours, contract]));
   deepEqual(found.flatMap(({ transfers }) => transfers).map((one) => [one.hash, one.amount]), [
@@ -138,9 +138,9 @@ Deno.test("coins count with data beside them, and not when the receiver threw th
 });
 
 Deno.test("what an address sends to itself is nothing new", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
+  const token = await deployToken(fixture);
   const { address } = rich(0);
   await anvil.send({ to: address, value: 5n });
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [address, 5n]) });
@@ -150,8 +150,8 @@ Deno.test("what an address sends to itself is nothing new", async () => {
 });
 
 Deno.test("a token payment that moves to another place in another block keeps its identity", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const token = await anvil.deploy("Silent");
   const [ours, other] = [newParty().address, newParty().address];
   await anvil.pool({ to: token, data: CALLS.encodeFunctionData("transfer", [other, 5n]) });
@@ -160,7 +160,7 @@ Deno.test("a token payment that moves to another place in another block keeps it
   const height = (await chain.head()).height - 1;
   const [{ transfers: [before] }] = await scanned(chain, height, height, watching([ours]));
   const raws: string[] = await Promise.all(
-    (await block(stage, height)).transactions.map((hash: string) =>
+    (await block(fixture, height)).transactions.map((hash: string) =>
       anvil.rpc<string>("eth_getRawTransactionByHash", hash)
     ),
   );
@@ -172,8 +172,8 @@ Deno.test("a token payment that moves to another place in another block keeps it
 });
 
 Deno.test("Celo's coin, which is a token too, is counted once", async () => {
-  await using stage = await evmStage("CELO", "main", "--celo");
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture("CELO", "main", "--celo");
+  const { anvil, chain } = fixture;
   const code = await anvil.deploy("CoinToken");
   await anvil.rpc("anvil_setCode", CELO_TOKEN, await anvil.rpc("eth_getCode", code, "latest"));
   const ours = newParty().address;
@@ -197,11 +197,11 @@ Deno.test("Celo's coin, which is a token too, is counted once", async () => {
 });
 
 Deno.test("a payment that Celo shows as value and as log is counted once", async () => {
-  await using stage = await evmStage("CELO", "main", "--celo");
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture("CELO", "main", "--celo");
+  const { anvil } = fixture;
   const ours = newParty().address;
   const hash = await anvil.send({ to: ours, value: 2n });
-  await using node = startRogue(anvil.url, async ({ method, params }) => {
+  await using node = startFaultyNode(anvil.url, async ({ method, params }) => {
     if (method === "eth_getBlockByNumber" && params[1] === true) {
       const block: object | null = await anvil.rpc(method, ...params);
       return block && { ...block, logsBloom: "0x1" };
@@ -216,24 +216,24 @@ Deno.test("a payment that Celo shows as value and as log is counted once", async
     if (method === "eth_getLogs") return [log];
     if (method === "eth_getTransactionReceipt") return { ...receipt, logs: [log] };
   });
-  const chain = await stage.open(node.url);
+  const chain = await fixture.open(node.url);
   const [{ transfers }] = await scanned(chain, 1, 1, watching([ours]));
   deepEqual(transfers.map(({ index, amount }) => [index, amount]), [[-1, 2n]]);
 });
 
 Deno.test("a payment by a transaction that the node does not list is found by its log", async () => {
-  await using stage = await evmStage("POLYGON");
-  const { anvil } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture("POLYGON");
+  const { anvil } = fixture;
+  const token = await deployToken(fixture);
   const ours = newParty().address;
   const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
   const hash = await anvil.send({ to: token, data });
-  await using node = startRogue(anvil.url, async ({ method, params }) => {
+  await using node = startFaultyNode(anvil.url, async ({ method, params }) => {
     if (method === "eth_getTransactionByHash") return null;
     if (method !== "eth_getBlockByNumber" || params[1] !== true) return undefined;
     return { ...await anvil.rpc<object>(method, ...params), transactions: [] };
   });
-  const chain = await stage.open(node.url);
+  const chain = await fixture.open(node.url);
   const { height } = await chain.head();
   const [{ transfers: [transfer] }] = await scanned(chain, height, height, watching([ours]));
   deepEqual([transfer.hash, transfer.amount, transfer.contract], [hash, 5n, token]);
@@ -241,8 +241,8 @@ Deno.test("a payment by a transaction that the node does not list is found by it
 });
 
 Deno.test("Polygon's own echo of coin payments is no token", async () => {
-  await using stage = await evmStage("POLYGON");
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture("POLYGON");
+  const { anvil, chain } = fixture;
   const echo = await anvil.deploy("Echo");
   await anvil.rpc("anvil_setCode", POLYGON_ECHO, await anvil.rpc("eth_getCode", echo, "latest"));
   const ours = newParty().address;
@@ -253,20 +253,20 @@ Deno.test("Polygon's own echo of coin payments is no token", async () => {
 });
 
 Deno.test("a long way behind, a scan asks for few blocks at a time", async () => {
-  await using stage = await evmStage();
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
   const ours = newParty().address;
   await anvil.send({ to: ours, value: 3n });
   await anvil.mine(700);
   await anvil.send({ to: ours, value: 4n });
-  await using rogue = startRogue(anvil.url);
-  const chain = await stage.open(rogue.url);
+  await using faulty = startFaultyNode(anvil.url);
+  const chain = await fixture.open(faulty.url);
   const { height } = await chain.head();
   let most = 0;
   const amounts: bigint[] = [];
   for await (const { transfers } of chain.scan(0, height, watching([ours]))) {
-    most = Math.max(most, rogue.asked.length);
-    rogue.asked.length = 0;
+    most = Math.max(most, faulty.asked.length);
+    faulty.asked.length = 0;
     amounts.push(...transfers.map((one) => one.amount));
   }
   deepEqual(amounts, [3n, 4n]);
@@ -274,13 +274,13 @@ Deno.test("a long way behind, a scan asks for few blocks at a time", async () =>
 });
 
 Deno.test("a node that lags behind its own head is unavailable; no deposit is skipped", async () => {
-  await using stage = await evmStage();
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
   const token = await anvil.deploy("Silent");
   const ours = newParty().address;
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours, 5n]) });
-  await using lagging = startRogue(anvil.url);
-  const chain = await stage.open(lagging.url);
+  await using lagging = startFaultyNode(anvil.url);
+  const chain = await fixture.open(lagging.url);
   const { height } = await chain.head();
   const scan = () => scanned(chain, height, height, watching([ours]));
   lagging.trick = ({ method }) => method === "eth_getBlockByNumber" ? null : undefined;
@@ -289,7 +289,7 @@ Deno.test("a node that lags behind its own head is unavailable; no deposit is sk
   lagging.trick = ({ method, params: [filter] }) => {
     if (method !== "eth_getLogs") return undefined;
     if (typeof filter === "object" && filter !== null && "blockHash" in filter) {
-      throw new RogueError(-32000, "unknown block");
+      throw new NodeError(-32000, "unknown block");
     }
     return [];
   };
@@ -301,11 +301,11 @@ Deno.test("a node that lags behind its own head is unavailable; no deposit is sk
 });
 
 Deno.test("a node that changes its chain between two questions is not believed", async () => {
-  await using stage = await evmStage();
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
   await anvil.mine(40);
-  await using turning = startRogue(anvil.url);
-  const chain = await stage.open(turning.url);
+  await using turning = startFaultyNode(anvil.url);
+  const chain = await fixture.open(turning.url);
   turning.trick = async ({ method, params }) => {
     if (method !== "eth_getBlockByNumber" || params[0] !== "0x10") return undefined;
     await anvil.rpc("anvil_reorg", 30, []);
@@ -315,15 +315,15 @@ Deno.test("a node that changes its chain between two questions is not believed",
 });
 
 Deno.test("a receipt of another block than the one read is not believed", async () => {
-  await using stage = await evmStage();
-  const { anvil } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
   const ours = newParty().address;
   const hash = await anvil.send({ to: ours, value: 4n });
-  await using torn = startRogue(anvil.url, async ({ method, params }) => {
+  await using torn = startFaultyNode(anvil.url, async ({ method, params }) => {
     if (method !== "eth_getTransactionReceipt") return undefined;
     return { ...await anvil.rpc<object>(method, ...params), blockHash: `0x${"1".repeat(64)}` };
   });
-  const chain = await stage.open(torn.url);
+  const chain = await fixture.open(torn.url);
   await failsAs("unavailable", scanned(chain, 1, 1, watching([ours])));
   await failsAs("unavailable", chain.search({ hash }, watching([ours])));
 });
@@ -340,10 +340,10 @@ Deno.test("compiled contracts belong to the sources beside them", async () => {
   }
 });
 
-async function receipt({ anvil }: EvmStage, hash: string): Promise<{ status: string }> {
+async function receipt({ anvil }: EvmFixture, hash: string): Promise<{ status: string }> {
   return await anvil.rpc("eth_getTransactionReceipt", hash);
 }
 
-async function block({ anvil }: EvmStage, height: number): Promise<{ transactions: string[] }> {
+async function block({ anvil }: EvmFixture, height: number): Promise<{ transactions: string[] }> {
   return await anvil.rpc("eth_getBlockByNumber", `0x${height.toString(16)}`, false);
 }

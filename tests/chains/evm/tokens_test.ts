@@ -2,17 +2,17 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, fateIs, pays, scanned, signed, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
-import { RogueError, startRogue } from "../../support/nodes/misbehaving_node.ts";
-import { deployToken, type EvmStage, evmStage, newParty, paysToken } from "./fixture.ts";
+import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 Deno.test("a token is paid out, its payment known by its log", async () => {
-  await using stage = await evmStage();
-  const { chain, mine, payer } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  const { chain, mine, payer } = fixture;
+  const token = await deployToken(fixture);
   const to = newParty().address;
   const since = (await chain.head()).height;
   const order = paysToken(payer, token, to, 1234n);
-  const { plan, signed: bytes } = await signed(stage, payer, order);
+  const { plan, signed: bytes } = await signed(fixture, payer, order);
   deepEqual((await chain.inspect(bytes.raw)).payments, [{ to, contract: token, amount: 1234n }]);
   await chain.broadcast(bytes);
   await mine();
@@ -25,25 +25,25 @@ Deno.test("a token is paid out, its payment known by its log", async () => {
 });
 
 Deno.test("tokens whose transfer() gives nothing back are paid like any other", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer } = fixture;
   const token = await anvil.deploy("Silent");
   const to = newParty().address;
   const since = (await chain.head()).height;
-  const { signed: bytes } = await signed(stage, payer, paysToken(payer, token, to, 5n));
+  const { signed: bytes } = await signed(fixture, payer, paysToken(payer, token, to, 5n));
   await chain.broadcast(bytes);
   await mine();
   ok(fateIs(await chain.status({ candidates: [bytes], since, depth: 1 }), "mined").success);
 });
 
 Deno.test("a token that says no is refused before a nonce is spent, and never a success", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer } = fixture;
   const [honest, refuser] = [await anvil.deploy("Silent"), await anvil.deploy("Refuser")];
   const to = newParty().address;
   await failsAs("refused", chain.draft(paysToken(payer, refuser, to, 5n), "fast"));
   // It may begin to say no after the draft.
-  const { signed: bytes } = await signed(stage, payer, paysToken(payer, honest, to, 5n));
+  const { signed: bytes } = await signed(fixture, payer, paysToken(payer, honest, to, 5n));
   const code = await anvil.rpc("eth_getCode", refuser, "latest");
   await anvil.rpc("anvil_setCode", honest, code);
   await chain.broadcast(bytes);
@@ -54,15 +54,15 @@ Deno.test("a token that says no is refused before a nonce is spent, and never a 
 });
 
 Deno.test("a token that keeps a part is credited with what arrived", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const token = await anvil.deploy("Taxed");
   const ours = newParty().address;
   const data = (amount: bigint) => CALLS.encodeFunctionData("transfer", [ours, amount]);
   await anvil.pool({ to: token, data: data(1000n) });
   await anvil.pool({ to: token, data: data(500n) });
   await anvil.mine();
-  const found = await transfers(stage, ours);
+  const found = await transfers(fixture, ours);
   const checks = await Promise.all(found.map((one) => chain.recheck(one)));
   deepEqual(checks.map((one) => [one?.transfer.amount, one?.received, one?.proven]), [
     [1000n, 900n, true],
@@ -71,40 +71,40 @@ Deno.test("a token that keeps a part is credited with what arrived", async () =>
 });
 
 Deno.test("a token that only claims to have moved is credited with nothing", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const token = await anvil.deploy("Liar");
   const ours = newParty().address;
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours, 10n ** 9n]) });
-  const [lie] = await transfers(stage, ours);
+  const [lie] = await transfers(fixture, ours);
   equal(lie.amount, 10n ** 9n);
   deepEqual(await chain.recheck(lie), { transfer: lie, received: 0n, proven: true });
 });
 
 Deno.test("where old balances are gone, a credit is told to be unproven", async () => {
-  await using stage = await evmStage();
-  const { anvil } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
+  const token = await deployToken(fixture);
   const ours = newParty().address;
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours, 5n]) });
-  const [transfer] = await transfers(stage, ours);
-  await using pruned = startRogue(anvil.url, ({ method, params: [, at] }) => {
+  const [transfer] = await transfers(fixture, ours);
+  await using pruned = startFaultyNode(anvil.url, ({ method, params: [, at] }) => {
     if (method === "eth_call" && typeof at === "object") {
-      throw new RogueError(-32000, "missing trie node 1234 (path )");
+      throw new NodeError(-32000, "missing trie node 1234 (path )");
     }
   });
-  const chain = await stage.open(pruned.url);
+  const chain = await fixture.open(pruned.url);
   deepEqual(await chain.recheck(transfer), { transfer, received: 5n, proven: false });
 });
 
 Deno.test("a payment in and a sweep out in one block do not hide each other", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, payer } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, payer } = fixture;
+  const token = await deployToken(fixture);
   const ours = newParty();
   await anvil.send({ to: ours.address, value: 10n ** 18n });
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours.address, 70n]) });
-  const out = await signed(stage, ours, paysToken(ours, token, payer.address, "all"));
+  const out = await signed(fixture, ours, paysToken(ours, token, payer.address, "all"));
   deepEqual(out.plan.amounts, [70n]);
   await chain.broadcast(out.signed);
   await anvil.pool({
@@ -118,18 +118,18 @@ Deno.test("a payment in and a sweep out in one block do not hide each other", as
 });
 
 Deno.test("a sender with tokens but no coins is told how much gas is lacking", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, mine, payer } = stage;
-  const token = await deployToken(stage);
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, mine, payer } = fixture;
+  const token = await deployToken(fixture);
   const ours = newParty();
   await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours.address, 70n]) });
   const order = paysToken(ours, token, payer.address, "all");
   const draft = await chain.draft(order, "fast");
   equal(draft.lacking, draft.fee.base);
-  const topUp = await signed(stage, payer, pays(payer, ours.address, draft.lacking));
+  const topUp = await signed(fixture, payer, pays(payer, ours.address, draft.lacking));
   await chain.broadcast(topUp.signed);
   await mine();
-  const again = await signed(stage, ours, order);
+  const again = await signed(fixture, ours, order);
   equal((await chain.draft(order, "fast")).lacking, 0n);
   await chain.broadcast(again.signed);
   await mine();
@@ -139,11 +139,11 @@ Deno.test("a sender with tokens but no coins is told how much gas is lacking", a
 });
 
 Deno.test("a token is deployed where the plan said, and describes itself", async () => {
-  await using stage = await evmStage();
-  const { chain, mine, payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { chain, mine, payer } = fixture;
   const token = { name: "Harbour", symbol: "HRB", decimals: 9, supply: 5n * 10n ** 15n };
   const order = { kind: "deploy", from: payer.address, token } as const;
-  const { plan, signed: bytes } = await signed(stage, payer, order);
+  const { plan, signed: bytes } = await signed(fixture, payer, order);
   equal(await chain.token(plan.creates!), null);
   equal((await chain.inspect(bytes.raw)).creates, plan.creates);
   await chain.broadcast(bytes);
@@ -165,8 +165,8 @@ Deno.test("a token is deployed where the plan said, and describes itself", async
 });
 
 Deno.test("what contracts say of themselves is read with care", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
   const details = async (name: Parameters<typeof anvil.deploy>[0]) => {
     const told = await chain.token(await anvil.deploy(name));
     return [told?.symbol, told?.name, told?.decimals, told?.supply];
@@ -180,12 +180,12 @@ Deno.test("what contracts say of themselves is read with care", async () => {
 });
 
 Deno.test("a contract that receives coins gets the gas it needs, one that refuses gets nothing", async () => {
-  await using stage = await evmStage();
-  const { anvil, chain, payer } = stage;
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, payer } = fixture;
   const batcher = await anvil.deploy("Batcher");
   const draft = await chain.draft(pays(payer, batcher, 10n), "slow");
   ok(draft.fee.base > 0n);
-  const { signed: bytes } = await signed(stage, payer, pays(payer, batcher, 10n));
+  const { signed: bytes } = await signed(fixture, payer, pays(payer, batcher, 10n));
   await chain.broadcast(bytes);
   await anvil.mine();
   ok(fateIs(await chain.status({ candidates: [bytes], since: 0, depth: 1 }), "mined").success);
@@ -193,7 +193,7 @@ Deno.test("a contract that receives coins gets the gas it needs, one that refuse
   await failsAs("refused", chain.draft(pays(payer, token, 10n), "slow"));
 });
 
-async function transfers({ chain }: EvmStage, ours: string): Promise<Transfer[]> {
+async function transfers({ chain }: EvmFixture, ours: string): Promise<Transfer[]> {
   const { height } = await chain.head();
   const found = await scanned(chain, 1, height, watching([ours]));
   return found.flatMap((one) => one.transfers);

@@ -26,7 +26,7 @@ const ACCOUNTS = 8;
 /** Answers between two faults. */
 const BETWEEN = 60;
 
-interface Stage {
+interface Fixture {
   server: EmbeddedPostgres;
   services: readonly [Service, Service];
   /** Those that a load balancer has taken out. */
@@ -35,7 +35,7 @@ interface Stage {
 }
 
 /** What happens, by name. */
-const FAULTS: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+const FAULTS: Readonly<Record<string, (fixture: Fixture) => Promise<void>>> = {
   "a process is killed": ({ services: [one] }) => one.kill(),
   "the other process is killed": ({ services: [, two] }) => two.kill(),
   "both processes are killed": async ({ services }) => {
@@ -72,7 +72,7 @@ Deno.test("faults of every kind over two processes under load lose nothing and r
     const away = new Set<Service>();
     const either = eitherOf([one, two], away);
     const load = startLoad(either, realm, CLIENTS);
-    const stage = { server, services: [one, two] as const, away, load };
+    const fixture = { server, services: [one, two] as const, away, load };
     const found = new Map<string, { times: number; silence: number }>();
     const end = Date.now() + MINUTES * 60_000;
     try {
@@ -80,8 +80,8 @@ Deno.test("faults of every kind over two processes under load lose nothing and r
         for (const [name, happen] of Object.entries(FAULTS)) {
           await load.more(BETWEEN);
           load.silence();
-          if (MINUTES === 0) await t.step(name, () => happen(stage));
-          else await happen(stage);
+          if (MINUTES === 0) await t.step(name, () => happen(fixture));
+          else await happen(fixture);
           await load.more(BETWEEN);
           const before = found.get(name) ?? { times: 0, silence: 0 };
           const silence = Math.max(before.silence, load.silence());

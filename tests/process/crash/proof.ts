@@ -7,7 +7,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import postgres from "postgres";
 import type { EmbeddedPostgres } from "../../../db/embedded/embedded.ts";
-import { LAWS } from "../../properties/invariants.ts";
+import { INVARIANTS } from "../../properties/invariants.ts";
 import { type Acknowledged, insist, type Load } from "./clients.ts";
 import type { CrashRealm, Serving } from "./service.ts";
 
@@ -41,7 +41,7 @@ export async function assertWhole(
   );
   const [{ count }] = await sql`select count(*)::int as count from blocks`;
   equal(count, blocks.length, "as many blocks as were acknowledged");
-  for (const [law, query] of Object.entries(LAWS)) {
+  for (const [law, query] of Object.entries(INVARIANTS)) {
     deepEqual([...await sql.unsafe(query)], [], law);
   }
   ok(load.acknowledged.some(({ status }) => status >= 400), "refusals were among the answers");

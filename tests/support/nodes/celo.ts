@@ -18,7 +18,13 @@ import {
   toBeHex,
 } from "ethers";
 import type { Anvil } from "./anvil.ts";
-import { passOn, type Question, type Rogue, RogueError, startRogue } from "./misbehaving_node.ts";
+import {
+  type FaultyNode,
+  NodeError,
+  passOn,
+  type Question,
+  startFaultyNode,
+} from "./faulty_node.ts";
 
 /** A transaction of type 0x7b, decoded. */
 export interface CeloTransaction {
@@ -41,7 +47,7 @@ export interface CeloNode extends AsyncDisposable {
   /** What was taken, in order. */
   readonly taken: CeloTransaction[];
   /** Puts something between the node and its callers. */
-  readonly rogue: Rogue;
+  readonly faulty: FaultyNode;
 }
 
 /** Base units of the fee token per gas, burnt or not. */
@@ -78,12 +84,12 @@ export function startCeloNode(anvil: Anvil, chainId: number, tokens: readonly st
     byAnvil: new Map(),
     anvilOf: new Map(),
   };
-  const rogue = startRogue(anvil.url, (question) => answer(state, question));
+  const faulty = startFaultyNode(anvil.url, (question) => answer(state, question));
   return {
-    url: rogue.url,
+    url: faulty.url,
     taken: state.taken,
-    rogue,
-    [Symbol.asyncDispose]: () => rogue.abort(),
+    faulty,
+    [Symbol.asyncDispose]: () => faulty.abort(),
   };
 }
 
@@ -92,7 +98,7 @@ export function startCeloNode(anvil: Anvil, chainId: number, tokens: readonly st
  * maxFeePerGas, gasLimit, to, value, data, accessList, feeCurrency, v, r, s]).
  */
 export function decodeCelo(raw: string): CeloTransaction {
-  if (!raw.startsWith("0x7b")) throw new RogueError(-32000, "transaction type not supported");
+  if (!raw.startsWith("0x7b")) throw new NodeError(-32000, "transaction type not supported");
   const payload = "0x" + raw.slice(4);
   const fields = decoded(payload);
   if (!Array.isArray(fields) || fields.length !== 13) throw malformed("it has not 13 fields");
@@ -150,25 +156,25 @@ async function answer(state: State, question: Question): Promise<unknown> {
     result?: unknown;
     error?: { code: number; message: string };
   };
-  if (passed.error) throw new RogueError(passed.error.code, passed.error.message);
+  if (passed.error) throw new NodeError(passed.error.code, passed.error.message);
   return translate(state, passed.result);
 }
 
 /** Checks a transaction, and gives anvil the call and the fee. */
 async function take(state: State, one: CeloTransaction): Promise<string> {
   const { anvil } = state;
-  if (state.anvilOf.has(one.hash)) throw new RogueError(-32000, "already known");
+  if (state.anvilOf.has(one.hash)) throw new NodeError(-32000, "already known");
   const read = async (method: string, ...params: unknown[]) =>
     BigInt(await anvil.rpc<string>(method, ...params));
-  if (one.chainId !== state.chainId) throw new RogueError(-32000, "invalid chain id for signer");
+  if (one.chainId !== state.chainId) throw new NodeError(-32000, "invalid chain id for signer");
   if (!state.tokens.includes(one.feeCurrency)) {
-    throw new RogueError(-32000, "unregistered fee-currency address");
+    throw new NodeError(-32000, "unregistered fee-currency address");
   }
   const nonce = await read("eth_getTransactionCount", one.from, "pending");
-  if (one.nonce < nonce) throw new RogueError(-32000, "nonce too low");
-  if (one.nonce > nonce) throw new RogueError(-32000, "nonce gap: this node keeps no such queue");
+  if (one.nonce < nonce) throw new NodeError(-32000, "nonce too low");
+  if (one.nonce > nonce) throw new NodeError(-32000, "nonce gap: this node keeps no such queue");
   if (one.maxFeePerGas < CELO_BASE_FEE || one.maxPriorityFeePerGas > one.maxFeePerGas) {
-    throw new RogueError(-32000, "max fee per gas less than block base fee");
+    throw new NodeError(-32000, "max fee per gas less than block base fee");
   }
   const held = await read(
     "eth_getStorageAt",
@@ -177,10 +183,10 @@ async function take(state: State, one: CeloTransaction): Promise<string> {
     "latest",
   );
   if (held < one.gasLimit * one.maxFeePerGas) {
-    throw new RogueError(-32000, "insufficient funds for gas * price + value");
+    throw new NodeError(-32000, "insufficient funds for gas * price + value");
   }
   const used = await gasOf(state, one);
-  if (used > one.gasLimit) throw new RogueError(-32000, "intrinsic gas too low");
+  if (used > one.gasLimit) throw new NodeError(-32000, "intrinsic gas too low");
   const call = {
     from: one.from,
     to: one.to,
@@ -273,6 +279,6 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, "0");
 }
 
-function malformed(why: string): RogueError {
-  return new RogueError(-32000, `rlp: ${why}`);
+function malformed(why: string): NodeError {
+  return new NodeError(-32000, `rlp: ${why}`);
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { id } from "ethers";
-import { passOn, type Question, RogueError, startRogue } from "./misbehaving_node.ts";
+import { NodeError, passOn, type Question, startFaultyNode } from "./faulty_node.ts";
 
 /** A running node. */
 export interface LongChain extends AsyncDisposable {
@@ -41,7 +41,7 @@ export function startLongChain(behind: string): LongChain {
     realOf: new Map(),
     blocks: new Map(),
   };
-  const rogue = startRogue(behind, async (question) => {
+  const faulty = startFaultyNode(behind, async (question) => {
     const [tag] = question.params;
     if (question.method === "eth_getBlockByNumber" && `${tag}`.startsWith("0x")) {
       chain.askedUpTo = Math.max(chain.askedUpTo, Number(tag));
@@ -49,14 +49,14 @@ export function startLongChain(behind: string): LongChain {
     return await answer(state, question);
   });
   const chain: LongChain = {
-    url: rogue.url,
+    url: faulty.url,
     askedUpTo: 0,
     async stretch(count) {
       state.gaps.push({ after: await realHead(state), count });
       return await head(state);
     },
     fork: (above) => void state.forks.push(above),
-    [Symbol.asyncDispose]: () => rogue.abort(),
+    [Symbol.asyncDispose]: () => faulty.abort(),
   };
   return chain;
 }
@@ -76,7 +76,7 @@ async function ask({ behind }: State, question: Question): Promise<unknown> {
     result?: unknown;
     error?: { code: number; message: string };
   };
-  if (told.error) throw new RogueError(told.error.code, told.error.message);
+  if (told.error) throw new NodeError(told.error.code, told.error.message);
   return told.result;
 }
 

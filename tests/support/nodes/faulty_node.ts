@@ -24,8 +24,8 @@ export interface Stall {
   end(): void;
 }
 
-/** A running rogue. */
-export interface Rogue extends AsyncDisposable {
+/** A running node that misbehaves when told. */
+export interface FaultyNode extends AsyncDisposable {
   readonly url: string;
   /** Methods asked so far, in order. */
   readonly asked: string[];
@@ -43,19 +43,22 @@ export interface Rogue extends AsyncDisposable {
 }
 
 /** A JSON-RPC error as the answer to a question. */
-export class RogueError extends Error {
+export class NodeError extends Error {
   constructor(readonly code: number, message: string) {
     super(message);
   }
 }
 
-/** Starts a rogue before a real node, or before none. */
-export function startRogue(behind: string | null, trick: Trick = () => undefined): Rogue {
+/** Starts a misbehaving node before a real node, or before none. */
+export function startFaultyNode(
+  behind: string | null,
+  trick: Trick = () => undefined,
+): FaultyNode {
   const ending = new AbortController();
   const { signal } = ending;
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {}, signal }, serve);
   const { port } = server.addr;
-  const rogue: Rogue = {
+  const faulty: FaultyNode = {
     url: `http://127.0.0.1:${port}`,
     asked: [],
     trick,
@@ -64,7 +67,7 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
       const reached = Promise.withResolvers<void>();
       const ended = Promise.withResolvers<void>();
       const kept: Question[] = [];
-      rogue.trick = async (question) => {
+      faulty.trick = async (question) => {
         if (!which(question)) return undefined;
         const answer = deaf ? undefined : await passOn(behind, question);
         kept.push(question);
@@ -76,7 +79,7 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
         reached: reached.promise,
         kept,
         end() {
-          rogue.trick = () => undefined;
+          faulty.trick = () => undefined;
           ended.resolve();
         },
       };
@@ -90,13 +93,13 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
   async function serve(request: Request): Promise<Response> {
     const body = await request.json();
     const questions: Question[] = Array.isArray(body) ? body : [body];
-    if (Array.isArray(body) && !rogue.takesBatches) {
+    if (Array.isArray(body) && !faulty.takesBatches) {
       const error = { code: -32600, message: "batches are not taken" };
       return Response.json({ jsonrpc: "2.0", id: null, error });
     }
     const answers: unknown[] = [];
     for (const question of questions) {
-      rogue.asked.push(question.method);
+      faulty.asked.push(question.method);
       const answer = await answerTo(question);
       if (answer instanceof Response) return answer;
       answers.push(answer);
@@ -106,16 +109,16 @@ export function startRogue(behind: string | null, trick: Trick = () => undefined
   async function answerTo(question: Question): Promise<unknown | Response> {
     const { id } = question;
     try {
-      const answer = await rogue.trick(question);
+      const answer = await faulty.trick(question);
       if (answer instanceof Response) return answer;
       if (answer !== undefined) return { jsonrpc: "2.0", id, result: answer };
       return await passOn(behind, question);
     } catch (error) {
-      if (!(error instanceof RogueError)) throw error;
+      if (!(error instanceof NodeError)) throw error;
       return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
     }
   }
-  return rogue;
+  return faulty;
 }
 
 /** Asks the real node. */
@@ -124,7 +127,7 @@ export async function passOn(
   question: Question,
   more: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
-  if (behind === null) throw new RogueError(-32601, "Method not found");
+  if (behind === null) throw new NodeError(-32601, "Method not found");
   const headers = { "content-type": "application/json", ...more };
   const body = JSON.stringify({ jsonrpc: "2.0", ...question });
   const response = await fetch(behind, { method: "POST", headers, body });

@@ -3,8 +3,8 @@
  * ramp on a real node and a deposit that came in there.
  * @module
  */
-import { openDesk } from "../support/evm_fixture.ts";
-import { testFollower } from "../support/scan_steps.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
 import type { Send, TestRealm, TestUser } from "../support/realm.ts";
 import type { Json, Operation } from "./document.ts";
 import type { Fuzz } from "./fuzzer.ts";
@@ -12,8 +12,8 @@ import type { Random } from "./random.ts";
 import type { Request } from "./requests.ts";
 import type { Known } from "./values.ts";
 
-/** A stage, ready for a run. */
-export interface FuzzStage extends AsyncDisposable {
+/** A fixture, ready for a run. */
+export interface FuzzFixture extends AsyncDisposable {
   run: Pick<Fuzz, "document" | "known" | "senderOf" | "guard" | "between">;
 }
 
@@ -26,27 +26,27 @@ interface Others {
 /** What users do to themselves alone. */
 const OWN = ["changePassword", "beginTotp", "confirmTotp", "getTotp", "deleteTotp"];
 
-/** Builds a stage. */
-export async function fuzzStage(): Promise<FuzzStage> {
-  const desk = await openDesk();
-  const { realm, anvil } = desk;
+/** Builds a fixture. */
+export async function openFuzzFixture(): Promise<FuzzFixture> {
+  const funded = await openFundedRamp();
+  const { realm, anvil } = funded;
   const { admin, operator } = realm;
-  using follower = testFollower(realm);
+  using poller = openTestPoller(realm);
   const { body: document } = await realm.nobody("GET", "/v1/openapi.json");
   const currency = await realm.currency("1000000", "FUZZ");
-  const address = await admin.send("POST", `/v1/accounts/${desk.ramp}/address`, {});
+  const address = await admin.send("POST", `/v1/accounts/${funded.ramp}/address`, {});
   await realm.drain();
   await anvil.send({ to: address.body.address.address, value: 10n ** 17n });
   await anvil.mine(3);
-  await follower.follow();
+  await poller.follow();
   const receiving: string[] = [];
   for (let i = 0; i < 3; i++) {
     receiving.push(await realm.account({ asset: "FUZZ", from: currency.account, total: "1000" }));
   }
-  receiving.push(desk.account);
+  receiving.push(funded.account);
   const others = await makeOthers(realm);
   const known = await knownOf(realm, others, {
-    accounts: [currency.account, desk.account, desk.ramp],
+    accounts: [currency.account, funded.account, funded.ramp],
     funded: [currency.account, ...receiving],
     receiving,
   });
@@ -65,7 +65,7 @@ export async function fuzzStage(): Promise<FuzzStage> {
         Object.assign(others, await makeOthers(realm));
       },
     },
-    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => funded[Symbol.asyncDispose](),
   };
 }
 
