@@ -16,7 +16,7 @@ import type { Secrets } from "./serving_secrets.ts";
 
 const ANOTHER =
   "PLATFORM_KEY is not the key that this installation's secrets are sealed with. Set " +
-  "that one; to change it, set it as PLATFORM_KEY_PREVIOUS beside the new one (docs/guide/keys_and_roles.md). Where " +
+  "that one; to change it, set it as PLATFORM_KEY_PREVIOUS beside the new one (docs/operations/keys.md). Where " +
   "it was lost: `migrate --new-logins`";
 
 /**

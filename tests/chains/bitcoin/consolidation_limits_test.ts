@@ -35,12 +35,12 @@ for (const [id, gathering] of Object.entries(GATHERINGS)) {
 
 Deno.test("the rates up to which fees count as low are told as they are", async () => {
   const page = await Deno.readTextFile(
-    new URL("../../../docs/operations/nodes.md", import.meta.url),
+    new URL("../../../docs/guide/consolidations.md", import.meta.url),
   );
   const { description } = NewConsolidation.shape.max_fee_rate.meta() ?? {};
   for (const [id, { rateLow }] of Object.entries(GATHERINGS)) {
     const said = `${rateLow} ${nativeAsset(id as CoinChainId).code}`;
-    ok(page.includes(said), `docs/operations/nodes.md does not say ${said}`);
+    ok(page.includes(said), `docs/guide/consolidations.md does not say ${said}`);
     ok(description?.includes(said), `the reference does not say ${said}`);
   }
 });
