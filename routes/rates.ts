@@ -6,9 +6,9 @@ import {
   RateQuery,
   RateView,
   setRate,
-  spreadRates,
   viewRate,
 } from "../domain/currencies/rates.ts";
+import { spreadRates } from "../domain/realms/rate_copies.ts";
 import { command, query } from "./http/execution.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 

@@ -1,29 +1,90 @@
-/** A line: so many work side by side, the others wait, and whoever is not done goes to its end. @module */
+/**
+ * Task queues. A bounded queue runs at most four tasks at once, and an unfinished task rejoins its end.
+ * A set of running tasks starts each task once by its name, and remembers it until it has ended.
+ * @module
+ */
+import type { Log } from "../log.ts";
 
-/** Who works and who waits. */
-export interface Line {
-  busy: number;
+/** A bounded queue: how many tasks run, and those that wait for room. */
+export interface TaskQueue {
+  running: number;
   waiting: (() => void)[];
 }
 
-const SIDE_BY_SIDE = 4;
+const RUNNING_MAX = 4;
 
-/** Makes an empty line. */
-export function openLine(): Line {
-  return { busy: 0, waiting: [] };
+/** Opens an empty queue. */
+export function openTaskQueue(): TaskQueue {
+  return { running: 0, waiting: [] };
 }
 
-/** Does a piece of work again and again, until it says that nothing is left; each time in its turn. */
-export async function inTurns(line: Line, work: () => Promise<boolean>): Promise<void> {
+/** Runs a task again and again until it says that nothing is left; before each run it waits for room. */
+export async function runQueued(queue: TaskQueue, task: () => Promise<boolean>): Promise<void> {
   for (let more = true; more;) {
-    if (line.busy < SIDE_BY_SIDE) line.busy++;
-    else await new Promise<void>((resolve) => line.waiting.push(resolve));
+    if (queue.running < RUNNING_MAX) queue.running++;
+    else await new Promise<void>((resolve) => queue.waiting.push(resolve));
     try {
-      more = await work();
+      more = await task();
     } finally {
-      const next = line.waiting.shift();
-      if (next === undefined) line.busy--;
+      const next = queue.waiting.shift();
+      if (next === undefined) queue.running--;
       else next();
     }
   }
+}
+
+/** Tasks that run now, by their names. */
+export interface RunningTasks {
+  readonly size: number;
+  names(): Iterable<string>;
+  has(name: string): boolean;
+  /**
+   * Starts a task, unless one of its name runs. A task that fails is logged.
+   *
+   * @param fields logged with a failure; the name unless given
+   * @returns the end of the task of this name; it never rejects
+   */
+  start(
+    name: string,
+    task: () => Promise<unknown>,
+    fields?: Record<string, unknown>,
+  ): Promise<void>;
+  /** Waits until no task runs. */
+  settled(): Promise<void>;
+}
+
+/** Opens an empty set of running tasks. */
+export function openRunningTasks(options: {
+  log: Log;
+  /** Message of the log line of a task that failed. */
+  failure: string;
+  /** Failures are not logged once it is aborted. */
+  signal: AbortSignal;
+  /** Called after each task. */
+  onEnd?: () => void;
+}): RunningTasks {
+  const { log, failure, signal, onEnd } = options;
+  const running = new Map<string, Promise<void>>();
+  return {
+    get size() {
+      return running.size;
+    },
+    names: () => running.keys(),
+    has: (name) => running.has(name),
+    start(name, task, fields = { work: name }) {
+      const known = running.get(name);
+      if (known !== undefined) return known;
+      const end = task().then(() => {}, (error) => {
+        if (!signal.aborted) log("error", failure, { ...fields, error });
+      }).finally(() => {
+        running.delete(name);
+        onEnd?.();
+      });
+      running.set(name, end);
+      return end;
+    },
+    async settled() {
+      while (running.size > 0) await Promise.all(running.values());
+    },
+  };
 }

@@ -1,7 +1,7 @@
-/** Waiting, but not for ever: pauses that can be cut short, and an end to waiting for others. @module */
+/** Timers: sleeping until a signal, and waiting for work with a limit. @module */
 
-/** Waits so many milliseconds, or until the signal is given. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Sleeps so many milliseconds, or until the signal is aborted. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const timer = setTimeout(end, ms);
@@ -14,11 +14,11 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for work, at most so many milliseconds; null when it took longer and goes on by itself. */
-export async function patiently<T>(work: Promise<T>, ms: number): Promise<T | null> {
+/** Waits for work, at most so many milliseconds; null when the time is over and the work goes on. */
+export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | null> {
   const done = new AbortController();
   try {
-    return await Promise.race([work, pause(ms, done.signal).then(() => null)]);
+    return await Promise.race([work, sleep(ms, done.signal).then(() => null)]);
   } finally {
     done.abort();
   }

@@ -115,7 +115,8 @@ export async function selectRealmsBehind(
 /** Reads realms of this database whose role is missing, has no rights, or settings of its own, after one of them. */
 export async function selectRealmsWithoutRights(
   db: Db,
-  page: { after: string | null; limit: number },
+  after: string | null,
+  limit: number,
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
     select ${columns(db)} from realms
@@ -127,8 +128,8 @@ export async function selectRealmsWithoutRights(
             (0, (select d.oid from pg_database d where d.datname = current_database())))
           and has_schema_privilege(p.oid, schema_name, 'usage')
           and has_table_privilege(p.oid, quote_ident(schema_name) || '.accounts', 'select')) < 2
-      and ${page.after === null ? db`true` : db`id > ${page.after}`}
-    order by id limit ${page.limit}`;
+      and ${after === null ? db`true` : db`id > ${after}`}
+    order by id limit ${limit}`;
 }
 
 /** Reads the id of a realm that stands at the given rung by other migrations; null where none does. */

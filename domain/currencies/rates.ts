@@ -5,16 +5,8 @@
  */
 import { z } from "zod";
 import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
-import type { Database, Db, Pool, Tx } from "../../db/database.ts";
-import {
-  type RateRow,
-  selectRateOf,
-  selectRates,
-  selectRatesAfter,
-  upsertRates,
-} from "../../db/currencies/rates.ts";
-import { selectRealms } from "../../db/realms/realms.ts";
-import { locking, reading } from "../../db/transaction.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { type RateRow, selectRateOf, selectRates, upsertRates } from "../../db/currencies/rates.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { spellOut } from "../canonical_json.ts";
@@ -25,7 +17,6 @@ import { AccountingCurrency } from "../identity/identities.ts";
 import { isDigits } from "../json.ts";
 import { Amount, decimalOf, DecimalText, trim } from "../money.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
-import { placeOf } from "../realms/realms.ts";
 
 /** A rate as it is set. */
 export const NewRate = z.strictObject({
@@ -54,9 +45,6 @@ export const RateView = z.object({
 }).meta({ id: "Rate" });
 
 const SHOWN_MAX = 10_000;
-const COPIED_AT_ONCE = 5000;
-const REALMS_PAGE = 200;
-const REALMS_AT_ONCE = 4;
 
 /**
  * Sets a rate in the actor's realm, or, for the operator, in the installation.
@@ -98,54 +86,6 @@ export async function listRates(
   const rate = actor.kind === "operator" ? null : await selectRateOf(db, base, currency);
   if (rate === null) throw notFound("rate.not_found");
   return [{ base, currency, rate: trim(rate), source: "derived", updated_at: null }];
-}
-
-/**
- * Writes the installation's rates into every realm that can be reached.
- *
- * @param only the one realm to write into; null for all
- */
-export async function spreadRates(
-  database: Database,
-  rates: readonly RateRow[],
-  only: string | null = null,
-): Promise<void> {
-  for (let after: string | null = null;;) {
-    const page = await reading(
-      database.platform,
-      (db) => selectRealms(db, after, REALMS_PAGE),
-    );
-    if (page.length === 0) return;
-    const meant = page.filter((realm) => only === null || realm.id === only);
-    for (let i = 0; i < meant.length; i += REALMS_AT_ONCE) {
-      // A realm that is away catches up by its timetable.
-      await Promise.allSettled(
-        meant.slice(i, i + REALMS_AT_ONCE).map(async (realm) => {
-          const place = placeOf(realm);
-          const pool = place.placement === null ? database.watch(place) : database.realm(place);
-          await locking(pool, (tx) => upsertRates(tx, rates));
-        }),
-      );
-    }
-    after = page[page.length - 1].id;
-  }
-}
-
-/** Copies what the installation has learnt since a time into one realm; tells the newest time. */
-export async function copyRates(platform: Pool, realm: Pool, after: number): Promise<number> {
-  for (let newest = after;;) {
-    const since = newest;
-    const rates = await reading(platform, (db) => selectRatesAfter(db, since, COPIED_AT_ONCE));
-    if (rates.length === 0) return newest;
-    await locking(realm, (tx) => upsertRates(tx, rates));
-    newest = rates[rates.length - 1].updated_at;
-    if (rates.length < COPIED_AT_ONCE) return newest;
-  }
-}
-
-/** Keeps fetched rates for the installation. */
-export async function keepRates(platform: Pool, rates: readonly RateRow[]): Promise<void> {
-  if (rates.length > 0) await locking(platform, (tx) => upsertRates(tx, rates));
 }
 
 /** Reads a price as a price source writes it: a JSON number, perhaps with an exponent. */

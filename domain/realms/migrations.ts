@@ -15,6 +15,7 @@ import {
   restateRights,
   whileTablesAreFree,
 } from "../../db/migrate.ts";
+import { allRealms, type PageOptions } from "../../db/realms/realm_pages.ts";
 import {
   lockRealm,
   markRung,
@@ -35,8 +36,6 @@ export type Tell = (
   message: string,
   fields: Record<string, unknown>,
 ) => void;
-
-const PAGE = 100;
 
 /**
  * Refuses a database that cannot hold every text, before anything is written there.
@@ -82,23 +81,18 @@ export async function migrateRealms(
   tell: Tell,
 ): Promise<string[]> {
   const failed: string[] = [];
-  for (let after: string | null = null;;) {
-    const behind: RealmRow[] = await reading(
-      database.platform,
-      (db) => selectRealmsBehind(db, ladders.realm.length, { after, limit: PAGE }),
-    );
-    for (const row of behind) {
-      try {
-        const count = await whileTablesAreFree(() => migrateOne(database, ladders, row));
-        tell("info", "migrated a realm", { realm: row.id, applied: count });
-      } catch (error) {
-        failed.push(row.id);
-        tell("error", "a realm could not be migrated", { realm: row.id, error });
-      }
+  const select: PageOptions["select"] = (db, after, limit) =>
+    selectRealmsBehind(db, ladders.realm.length, { after, limit });
+  for await (const row of allRealms(database.platform, { select })) {
+    try {
+      const count = await whileTablesAreFree(() => migrateOne(database, ladders, row));
+      tell("info", "migrated a realm", { realm: row.id, applied: count });
+    } catch (error) {
+      failed.push(row.id);
+      tell("error", "a realm could not be migrated", { realm: row.id, error });
     }
-    if (behind.length < PAGE) return failed;
-    after = behind[behind.length - 1].id;
   }
+  return failed;
 }
 
 /** Refuses files that were changed after a realm had applied them. */
@@ -134,26 +128,18 @@ export async function restateAll(
   { every = false, newLogins = false }: Restating = {},
 ): Promise<string[]> {
   const failed: string[] = [];
-  for (let after: string | null = null;;) {
-    const rows: RealmRow[] = await reading(
-      database.platform,
-      (db) =>
-        every
-          ? selectRealms(db, after, PAGE)
-          : selectRealmsWithoutRights(db, { after, limit: PAGE }),
-    );
-    for (const row of rows.filter(({ role_name }) => role_name !== null)) {
-      try {
-        await restateOne(database, ladders, await withLogin(database, row, newLogins));
-        tell("info", "a realm has its rights again", { realm: row.id });
-      } catch (error) {
-        failed.push(row.id);
-        tell("error", "a realm has no rights", { realm: row.id, error });
-      }
+  const select = every ? selectRealms : selectRealmsWithoutRights;
+  for await (const row of allRealms(database.platform, { select })) {
+    if (row.role_name === null) continue;
+    try {
+      await restateOne(database, ladders, await withLogin(database, row, newLogins));
+      tell("info", "a realm has its rights again", { realm: row.id });
+    } catch (error) {
+      failed.push(row.id);
+      tell("error", "a realm has no rights", { realm: row.id, error });
     }
-    if (rows.length < PAGE) return failed;
-    after = rows[rows.length - 1].id;
   }
+  return failed;
 }
 
 /**

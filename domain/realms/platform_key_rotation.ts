@@ -6,9 +6,10 @@
 import type { Database, Pool, Tx } from "../../db/database.ts";
 import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation.ts";
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
-import { lockRealm, type RealmRow, selectRealms, updateRealm } from "../../db/realms/realms.ts";
+import { allRealms } from "../../db/realms/realm_pages.ts";
+import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
 import { lockSecondFactors, updateSealedFactor } from "../../db/security/second_factors.ts";
-import { locking, reading } from "../../db/transaction.ts";
+import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 import { placeOf } from "./realms.ts";
 import type { SecretPurpose, Secrets } from "../security/serving_secrets.ts";
@@ -25,14 +26,9 @@ const PAGE = 200;
  */
 export async function resealAll(database: Database, secrets: Secrets): Promise<number> {
   let count = 0;
-  let realms: RealmRow[];
-  for (let after: string | null = null;; after = realms.at(-1)!.id) {
-    realms = await reading(database.platform, (db) => selectRealms(db, after, PAGE));
-    if (realms.length === 0) break;
-    for (const realm of realms) {
-      count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
-      count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
-    }
+  for await (const realm of allRealms(database.platform)) {
+    count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
+    count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
   }
   count += await locking(database.platform, (tx) => resealLogin(tx, secrets));
   // The last: until then no process starts that has the present key alone.

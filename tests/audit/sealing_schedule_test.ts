@@ -3,7 +3,7 @@ import { createLog } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
-import { LOOK_MS, startTimetable } from "../../workers/schedule/timetable.ts";
+import { POLL_MS, startTimetable } from "../../workers/schedule/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** Longer than anything here takes, on a machine that has other things to do. */
@@ -41,7 +41,7 @@ async function fixture(realm: TestRealm) {
 }
 
 Deno.test("what was posted is sealed by the next look, at the latest by the one after it", async () => {
-  ok(2 * LOOK_MS < 1000, "two looks are within a second");
+  ok(2 * POLL_MS < 1000, "two polls are within a second");
   await using realm = await testRealm();
   const seen: ("look" | "seal")[] = [];
   const waiting = new Set<() => void>();

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { openChains } from "../../workers/chains/registry.ts";
 import { scheduleTicks } from "../../workers/schedule/edge_tick.ts";
-import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
@@ -63,7 +63,7 @@ Deno.test("ticks that overlap do each thing once, and all come back", async () =
   const how = { loop: false, only: realm.id };
   const workers = [
     startTimetable({ ...options, rates: null }, how),
-    startFollower({ ...options, wake: () => {} }, how),
+    startChainPoller({ ...options, wake: () => {} }, how),
     startRunner(options, how),
   ];
   const tick = () => Promise.all(workers.map((worker) => worker.drain(20_000)));

@@ -191,7 +191,7 @@ Deno.test("a realm whose database is away keeps no other waiting", async () => {
   const runner = startRunner({ ...optionsOf(realm, log), database: process.database });
   try {
     await until(() => isEnabled(realm, account));
-    await until(() => Promise.resolve(failures.includes("the runner stumbled")));
+    await until(() => Promise.resolve(failures.includes("runner task failed")));
   } finally {
     await runner.stop();
   }

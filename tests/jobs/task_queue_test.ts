@@ -1,13 +1,13 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { inTurns, openLine } from "../../workers/task_queue.ts";
+import { openTaskQueue, runQueued } from "../../workers/task_queue.ts";
 
-Deno.test("inTurns() lets four work side by side, and sends who is not done to the end", async () => {
-  const line = openLine();
+Deno.test("runQueued() runs four tasks at once, and an unfinished one rejoins the end", async () => {
+  const queue = openTaskQueue();
   const order: string[] = [];
   let busy = 0;
   let most = 0;
   const worker = (name: string, turns: number) =>
-    inTurns(line, async () => {
+    runQueued(queue, async () => {
       order.push(name);
       most = Math.max(most, ++busy);
       await Promise.resolve();
@@ -17,15 +17,15 @@ Deno.test("inTurns() lets four work side by side, and sends who is not done to t
   const names = ["a", "b", "c", "d", "e", "f"];
   await Promise.all(names.map((name) => worker(name, name === "a" ? 3 : 1)));
   equal(most, 4);
-  deepEqual(order.slice(0, 6), names, "whoever waits comes before a second turn");
+  deepEqual(order.slice(0, 6), names, "a waiting task runs before a second turn");
   deepEqual(order.slice(6), ["a", "a"]);
-  deepEqual(line, { busy: 0, waiting: [] });
+  deepEqual(queue, { running: 0, waiting: [] });
 });
 
-Deno.test("inTurns() makes room also when the work fails", async () => {
-  const line = openLine();
+Deno.test("runQueued() makes room also when a task fails", async () => {
+  const queue = openTaskQueue();
   for (let i = 0; i < 8; i++) {
-    await rejects(inTurns(line, () => Promise.reject(new TypeError("no"))), TypeError);
+    await rejects(runQueued(queue, () => Promise.reject(new TypeError("no"))), TypeError);
   }
-  equal(line.busy, 0);
+  equal(queue.running, 0);
 });

@@ -61,11 +61,11 @@ Deno.test("leased work is done by one of several processes, and again after its 
   const leases = await rowsOf<{ name: string; later: boolean; free: boolean }>(
     realm,
     "select name, next_at > now() as later, until <= now() as free from leases " +
-      "where name in ('copy rates', 'tidy') order by name",
+      "where name in ('copy rates', 'purge expired') order by name",
   );
   deepEqual(leases.map((row) => ({ ...row })), [
     { name: "copy rates", later: true, free: true },
-    { name: "tidy", later: true, free: true },
+    { name: "purge expired", later: true, free: true },
   ]);
   await Promise.all(rivals.map((rival) => rival.stop()));
 });

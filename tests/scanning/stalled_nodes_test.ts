@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
@@ -155,7 +155,7 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
   const signer = openSigner(config.masterKey!, Date.now);
   const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 100 };
   const runner = startRunner(options);
-  const follower = startFollower({ ...options, wake: runner.wake });
+  const follower = startChainPoller({ ...options, wake: runner.wake });
   const total = async (of: TestRealm, id: string) =>
     (await of.admin.send("GET", `/v1/accounts/${id}`)).body.balance.total;
   try {

@@ -3,7 +3,7 @@
  * @module
  */
 import { openChains } from "../../workers/chains/registry.ts";
-import { startFollower } from "../../workers/scanning/chain_poller.ts";
+import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { TestRealm } from "./realm.ts";
 
@@ -23,7 +23,9 @@ export function openTestPoller(realm: TestRealm): TestPoller {
   const options = { database: realm.database, log, chains, signer, now: Date.now, wake: () => {} };
   async function look(): Promise<void> {
     // Due again at once: the test decides when.
-    await startFollower({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(120_000);
+    await startChainPoller({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(
+      120_000,
+    );
   }
   return {
     look,

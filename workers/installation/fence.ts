@@ -32,7 +32,7 @@ import {
 import type { Log } from "../../log.ts";
 import { ChainError } from "../chains/chain.ts";
 import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
-import { pause } from "../timers.ts";
+import { sleep } from "../timers.ts";
 import type { Guard } from "../keys/signer.ts";
 
 /** What keeps a process from signing where it must not. */
@@ -108,7 +108,7 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
 async function loop(watchman: Watchman, signal: AbortSignal): Promise<void> {
   let advanceAt = Date.now() + ADVANCE_MS;
   while (!signal.aborted) {
-    await pause(LOOK_MS, signal);
+    await sleep(LOOK_MS, signal);
     if (signal.aborted) return;
     try {
       if (await find(watchman) === null && Date.now() >= advanceAt) {

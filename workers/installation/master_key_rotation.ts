@@ -10,11 +10,11 @@ import {
   selectSecretsNotUnder,
   updateWrapping,
 } from "../../db/security/secrets.ts";
+import { allRealms } from "../../db/realms/realm_pages.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../../domain/security/envelope.ts";
 import type { Log } from "../../log.ts";
-import { allRealms } from "../realm_pages.ts";
 
 /** What a rotation takes. */
 export interface Rotation {
@@ -51,7 +51,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<number> {
   let count = 0;
   for (let found = 1; found > 0; count += found) {
     found = 0;
-    for await (const realm of allRealms(database)) {
+    for await (const realm of allRealms(database.platform)) {
       const owner = database.owner(placeOf(realm)); // no role that works changes a secret
       try {
         found += await rotateRealm(owner, realm.id, keys);

@@ -1,16 +1,16 @@
 /** Puts every ramp of an installation into quarantine, because its database is not to be trusted. @module */
 import type { Database } from "../../db/database.ts";
+import { allRealms } from "../../db/realms/realm_pages.ts";
 import { serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { workerActor } from "../worker_context.ts";
-import { allRealms } from "../realm_pages.ts";
 
 /** Quarantines all ramps of all realms; one whose database is away is kept from signing all the same. */
 export async function haltRealms(database: Database, log: Log, detail: string): Promise<void> {
-  for await (const realm of allRealms(database)) {
+  for await (const realm of allRealms(database.platform)) {
     const at = Date.now();
     const actor = workerActor(realm, newId(at), at);
     const pool = database.watch(placeOf(realm));

@@ -1,8 +1,7 @@
 /**
- * The runner: claims jobs of each realm under a lease and runs them between steps, as many at a time
- * as there is room for; whoever ends makes room for the next. Woken in process after a commit;
- * otherwise it looks by itself from time to time. On an edge platform, a tick drains what is due and
- * returns.
+ * The runner claims jobs of each realm under a lease and runs them between steps, as many at a time as its
+ * limits allow; a job that ends makes room for the next. A commit of this process wakes it; otherwise it
+ * polls. On an edge platform, a tick drains the due jobs and returns.
  * @module
  */
 import {
@@ -14,13 +13,15 @@ import {
   releaseJob,
   selectDue,
 } from "../../db/jobs.ts";
-import { type RealmRow, selectRealms, selectRealmsById } from "../../db/realms/realms.ts";
+import { realmPages } from "../../db/realms/realm_pages.ts";
+import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import { newId } from "../../domain/ids.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
-import { attemptJob, contextFor, type Site, type Workshop } from "./attempts.ts";
-import { patiently } from "../timers.ts";
+import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
+import { withTimeout } from "../timers.ts";
+import { type RealmTarget, workerContext } from "../worker_context.ts";
+import { attemptJob, type RunnerDependencies } from "./attempts.ts";
 
 /** The running workers of a process. */
 export interface Runner {
@@ -28,13 +29,13 @@ export interface Runner {
   wake(realm: string): void;
   /** Runs everything that is due, in every realm, until the time is up. */
   drain(budgetMs: number): Promise<void>;
-  /** Finishes what runs, releases what waits, and returns. */
+  /** Finishes the running jobs, releases those that wait, and returns. */
   stop(): Promise<void>;
 }
 
 /** How the runner works. */
-export interface RunnerOptions extends Omit<Workshop, "leaseS"> {
-  /** How often every realm is looked at without being woken. */
+export interface RunnerOptions extends Omit<RunnerDependencies, "leaseS"> {
+  /** How often every realm is polled without being woken. */
   pollMs: number;
   leaseS?: number;
 }
@@ -44,34 +45,33 @@ const LEASE_S = 60;
 const JOBS_MAX = 200;
 const REALM_JOBS_MAX = 20;
 const KIND_JOBS_MAX = 15;
-/** Realms whose jobs are claimed at a time. */
-const VISITS_MAX = 4;
-const REALMS_PAGE = 200;
-/** Longest that looks at some realms keep the next ones waiting. */
-const PATIENCE_MS = 3000;
+/** Realms that are polled, or whose jobs are claimed, at a time. */
+const REALMS_AT_ONCE = 4;
+/** Longest that slow realms keep the next ones waiting. */
+const PAGE_WAIT_MAX_MS = 3000;
 const HOUSEKEEPING_MS = 60_000;
-/** After a look that failed a realm is left alone for so long. */
-const REST_MS = 10_000;
+/** A realm whose poll failed is not polled again for so long. */
+const BACKOFF_MS = 10_000;
 
-/** What the runner keeps in mind. */
-interface Floor {
-  shop: Workshop;
+/** State of a runner. */
+interface RunnerState {
+  dependencies: RunnerDependencies;
   signal: AbortSignal;
   only: string | null;
-  /** Realms as of the last look around, or as they were woken. */
+  /** Realms as of the last poll, or as they were woken. */
   realms: Map<string, RealmRow>;
   woken: Set<string>;
-  /** Jobs in hand, by realm and kind. */
-  inHand: Map<string, Map<string, number>>;
-  /** Room that claims in flight have taken, besides the jobs in hand. */
+  /** Number of running jobs, by realm and kind. */
+  jobs: Map<string, Map<string, number>>;
+  /** Jobs that claims in flight may bring, besides the running ones. */
   reserved: number;
-  /** What runs: visits, looks and attempts, by their names. */
-  running: Map<string, Promise<void>>;
+  /** Polls, claims and attempts that run. */
+  tasks: RunningTasks;
   housekeptAt: number;
-  /** Until when realms are left alone whose database is away. */
+  /** When a realm is polled again whose database is away. */
   awayUntil: Map<string, number>;
-  /** What ends the rests of those who wait for something to do. */
-  resting: Set<() => void>;
+  /** End the sleep of the loops that wait for something to do. */
+  sleepers: Set<() => void>;
 }
 
 /** Starts the workers. With `loop: false` they work only when drained, `only` for one realm. */
@@ -80,214 +80,205 @@ export function startRunner(
   how: { loop?: boolean; only?: string } = {},
 ): Runner {
   const leaving = new AbortController();
-  const floor: Floor = {
-    shop: { ...options, leaseS: options.leaseS ?? LEASE_S },
-    signal: leaving.signal,
-    only: how.only ?? null,
-    realms: new Map(),
-    woken: new Set(),
-    inHand: new Map(),
-    reserved: 0,
-    running: new Map(),
-    housekeptAt: -Infinity,
-    awayUntil: new Map(),
-    resting: new Set(),
-  };
+  const state = openState(options, leaving.signal, how.only ?? null);
   async function loop(): Promise<void> {
-    for (let lookAt = 0; !floor.signal.aborted;) {
-      if (options.now() >= lookAt) {
-        lookAt = options.now() + options.pollMs;
-        begin(floor, "look around", () => lookAround(floor));
+    for (let pollAt = 0; !state.signal.aborted;) {
+      if (options.now() >= pollAt) {
+        pollAt = options.now() + options.pollMs;
+        state.tasks.start("poll all", () => pollAll(state));
       }
-      const rested = rest(floor, lookAt - options.now());
-      visitWoken(floor);
-      await rested;
+      const slept = sleepUntilNotified(state, pollAt - options.now());
+      claimWoken(state);
+      await slept;
     }
   }
   const looping = how.loop ?? true ? loop() : Promise.resolve();
   return {
     wake(realm) {
-      floor.woken.add(realm);
-      nudge(floor);
+      state.woken.add(realm);
+      notify(state);
     },
-    drain: (budgetMs) => drain(floor, options.now() + budgetMs),
+    drain: (budgetMs) => drain(state, options.now() + budgetMs),
     async stop() {
       leaving.abort();
-      nudge(floor);
+      notify(state);
       await looping;
-      await settled(floor);
+      await state.tasks.settled();
     },
   };
 }
 
-/** Runs what is due until nothing is, or the time is up; what runs then is waited for. */
-async function drain(floor: Floor, until: number): Promise<void> {
-  const { now } = floor.shop;
-  begin(floor, "look around", () => lookAround(floor));
-  while (!floor.signal.aborted && now() < until) {
-    const rested = rest(floor, until - now());
-    visitWoken(floor);
-    if (floor.running.size === 0 && floor.woken.size === 0) nudge(floor);
-    await rested;
-    if (floor.running.size === 0 && floor.woken.size === 0) return;
+function openState(
+  options: RunnerOptions,
+  signal: AbortSignal,
+  only: string | null,
+): RunnerState {
+  const state: RunnerState = {
+    ...{ signal, only },
+    dependencies: { ...options, leaseS: options.leaseS ?? LEASE_S },
+    realms: new Map(),
+    woken: new Set(),
+    jobs: new Map(),
+    reserved: 0,
+    tasks: openRunningTasks({
+      ...{ log: options.log, signal },
+      failure: "runner task failed",
+      onEnd: () => notify(state),
+    }),
+    housekeptAt: -Infinity,
+    awayUntil: new Map(),
+    sleepers: new Set(),
+  };
+  return state;
+}
+
+/** Runs due jobs until none is left, or the time is up, and waits for those that run then. */
+async function drain(state: RunnerState, until: number): Promise<void> {
+  const { dependencies: { now }, tasks, woken } = state;
+  tasks.start("poll all", () => pollAll(state));
+  while (!state.signal.aborted && now() < until) {
+    const slept = sleepUntilNotified(state, until - now());
+    claimWoken(state);
+    if (tasks.size === 0 && woken.size === 0) notify(state);
+    await slept;
+    if (tasks.size === 0 && woken.size === 0) return;
   }
-  await settled(floor);
+  await tasks.settled();
 }
 
-async function settled(floor: Floor): Promise<void> {
-  while (floor.running.size > 0) await Promise.all(floor.running.values());
-}
-
-/** Waits until somebody nudges, or so many milliseconds. */
-async function rest(floor: Floor, ms: number): Promise<void> {
+/** Sleeps until `notify` is called, or so many milliseconds. */
+async function sleepUntilNotified(state: RunnerState, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  floor.resting.add(resolve);
+  state.sleepers.add(resolve);
   const timer = setTimeout(resolve, Math.max(0, ms));
   await promise;
   clearTimeout(timer);
-  floor.resting.delete(resolve);
+  state.sleepers.delete(resolve);
 }
 
-function nudge(floor: Floor): void {
-  for (const resolve of floor.resting) resolve();
+function notify(state: RunnerState): void {
+  for (const resolve of state.sleepers) resolve();
 }
 
-/** Begins a piece of work unless one of its name runs; its end is an occasion to look anew. */
-function begin(floor: Floor, name: string, work: () => Promise<void>): void {
-  if (floor.running.has(name)) return;
-  const flight = work().catch((error) => {
-    if (!floor.signal.aborted) {
-      floor.shop.log("error", "the runner stumbled", { work: name, error });
-    }
-  }).finally(() => {
-    floor.running.delete(name);
-    nudge(floor);
-  });
-  floor.running.set(name, flight);
-}
-
-/** Looks at every realm over connections that all share, and wakes those where a job is due. */
-async function lookAround(floor: Floor): Promise<void> {
-  const { database, now } = floor.shop;
-  const housekeep = now() - floor.housekeptAt >= HOUSEKEEPING_MS;
-  if (housekeep) floor.housekeptAt = now();
+/** Polls every realm over shared connections, and wakes those where a job is due. */
+async function pollAll(state: RunnerState): Promise<void> {
+  const { dependencies: { database, now }, only, signal, tasks } = state;
+  const housekeep = now() - state.housekeptAt >= HOUSEKEEPING_MS;
+  if (housekeep) state.housekeptAt = now();
   const known = new Map<string, RealmRow>();
-  for (let after: string | null = null, more = true; more && !floor.signal.aborted;) {
-    const page: RealmRow[] = floor.only === null
-      ? await reading(database.platform, (db) => selectRealms(db, after, REALMS_PAGE))
-      : await reading(database.platform, (db) => selectRealmsById(db, [floor.only!]));
-    for (let i = 0; i < page.length && !floor.signal.aborted;) {
-      const looks = page.slice(i, i += VISITS_MAX).map((realm) => {
+  for await (const page of realmPages(database.platform, { only })) {
+    for (let i = 0; i < page.length && !signal.aborted;) {
+      const polls = page.slice(i, i += REALMS_AT_ONCE).map((realm) => {
         known.set(realm.id, realm);
-        const name = `look ${realm.id}`;
-        begin(floor, name, () => look(floor, realm, housekeep));
-        return floor.running.get(name);
+        return tasks.start(`poll ${realm.id}`, () => pollRealm(state, realm, housekeep));
       });
-      await patiently(Promise.all(looks), PATIENCE_MS);
+      await withTimeout(Promise.all(polls), PAGE_WAIT_MAX_MS);
     }
-    more = floor.only === null && page.length === REALMS_PAGE;
-    if (more) after = page[page.length - 1].id;
+    if (signal.aborted) return;
   }
-  if (!floor.signal.aborted) floor.realms = known;
+  if (!signal.aborted) state.realms = known;
 }
 
-async function look(floor: Floor, realm: RealmRow, housekeep: boolean): Promise<void> {
-  const { database, now } = floor.shop;
-  if (now() < (floor.awayUntil.get(realm.id) ?? 0)) return;
-  floor.awayUntil.set(realm.id, now() + REST_MS);
-  const watch = database.watch(placeOf(realm));
+async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean): Promise<void> {
+  const { database, now } = state.dependencies;
+  if (now() < (state.awayUntil.get(realm.id) ?? 0)) return;
+  state.awayUntil.set(realm.id, now() + BACKOFF_MS);
+  const shared = database.watch(placeOf(realm));
   if (housekeep) {
-    await writing(watch, reapJobs);
-    await writing(watch, deleteOldJobs);
+    await writing(shared, reapJobs);
+    await writing(shared, deleteOldJobs);
   }
-  const due = await selectDue(watch);
-  floor.awayUntil.delete(realm.id);
+  const due = await selectDue(shared);
+  state.awayUntil.delete(realm.id);
   if (!due) return;
-  floor.realms.set(realm.id, realm);
-  floor.woken.add(realm.id);
+  state.realms.set(realm.id, realm);
+  state.woken.add(realm.id);
 }
 
-/** Begins to claim jobs where somebody has woken us, as far as there is room. */
-function visitWoken(floor: Floor): void {
-  for (const id of floor.woken) {
-    const name = `visit ${id}`;
-    if (floor.running.has(name)) continue;
-    const visits = [...floor.running.keys()].filter((one) => one.startsWith("visit ")).length;
-    if (visits >= VISITS_MAX || roomOf(floor) <= 0) return;
-    floor.woken.delete(id);
-    begin(floor, name, () => visit(floor, id));
+/** Starts to claim jobs of the realms that were woken, as far as the limits allow. */
+function claimWoken(state: RunnerState): void {
+  for (const id of state.woken) {
+    const name = `claim ${id}`;
+    if (state.tasks.has(name)) continue;
+    const claims = [...state.tasks.names()].filter((one) => one.startsWith("claim ")).length;
+    if (claims >= REALMS_AT_ONCE || jobsLeft(state) <= 0) return;
+    state.woken.delete(id);
+    state.tasks.start(name, () => claim(state, id));
   }
 }
 
-/** Claims jobs of a realm, and begins them. */
-async function visit(floor: Floor, id: string): Promise<void> {
-  const { database, leaseS } = floor.shop;
-  const realm = floor.realms.get(id) ?? await findRealm(floor, id);
+/** Claims jobs of a realm, and starts them. */
+async function claim(state: RunnerState, id: string): Promise<void> {
+  const { database, leaseS } = state.dependencies;
+  const realm = state.realms.get(id) ?? await findRealm(state, id);
   if (realm === null) return;
-  const kinds = floor.inHand.get(id) ?? new Map<string, number>();
+  const kinds = state.jobs.get(id) ?? new Map<string, number>();
   const counts = [...kinds.values()];
-  const crowded = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
+  const full = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
   const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
-  const room = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
-  const limit = Math.min(room, roomOf(floor), KIND_JOBS_MAX - most);
-  if (limit <= 0) return; // whoever ends wakes the realm again
-  const pool = database.working(placeOf(realm));
-  floor.reserved += limit;
+  const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
+  const limit = Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most);
+  if (limit <= 0) return; // a job that ends wakes the realm again
+  const target = { realm, pool: database.working(placeOf(realm)), signal: state.signal };
+  state.reserved += limit;
   try {
-    const jobs = await writing(pool, (db) => claimJobs(db, limit, leaseS, crowded));
-    await confirm(floor, { realm, pool, signal: floor.signal }, jobs);
-    for (const job of jobs) take(floor, { realm, pool, signal: floor.signal }, job);
-    if (jobs.length === limit) floor.woken.add(id);
+    const jobs = await writing(target.pool, (db) => claimJobs(db, limit, leaseS, full));
+    await confirm(state, target, jobs);
+    for (const job of jobs) startJob(state, target, job);
+    if (jobs.length === limit) state.woken.add(id);
   } finally {
-    floor.reserved -= limit;
+    state.reserved -= limit;
   }
 }
 
-/** Compares the realm before what was claimed begins; claims that cannot be confirmed are given up. */
-async function confirm(floor: Floor, site: Site, jobs: readonly ClaimedRow[]): Promise<void> {
+/** Compares the realm before its claimed jobs start; releases them where that fails. */
+async function confirm(
+  { dependencies }: RunnerState,
+  target: RealmTarget,
+  jobs: readonly ClaimedRow[],
+): Promise<void> {
   if (jobs.length === 0) return;
-  const { database, now } = floor.shop;
   try {
-    const context = contextFor(floor.shop, site, newId(now()));
-    await confirmRealm(context, database.platform, jobs[0].token);
+    const context = workerContext(dependencies, target);
+    await confirmRealm(context, dependencies.database.platform, jobs[0].token);
   } catch (error) {
-    for (const job of jobs) await writing(site.pool, (db) => releaseJob(db, job));
+    for (const job of jobs) await writing(target.pool, (db) => releaseJob(db, job));
     throw error;
   }
 }
 
-async function findRealm(floor: Floor, id: string): Promise<RealmRow | null> {
-  const { platform } = floor.shop.database;
+async function findRealm(state: RunnerState, id: string): Promise<RealmRow | null> {
+  const { platform } = state.dependencies.database;
   const [realm] = await reading(platform, (db) => selectRealmsById(db, [id]));
   if (realm === undefined) return null;
-  floor.realms.set(id, realm);
+  state.realms.set(id, realm);
   return realm;
 }
 
-/** Jobs that may still be begun in the process. */
-function roomOf(floor: Floor): number {
-  const jobs = [...floor.inHand.values()].flatMap((kinds) => [...kinds.values()]);
-  return JOBS_MAX - floor.reserved - jobs.reduce((sum, count) => sum + count, 0);
+/** Jobs that may still be started in the process. */
+function jobsLeft(state: RunnerState): number {
+  const jobs = [...state.jobs.values()].flatMap((kinds) => [...kinds.values()]);
+  return JOBS_MAX - state.reserved - jobs.reduce((sum, count) => sum + count, 0);
 }
 
-function take(floor: Floor, site: Site, job: JobRow): void {
-  const { id } = site.realm;
-  count(floor, id, job.name, 1);
-  begin(floor, `job ${job.id} ${job.attempts}`, async () => {
+function startJob(state: RunnerState, target: RealmTarget, job: JobRow): void {
+  const { id } = target.realm;
+  count(state, id, job.name, 1);
+  state.tasks.start(`job ${job.id} ${job.attempts}`, async () => {
     try {
-      await attemptJob(floor.shop, site, job);
+      await attemptJob(state.dependencies, target, job);
     } finally {
-      count(floor, id, job.name, -1);
-      floor.woken.add(id);
+      count(state, id, job.name, -1);
+      state.woken.add(id);
     }
   });
 }
 
-function count(floor: Floor, realm: string, kind: string, change: number): void {
-  const kinds = floor.inHand.get(realm) ?? new Map<string, number>();
+function count(state: RunnerState, realm: string, kind: string, change: number): void {
+  const kinds = state.jobs.get(realm) ?? new Map<string, number>();
   const now = (kinds.get(kind) ?? 0) + change;
   if (now > 0) kinds.set(kind, now);
   else kinds.delete(kind);
-  if (kinds.size > 0) floor.inHand.set(realm, kinds);
-  else floor.inHand.delete(realm);
+  if (kinds.size > 0) state.jobs.set(realm, kinds);
+  else state.jobs.delete(realm);
 }

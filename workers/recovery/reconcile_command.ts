@@ -2,18 +2,17 @@
 import { parseArgs } from "node:util";
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
-import { serializable } from "../../db/transaction.ts";
-import { isId, newId } from "../../domain/ids.ts";
+import { allRealms } from "../../db/realms/realm_pages.ts";
+import { isId } from "../../domain/ids.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { compareRealm } from "../installation/attestation.ts";
-import { workerActor, type WorkerContext } from "../worker_context.ts";
+import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
 import { claimEpoch, lookAtInstallation } from "../installation/fence.ts";
 import { haltRealms } from "../installation/quarantine_all.ts";
 import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
-import { allRealms } from "../realm_pages.ts";
 
 /** What the command works with. */
 export interface ReconcileSite {
@@ -115,18 +114,13 @@ async function reconcileRealms(
 ): Promise<RealmReport[]> {
   const { config, database, log, masterKey } = site;
   const chains = openChains(config.chains);
+  const shared = { log, chains, signer: openSigner(masterKey, Date.now), now: Date.now };
+  const { signal } = new AbortController(); // the command runs to its end
   const reports: RealmReport[] = [];
   try {
-    for await (const realm of allRealms(database)) {
+    for await (const realm of allRealms(database.platform)) {
       const pool = database.working(placeOf(realm));
-      const at = Date.now();
-      const context: WorkerContext = {
-        ...{ realm, pool, log, chains },
-        actor: workerActor(realm, newId(at), at),
-        signer: openSigner(masterKey, Date.now),
-        signal: new AbortController().signal,
-        step: (work, how) => serializable(pool, work, how),
-      } as WorkerContext;
+      const context = workerContext(shared, { realm, pool, signal });
       const report = { realm: realm.id, name: realm.name, places: [], fault: null };
       try {
         await compareRealm(context, database.platform);

@@ -17,7 +17,7 @@ import { refuseRamp } from "../../domain/accounts/ramps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { isOurs } from "./deposit_confirmations.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
-import { pause } from "../timers.ts";
+import { sleep } from "../timers.ts";
 import { tokenFault } from "../tokens/token_verification.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
@@ -97,7 +97,7 @@ async function deriveRange(
   for (let at = from; at < to; at += AT_ONCE) {
     const part = { from: at, count: Math.min(AT_ONCE, to - at) };
     addresses.push(...await deriveAddresses(of.chain, of.network, of.xpub, part));
-    await pause(0, context.signal);
+    await sleep(0, context.signal);
   }
   return addresses;
 }

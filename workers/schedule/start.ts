@@ -1,4 +1,4 @@
-/** Everything that a process with workers runs: jobs, timetable, followers of the chains, the fence. @module */
+/** Everything that a process with workers runs: jobs, timetable, chain poller, the fence. @module */
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
 import type { Ladders } from "../../db/migrate.ts";
@@ -7,7 +7,7 @@ import type { Log } from "../../log.ts";
 import { openChains } from "../chains/registry.ts";
 import { scheduleTicks } from "./edge_tick.ts";
 import { openFence } from "../installation/fence.ts";
-import { startFollower } from "../scanning/chain_poller.ts";
+import { startChainPoller } from "../scanning/chain_poller.ts";
 import { openRatesGateway } from "../gateways/rates.ts";
 import { haltRealms } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
@@ -49,12 +49,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const timetable = startTimetable({ ...shared, rates, ladders }, { loop: !edge });
-  const follower = startFollower({
+  const poller = startChainPoller({
     ...shared,
     pollMs: config.pollIntervalMs,
     wake: (realm) => runner.wake(realm),
   }, { loop: !edge });
-  const workers = [timetable, follower, runner];
+  const workers = [timetable, poller, runner];
   if (edge) {
     scheduleTicks(
       (ms) => Promise.all(workers.map((one) => one.drain(ms))),

@@ -1,0 +1,51 @@
+/** Copies of the installation's rates in the realms: each realm reads its own. @module */
+import { type RateRow, selectRatesAfter, upsertRates } from "../../db/currencies/rates.ts";
+import type { Database, Pool } from "../../db/database.ts";
+import { realmPages } from "../../db/realms/realm_pages.ts";
+import { locking, reading } from "../../db/transaction.ts";
+import { placeOf } from "./realm_locations.ts";
+
+const REALMS_AT_ONCE = 4;
+/** Rates that one transaction copies. */
+const COPIED_AT_ONCE = 5000;
+
+/** Stores fetched rates of the installation. */
+export async function keepRates(platform: Pool, rates: readonly RateRow[]): Promise<void> {
+  if (rates.length > 0) await locking(platform, (tx) => upsertRates(tx, rates));
+}
+
+/**
+ * Copies rates into every realm that can be reached.
+ *
+ * @param only id of the only realm to copy into; null for all
+ */
+export async function spreadRates(
+  database: Database,
+  rates: readonly RateRow[],
+  only: string | null = null,
+): Promise<void> {
+  for await (const page of realmPages(database.platform, { only })) {
+    for (let i = 0; i < page.length; i += REALMS_AT_ONCE) {
+      // A realm that is away catches up by its timetable.
+      await Promise.allSettled(
+        page.slice(i, i + REALMS_AT_ONCE).map(async (realm) => {
+          const place = placeOf(realm);
+          const pool = place.placement === null ? database.watch(place) : database.realm(place);
+          await locking(pool, (tx) => upsertRates(tx, rates));
+        }),
+      );
+    }
+  }
+}
+
+/** Copies the rates that the installation has learnt since a time into one realm; tells the newest time. */
+export async function copyRates(platform: Pool, realm: Pool, after: number): Promise<number> {
+  for (let newest = after;;) {
+    const since = newest;
+    const rates = await reading(platform, (db) => selectRatesAfter(db, since, COPIED_AT_ONCE));
+    if (rates.length === 0) return newest;
+    await locking(realm, (tx) => upsertRates(tx, rates));
+    newest = rates[rates.length - 1].updated_at;
+    if (rates.length < COPIED_AT_ONCE) return newest;
+  }
+}

@@ -1,0 +1,159 @@
+/** Everything that repeats, for each realm and for the installation, and how often. @module */
+import type { Pool, Tx } from "../../db/database.ts";
+import { compactTallies } from "../../db/collections/collection.ts";
+import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
+import type { Ladders } from "../../db/migrate.ts";
+import { deleteOldAnswers, deleteOldLogins } from "../../db/records.ts";
+import { replaceRealmFaults } from "../../db/realms/installation.ts";
+import { deleteExpiredSigningKeys } from "../../db/realms/realms.ts";
+import { selectSeedNeeded } from "../../db/security/secrets.ts";
+import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
+import { locking, reading } from "../../db/transaction.ts";
+import { migrateRealms } from "../../domain/realms/migrations.ts";
+import { noteSettings } from "../../domain/realms/realm_events.ts";
+import { copyRates, keepRates, spreadRates } from "../../domain/realms/rate_copies.ts";
+import { checkSolvency } from "../audit/solvency.ts";
+import { attestRealm } from "../installation/attestation.ts";
+import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
+import { refreshFees } from "../sending/fee_quotes.ts";
+import { reviveForgotten } from "../sending/sender.ts";
+import type { RatesGateway } from "../gateways/rates.ts";
+import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
+
+/** What repeated work is given besides a realm's context. */
+export interface RepeatDependencies extends WorkerDependencies {
+  /** Null: rates are set by hand. */
+  rates: RatesGateway | null;
+  /** What this version needs; realms that could not be migrated at the start are tried again. */
+  ladders?: Ladders;
+  /** Id of the only realm to work in; null: all. */
+  only: string | null;
+  /** Aborted when the process ends. */
+  signal: AbortSignal;
+  /** Time of the newest platform rate that was copied into a realm from here. */
+  ratesUpTo: Map<string, number>;
+}
+
+/** Work that repeats. */
+export interface Repeat<P> {
+  name: string;
+  everyMs: number;
+  /** Longest that one process may take, which then does it for all. */
+  leaseMs: number;
+  run(at: P, given: RepeatDependencies): Promise<void>;
+}
+
+/** Rows that one statement deletes. */
+const PURGE_SLICE = 20_000;
+
+/** Repeated in every realm. */
+export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
+  { name: "copy rates", everyMs: 60_000, leaseMs: 60_000, run: copyRealmRates },
+  {
+    name: "refresh fees",
+    everyMs: 20_000,
+    leaseMs: 60_000,
+    run: (context) => refreshFees(context),
+  },
+  { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
+  { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
+  { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
+  {
+    name: "note settings",
+    everyMs: 60_000,
+    leaseMs: 60_000,
+    run: ({ realm, pool }, { database }) => noteSettings(database.platform, { id: realm.id, pool }),
+  },
+  { name: "purge expired", everyMs: 3_600_000, leaseMs: 600_000, run: purgeRealm },
+  {
+    name: "attest",
+    everyMs: 15_000,
+    leaseMs: 60_000,
+    run: (context, { database }) => attestRealm(context, database.platform),
+  },
+  { name: "report faults", everyMs: 15_000, leaseMs: 60_000, run: reportFaults },
+  { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
+];
+
+/** Repeated in every realm by a loop of its own, because a node may take many minutes. */
+export const SLOW_REPEATS: readonly Repeat<WorkerContext>[] = [
+  { name: "search coins", everyMs: SEARCH_MS, leaseMs: 2 * 3_600_000, run: searchCoins },
+];
+
+/** Repeated once for the installation. */
+export const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
+  { name: "fetch rates", everyMs: 300_000, leaseMs: 60_000, run: fetchRates },
+  { name: "purge expired", everyMs: 3_600_000, leaseMs: 600_000, run: purgePlatform },
+  { name: "migrate realms", everyMs: 60_000, leaseMs: 600_000, run: migrateRemaining },
+];
+
+/** Reports to the platform which chains of the realm are in quarantine, and whether its seed is gone. */
+async function reportFaults(
+  { realm, pool }: WorkerContext,
+  given: RepeatDependencies,
+): Promise<void> {
+  const places = await reading(pool, selectQuarantinedPlaces);
+  const seedless = await reading(pool, selectSeedNeeded);
+  const missing = { chain: "", network: "", detail: "the realm has addresses and no seed" };
+  await locking(given.database.platform, async (tx) => {
+    await replaceRealmFaults(tx, { realm: realm.id, code: "chain.quarantined" }, places);
+    await replaceRealmFaults(
+      tx,
+      { realm: realm.id, code: "seed.missing" },
+      seedless ? [missing] : [],
+    );
+  });
+}
+
+async function copyRealmRates(
+  { realm, pool }: WorkerContext,
+  given: RepeatDependencies,
+): Promise<void> {
+  const after = given.ratesUpTo.get(realm.id) ?? 0;
+  given.ratesUpTo.set(realm.id, await copyRates(given.database.platform, pool, after));
+}
+
+async function sumTallies({ pool }: WorkerContext): Promise<void> {
+  await locking(pool, compactTallies);
+}
+
+/** A realm's seed is made moments after the realm, long before anybody needs an address. */
+async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
+  await signer.plant({ realm: realm.id, pool });
+}
+
+async function purgeRealm({ pool }: WorkerContext, { signal }: RepeatDependencies): Promise<void> {
+  for (const remove of [deleteOldAnswers, deleteOldLogins]) await purge(pool, remove, signal);
+  await locking(pool, deleteStale);
+}
+
+async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Promise<void> {
+  await purge(platform, deleteOldPlatformAnswers, signal);
+  await locking(platform, deleteExpiredSigningKeys);
+}
+
+/** Deletes slice by slice, each in a transaction of its own, so that no backlog is too large. */
+async function purge(
+  pool: Pool,
+  remove: (tx: Tx, limit: number) => Promise<number>,
+  signal: AbortSignal,
+): Promise<void> {
+  let removed: number;
+  do removed = await locking(pool, (tx) => remove(tx, PURGE_SLICE)); while (
+    removed > 0 && !signal.aborted
+  );
+}
+
+async function migrateRemaining(_: Pool, given: RepeatDependencies): Promise<void> {
+  const { database, ladders, log } = given;
+  if (ladders !== undefined) await migrateRealms(database, ladders, log);
+}
+
+async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<void> {
+  if (given.rates === null) return;
+  const prices = await given.rates.fetchPrices(given.signal);
+  const updated_at = given.now();
+  const rows = prices.map((price) => ({ ...price, source: "market", owner: null, updated_at }));
+  await keepRates(platform, rows);
+  await spreadRates(given.database, rows, given.only);
+}
