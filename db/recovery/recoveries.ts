@@ -140,37 +140,6 @@ export async function selectUnsigned(
     order by o.id`;
 }
 
-/** An order for a transaction that was found. */
-export interface FoundOrder extends PlaceKey {
-  id: string;
-  ramp: string;
-  purpose: "sweep" | "recovered";
-  subject: string | null;
-  sender: string;
-  wish: Record<string, unknown>;
-  contract: string;
-  amount: string;
-  nonce: number | null;
-  hash: string;
-  height: number;
-  created_at: number;
-}
-
-/** Adds an order whose transaction is mined already, with its bytes; its ramp is in quarantine. */
-export async function insertFoundOrder(
-  tx: Tx,
-  order: FoundOrder,
-  { raw, claims, fee, at }: Omit<FoundBytes, "order" | "hash">,
-): Promise<void> {
-  const { wish, ...rest } = order;
-  const mined = { state: "mined", since: order.height, confirmations: 1 };
-  await tx`insert into orders ${tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)}`;
-  await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
-      created_at)
-    values (${order.id}, 1, '{}', ${claims}, ${order.hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
-}
-
 /** The bytes of a transaction that was found, for an order. */
 export interface FoundBytes {
   order: string;
@@ -179,6 +148,15 @@ export interface FoundBytes {
   claims: string[];
   fee: string | null;
   at: number;
+}
+
+/** Adds the bytes of a transaction that was found, as the first of an order that is mined already. */
+export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void> {
+  const { order, hash, raw, claims, fee, at } = found;
+  await tx`
+    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
+      created_at)
+    values (${order}, 1, '{}', ${claims}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
 }
 
 /** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
@@ -205,14 +183,6 @@ async function markFoundSent(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
     update order_candidates set sent_at = ${found.at}, outcome = 'known'
     where order_id = ${found.order} and hash = ${found.hash}`;
-}
-
-/** Ties an unsigned order to the transaction that paid it. */
-export async function joinFound(tx: Tx, order: string, carrier: string): Promise<void> {
-  await tx`
-    update orders set state = 'joined', carrier = ${carrier}, replace = false, error = null,
-      updated_at = now()
-    where id = ${order}`;
 }
 
 /** A pending deposit that is held. */

@@ -1,7 +1,7 @@
-/** Statements on orders, what was signed for them, and what they use up. @module */
+/** Statements on chain orders: transactions to be sent on a chain. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** How far an order may be. The database holds which changes there are (order_transitions). */
+/** States of a chain order. `domain/sending/order_states.ts` says which may follow which. */
 export const ORDER_STATES = [
   "new",
   "joined",
@@ -14,7 +14,7 @@ export const ORDER_STATES = [
   "dead",
   "canceled",
 ] as const;
-/** How far an order is. */
+/** State of a chain order. */
 export type OrderState = typeof ORDER_STATES[number];
 
 /** An order as stored. Amounts are base units as text. */
@@ -73,34 +73,6 @@ export interface OrderRow {
   creates: string | null;
   error: string | null;
   created_at: number;
-}
-
-/** One transaction made for an order; without bytes while it is only planned. */
-export interface CandidateRow {
-  order_id: string;
-  attempt: number;
-  plan: string;
-  claims: string[];
-  hash: string | null;
-  raw: string | null;
-  expires: Record<string, unknown> | null;
-  fee: string | null;
-  sent_at: number | null;
-  outcome: string | null;
-  /** It moves nothing: once it is mined, nothing else of the order can be. */
-  cancels: boolean;
-  /** Who bears its cost where it moves nothing. */
-  borne_by: "sender" | "house";
-  dead: boolean;
-}
-
-/** Why nothing that was signed for an order can be mined any more. */
-export interface DeathProof {
-  proof: "consumed" | "expired" | "orphaned" | "unsigned";
-  /** The transaction that took a claim, where the chain tells. */
-  by: string | null;
-  /** The height of its block. */
-  height: number | null;
 }
 
 /** What a new order consists of. */
@@ -167,10 +139,6 @@ export const ORDER_COLUMNS = [
   "error",
   "created_at",
 ] as const;
-const MADE = "order_id attempt plan claims hash expires fee sent_at outcome cancels borne_by dead"
-  .split(" ");
-const SIGNED = [...MADE, "raw"];
-
 /** Adds an order. */
 export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
   await tx`insert into orders ${tx({ ...order, wish: tx.json(order.wish as never) })}`;
@@ -187,40 +155,6 @@ export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   const [row] = await tx<OrderRow[]>`
     select ${tx(ORDER_COLUMNS)} from orders where id = ${id} for update`;
   return row ?? null;
-}
-
-/** What may change of an order. */
-export type OrderChange = Partial<
-  Pick<
-    OrderRow,
-    | "state"
-    | "amount"
-    | "speed"
-    | "replace"
-    | "nonce"
-    | "since"
-    | "hash"
-    | "height"
-    | "confirmations"
-    | "succeeded"
-    | "fee"
-    | "fee_contract"
-    | "charged"
-    | "budget"
-    | "gas_block"
-    | "hastened_at"
-    | "fault"
-    | "creates"
-    | "error"
-  >
->;
-
-/** Changes an order. */
-export async function updateOrder(tx: Tx, id: string, change: OrderChange): Promise<OrderRow> {
-  const [row] = await tx<OrderRow[]>`
-    update orders set ${tx(change)}, updated_at = now() where id = ${id}
-    returning ${tx(ORDER_COLUMNS)}`;
-  return row;
 }
 
 /** Finds the order that pays for another's transaction, unless it was canceled. */
@@ -247,113 +181,6 @@ export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<st
       and coalesce(looked_at, created_at) < now() - make_interval(secs => ${seconds})
     order by id limit 500`;
   return rows.map((row) => row.id);
-}
-
-/** Reads all that was made for an order with its bytes, oldest first; for workers. */
-export async function selectCandidates(db: Db, order: string): Promise<CandidateRow[]> {
-  return await db<CandidateRow[]>`
-    select ${db(SIGNED)} from order_candidates where order_id = ${order} order by attempt`;
-}
-
-/**
- * Reads all that was made for an order, oldest first, without its bytes: whoever serves requests may not
- * read them, for they pay whoever sends them.
- */
-export async function selectMade(db: Db, order: string): Promise<Omit<CandidateRow, "raw">[]> {
-  return await db<Omit<CandidateRow, "raw">[]>`
-    select ${db(MADE)} from order_candidates where order_id = ${order} order by attempt`;
-}
-
-/** Adds a plan. */
-export async function insertCandidate(
-  tx: Tx,
-  candidate: Pick<CandidateRow, "order_id" | "attempt" | "plan" | "claims"> & {
-    cancels?: boolean;
-    borne_by?: CandidateRow["borne_by"];
-    created_at: number;
-  },
-): Promise<void> {
-  const { order_id, attempt, plan, claims, created_at } = candidate;
-  const { cancels = false, borne_by = "sender" } = candidate;
-  await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, cancels, borne_by, created_at)
-    values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${borne_by}, ${created_at})`;
-}
-
-/** Keeps the bytes of a plan that still stands; tells whether they are the first. */
-export async function markSigned(
-  tx: Tx,
-  name: { order: string; attempt: number },
-  signed: { hash: string; raw: string; expires: unknown; fee: string | null },
-): Promise<boolean> {
-  const rows = await tx`
-    update order_candidates set hash = ${signed.hash}, raw = ${signed.raw}, fee = ${signed.fee},
-      expires = ${signed.expires === null ? null : tx.json(signed.expires as never)}
-    where order_id = ${name.order} and attempt = ${name.attempt} and raw is null and not dead
-    returning attempt`;
-  return rows.length > 0;
-}
-
-/** Notes that bytes are about to leave. */
-export async function markSent(
-  tx: Tx,
-  name: { order: string; attempt: number },
-  at: number,
-): Promise<void> {
-  await tx`
-    update order_candidates set sent_at = coalesce(sent_at, ${at})
-    where order_id = ${name.order} and attempt = ${name.attempt}`;
-}
-
-/** Notes what the nodes said to a broadcast. */
-export async function markOutcome(
-  tx: Tx,
-  name: { order: string; attempt: number },
-  outcome: string,
-): Promise<void> {
-  await tx`
-    update order_candidates set outcome = ${outcome}
-    where order_id = ${name.order} and attempt = ${name.attempt}`;
-}
-
-/** Notes that nothing made for an order so far can ever be mined, and what proves it. */
-export async function markCandidatesDead(
-  tx: Tx,
-  order: string,
-  { proof, by, height }: DeathProof,
-): Promise<void> {
-  await tx`
-    update order_candidates set dead = true, proof = ${proof}, proof_by = ${by},
-      proof_height = ${height}
-    where order_id = ${order} and not dead`;
-}
-
-/** Reserves what a plan uses up; false where a living order has claimed some of it. */
-export async function insertClaims(
-  tx: Tx,
-  order: Pick<OrderRow, "id" | "chain" | "network">,
-  claims: readonly string[],
-  at: number,
-): Promise<boolean> {
-  await tx`
-    insert into claims (chain, network, claim, order_id, created_at)
-    select ${order.chain}, ${order.network}, claim, ${order.id}, ${at}
-    from unnest(${claims as string[]}::text[]) claim
-    on conflict (chain, network, claim) do nothing`;
-  const held = await selectClaims(tx, order.id);
-  return claims.every((claim) => held.includes(claim));
-}
-
-/** Tells which of some claims are an order's. */
-export async function selectClaims(db: Db, order: string): Promise<string[]> {
-  const rows = await db<{ claim: string }[]>`
-    select claim from claims where order_id = ${order} order by claim`;
-  return rows.map((row) => row.claim);
-}
-
-/** Gives up all that an order has reserved. */
-export async function deleteClaims(tx: Tx, order: string): Promise<void> {
-  await tx`delete from claims where order_id = ${order}`;
 }
 
 /** Adds up what orders on their way will take of a sender, and what blocks above a height took, in base units. */

@@ -1,6 +1,7 @@
 /** Statements on the nonces of senders. @module */
 import type { Db, Tx } from "../database.ts";
-import { type CandidateRow, type SenderName } from "./chain_orders.ts";
+import type { SenderName } from "./chain_orders.ts";
+import type { CandidateRow } from "./order_attempts.ts";
 
 /** Unused nonces that are looked for in front of one. */
 const GAPS_READ = 1000;

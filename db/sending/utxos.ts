@@ -1,6 +1,6 @@
 /** Statements on coins that orders spend and make. @module */
 import type { Db, Tx } from "../database.ts";
-import type { CandidateRow } from "./chain_orders.ts";
+import type { CandidateRow } from "./order_attempts.ts";
 
 /** Coins that are offered to one plan, however many there are. */
 export const COINS_MAX = 1000;

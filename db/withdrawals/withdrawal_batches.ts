@@ -21,24 +21,8 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
     order by id for update`;
 }
 
-/** Has new orders carried by a payout. */
-export async function joinOrders(tx: Tx, ids: readonly string[], carrier: string): Promise<void> {
-  await tx`
-    update orders set state = 'joined', carrier = ${carrier}, error = null, updated_at = now()
-    where id = any (${ids as string[]}::uuid[]) and state = 'new'`;
-}
-
 /** Reads the orders that a payout carries, oldest first. */
 export async function selectCarried(db: Db, carrier: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from orders where carrier = ${carrier} order by id`;
-}
-
-/** Makes the orders that a payout carried new again. Gives their ids. */
-export async function dropCarried(tx: Tx, carrier: string): Promise<string[]> {
-  const rows = await tx<{ id: string }[]>`
-    update orders set state = 'new', carrier = null, hash = null, height = null, confirmations = 0,
-      updated_at = now()
-    where carrier = ${carrier} and state = 'joined' returning id`;
-  return rows.map((row) => row.id).toSorted();
 }

@@ -15,7 +15,7 @@ import {
   updateConsolidation,
 } from "../../db/consolidations/consolidations.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { lockOrder, updateOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import { assertAccount, findAccount } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
@@ -40,6 +40,7 @@ import { chargeRamp } from "../sending/ramp_charges.ts";
 import { type ChainPlace, depthOf, placeFor } from "../chains/networks.ts";
 import type { ChainSettings } from "../installation_settings.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
+import { raiseBudget } from "../sending/order_states.ts";
 
 /** A ramp whose coins may be gathered. */
 interface Field {
@@ -277,5 +278,5 @@ async function chargeHaste(
   if (more <= 0n) return;
   const charge = await chargeRamp(tx, actor, { ramp: account, units: more });
   const charged = BigInt(order.charged) + (charge?.charged ?? 0n);
-  await updateOrder(tx, order.id, { charged: `${charged}`, budget: `${budget}` });
+  await raiseBudget(tx, order.id, { charged: `${charged}`, budget: `${budget}` });
 }

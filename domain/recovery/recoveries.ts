@@ -8,11 +8,11 @@ import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
-import { insertClaims, updateOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { insertClaims } from "../../db/sending/order_attempts.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
-  insertFoundOrder,
-  joinFound,
+  insertMinedBytes,
   type OwnPlace,
   releaseDeposits,
   selectHeldDeposits,
@@ -41,6 +41,7 @@ import { unplanOrder } from "../sending/signing_holds.ts";
 import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
 import { errorField } from "../errors.ts";
 import { bookGas } from "../sending/network_fees.ts";
+import { endWithBatch, type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
 
 /** A mined transaction that one of our keys signed. */
 export interface FoundTransaction {
@@ -181,7 +182,7 @@ async function takePayments(
     },
   });
   const paid = parts.flatMap(({ order }) => order ?? []);
-  for (const order of paid) await joinFound(tx, order, id);
+  for (const order of paid) await joinFound(tx, (await lockOrder(tx, order))!, id);
   const { hash, height } = found;
   await progressPayout(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
   await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
@@ -235,7 +236,7 @@ async function keepFound(
     found: FoundTransaction;
     id: string;
     order: Pick<
-      Parameters<typeof insertFoundOrder>[1],
+      FoundOrder,
       "purpose" | "ramp" | "subject" | "wish" | "contract" | "amount"
     >;
   },
@@ -244,11 +245,12 @@ async function keepFound(
   const { chain, network } = place;
   const { hash, height, from, raw, claims, fee } = found;
   const nonce = /:(\d+)$/.exec(claims[0] ?? "")?.[1];
-  const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
-  await insertFoundOrder(tx, {
+  await recordMined(tx, {
     ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
     nonce: claims[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
-  }, bytes);
+  });
+  const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
+  await insertMinedBytes(tx, { order: id, hash, ...bytes });
   await insertClaims(tx, { id, chain, network }, claims, actor.at);
   await nudgeOrder(tx, actor, id);
 }
@@ -275,12 +277,12 @@ export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Pr
   const paying = parts.filter((one) => one.order !== null);
   const whole = order.fee === null ? 0n : BigInt(order.fee);
   const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);
-  const { state, hash, height, confirmations, fee_contract, error } = order;
+  const { state, hash, height, confirmations } = order;
   for (const [at, part] of paying.entries()) {
-    if (!carried.has(part.order!)) continue;
+    const member = carried.get(part.order!);
+    if (member === undefined) continue;
     const fee = `${shares[at]}`;
-    const change = { state, hash, height, confirmations, fee, fee_contract, error };
-    await settleWithdrawal(tx, actor, await updateOrder(tx, part.order!, change));
+    await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
   }
   if (paying.length === 0) await bookGas(tx, actor, order);
   if (state !== "done") return;

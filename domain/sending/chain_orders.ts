@@ -7,34 +7,36 @@
 import { deleteUnmadeCoins, selectDependants } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import {
+  insertOrder,
+  lockOrder,
+  nextLook,
+  type OrderRow,
+  selectForgottenOrders,
+  selectOrder,
+} from "../../db/sending/chain_orders.ts";
+import {
   type DeathProof,
   deleteClaims,
   insertClaims,
-  insertOrder,
-  lockOrder,
-  markCandidatesDead,
-  nextLook,
-  type OrderRow,
   selectClaims,
-  selectForgottenOrders,
   selectMade,
-  selectOrder,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+} from "../../db/sending/order_attempts.ts";
 import { selectWaiting } from "../../db/sending/nonces.ts";
-import { dropCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import type { ChainPlace } from "../chains/networks.ts";
+import {
+  isOpen,
+  leaveBatch,
+  markCanceled,
+  requestReplacement,
+  restartOrder,
+} from "./order_states.ts";
 import { holdGas, passGasOn } from "./token_gas.ts";
 
-export {
-  type CandidateRow,
-  type DeathProof,
-  type OrderRow,
-  type OrderState,
-} from "../../db/sending/chain_orders.ts";
+export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
+export { type CandidateRow, type DeathProof } from "../../db/sending/order_attempts.ts";
 
 /** How soon a payment should be mined. */
 export type Speed = OrderRow["speed"];
@@ -86,7 +88,6 @@ export interface OrderCost {
   contract: string | null;
 }
 
-const OPEN = new Set(["new", "planned", "signed", "sent", "mined"]);
 /** An order that nobody looks at for so long was lost, and is taken up again. */
 const FORGOTTEN_S = 900;
 
@@ -129,11 +130,6 @@ function amountOf(wish: Wish): string | null {
   if (wish.kind !== "pay") return "0";
   if (wish.payments.some((payment) => payment.amount === "all")) return null;
   return `${wish.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
-}
-
-/** Whether an order has not ended yet. */
-export function isOpen(order: Pick<OrderRow, "state">): boolean {
-  return OPEN.has(order.state);
 }
 
 /** Has an order looked at, at once or later; what was planned before becomes void. */
@@ -188,7 +184,7 @@ export async function cancelOrder(tx: Tx, actor: Actor, id: string): Promise<Ord
 export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<boolean> {
   const payout = await lockOrder(tx, id);
   if (payout === null || await withdrawBytes(tx, actor, payout) === null) return false;
-  for (const member of await dropCarried(tx, id)) await nudgeOrder(tx, actor, member);
+  for (const member of await leaveBatch(tx, id)) await nudgeOrder(tx, actor, member);
   return true;
 }
 
@@ -202,7 +198,7 @@ async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<Ord
     if (await selectDependants(tx, order, made)) return null;
     await deleteUnmadeCoins(tx, order, made);
   }
-  const canceled = await updateOrder(tx, order.id, { state: "canceled" });
+  const canceled = await markCanceled(tx, order);
   await passGasOn(tx, actor, canceled, await releaseClaims(tx, actor, canceled));
   return canceled;
 }
@@ -218,11 +214,9 @@ export async function renewOrder(
   proof: DeathProof,
 ): Promise<void> {
   const made = (await selectMade(tx, order.id)).flatMap(({ hash }) => hash ?? []);
-  await markCandidatesDead(tx, order.id, proof);
+  await restartOrder(tx, order, proof);
   await deleteUnmadeCoins(tx, order, made);
   await deleteClaims(tx, order.id);
-  const change = { hash: null, height: null, confirmations: 0, succeeded: null, replace: false };
-  await updateOrder(tx, order.id, { ...change, state: "new" });
   if (order.purpose === "payout") await undoPayout(tx, actor, order.id);
 }
 
@@ -282,7 +276,7 @@ export async function hastenOrder(
   const carrier = (await selectOrder(tx, id))?.carrier ?? null;
   const order = await lockOrder(tx, carrier ?? id);
   if (order === null || !isOpen(order) || order.state === "mined") return null;
-  const hastened = await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
+  const hastened = await requestReplacement(tx, order, speed);
   await nudgeOrder(tx, actor, order.id);
   return hastened;
 }

@@ -5,13 +5,14 @@
  * @module
  */
 import type { Db, Tx } from "../../db/database.ts";
-import { lockOrder, updateOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import { selectSigning, type SigningRow } from "../../db/stops/stops.ts";
 import type { Actor, RealmDefaults } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
 import { findUnjustified } from "./order_reasons.ts";
-import { isOpen, type OrderRow, releaseClaims, renewOrder, undoPayout } from "./chain_orders.ts";
+import { type OrderRow, releaseClaims, renewOrder, undoPayout } from "./chain_orders.ts";
+import { isOpen, noteError } from "./order_states.ts";
 import { costHold, tellCostHold } from "./ramp_costs.ts";
 
 /**
@@ -93,7 +94,7 @@ export async function noteHold(
 ): Promise<OrderRow | null> {
   const order = await lockOrder(tx, id);
   if (order === null || !isOpen(order)) return order;
-  const noted = await updateOrder(tx, order.id, { error: reason.slice(0, 500) });
+  const noted = await noteError(tx, order.id, reason);
   await tellCostHold(tx, actor, order, reason);
   return noted;
 }

@@ -9,12 +9,8 @@
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { closeBlock, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
 import type { Tx } from "../../db/database.ts";
-import {
-  type OrderChange,
-  type OrderRow,
-  selectMade,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+import type { OrderRow } from "../../db/sending/chain_orders.ts";
+import { selectMade } from "../../db/sending/order_attempts.ts";
 import { selectGasAhead } from "../../db/deposits/sweeps.ts";
 import { selectSponsored } from "../../db/withdrawals/withdrawals.ts";
 import { availableOf } from "../accounts/accounts.ts";
@@ -26,6 +22,7 @@ import { newId } from "../ids.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
 import { compare, fromUnits } from "../money.ts";
 import { rightsOf } from "../permissions.ts";
+import { type Raise, raiseBudget } from "./order_states.ts";
 
 /** A day that is over lets more be sponsored. */
 const SPONSORED_RETRY_S = 3_600;
@@ -70,7 +67,7 @@ export async function raiseGas(
   actor: Actor,
   order: OrderRow,
   budget: bigint,
-): Promise<Pick<OrderChange, "gas_block">> {
+): Promise<Raise> {
   const held = order.gas_block === null ? null : await selectBlock(tx, order.ramp, order.gas_block);
   const ramp = held === null ? null : await selectAccount(tx, order.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
@@ -101,9 +98,8 @@ export async function passGasOn(
   const held = order.gas_block === null ? null : await closeBlock(tx, order.gas_block);
   if (held === null || fill === null || rightsOf(actor).write === "all") return;
   const { account, amount } = held;
-  await updateOrder(tx, fill, {
-    gas_block: await blockFor(tx, actor, { account, order: fill, amount }),
-  });
+  const gas_block = await blockFor(tx, actor, { account, order: fill, amount });
+  await raiseBudget(tx, fill, { gas_block });
 }
 
 /**

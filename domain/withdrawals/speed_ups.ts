@@ -7,13 +7,8 @@ import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
-import {
-  lockOrder,
-  type OrderChange,
-  selectClaims,
-  selectOrder,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import { selectClaims } from "../../db/sending/order_attempts.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   selectWithdrawals,
@@ -30,7 +25,8 @@ import { DomainError } from "../errors.ts";
 import { feeUnits, type Price, priced, recentQuote, type Speed } from "../sending/fees.ts";
 import { postMove } from "../ledger/posting.ts";
 import { add, compare, subtract, toUnits } from "../money.ts";
-import { hastenOrder, isOpen, type OrderRow } from "../sending/chain_orders.ts";
+import { hastenOrder, type OrderRow } from "../sending/chain_orders.ts";
+import { isOpen, markSpedUp, type Raise, raiseBudget } from "../sending/order_states.ts";
 import { raiseGas } from "../sending/token_gas.ts";
 import type { ChainPlace } from "../chains/networks.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
@@ -79,7 +75,7 @@ export async function hastenWithdrawal(
   const paid = compare(rise.more, "0") > 0;
   const factor = actor.settings.hotFeeMaxFactor;
   const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
-  await updateOrder(tx, order.id, { ...raised, hastened_at: head });
+  await markSpedUp(tx, order.id, { head, raise: raised });
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
   await hastenOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
@@ -148,7 +144,7 @@ async function raisedBudget(
   tx: Tx,
   actor: Actor,
   of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
-): Promise<Pick<OrderChange, "charged" | "budget" | "gas_block">> {
+): Promise<Raise> {
   const { row, order, rise: { asset, price, more }, factor } = of;
   if (order.purpose === "payout") {
     const charged = toUnits(more, asset.decimals);
@@ -158,7 +154,7 @@ async function raisedBudget(
       budget: `${BigInt(one.budget!) + budget}`,
     });
     const member = (await lockOrder(tx, row.order_id))!;
-    await updateOrder(tx, member.id, raised(member));
+    await raiseBudget(tx, member.id, raised(member));
     return raised(order);
   }
   if (order.budget_contract !== price.contract) return {};

@@ -4,30 +4,28 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { updateOrder } from "../../db/sending/chain_orders.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
+import { endWithBatch, noteBatchStatus } from "../sending/order_states.ts";
 
 /** Tells the withdrawals that a payout carries how far it is. */
 export async function progressPayout(tx: Tx, actor: Actor, payout: OrderRow): Promise<void> {
   const { hash, height, confirmations } = payout;
   for (const { id } of await selectCarried(tx, payout.id)) {
-    const member = await updateOrder(tx, id, { hash, height, confirmations });
+    const member = await noteBatchStatus(tx, id, { hash, height, confirmations });
     await progressWithdrawal(tx, actor, member);
   }
 }
 
 /** Ends the withdrawals that a payout carried; each books its share of what the chain took. */
 export async function settlePayout(tx: Tx, actor: Actor, payout: OrderRow): Promise<void> {
-  const { state, hash, height, confirmations, fee_contract, error } = payout;
   const members = await selectCarried(tx, payout.id);
   const shares = payout.fee === null ? [] : divideFee(BigInt(payout.fee), members.length);
-  for (const [at, { id }] of members.entries()) {
+  for (const [at, member] of members.entries()) {
     const fee = shares.length === 0 ? null : `${shares[at]}`;
-    const change = { state, hash, height, confirmations, fee, fee_contract, error };
-    await settleWithdrawal(tx, actor, await updateOrder(tx, id, change));
+    await settleWithdrawal(tx, actor, await endWithBatch(tx, member, payout, fee));
   }
 }
 

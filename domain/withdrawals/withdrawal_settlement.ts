@@ -5,7 +5,7 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { selectMade } from "../../db/sending/chain_orders.ts";
+import { selectMade } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
@@ -18,7 +18,8 @@ import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts"
 import { emit } from "../events.ts";
 import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
 import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
-import { cancelOrder, isOpen, type OrderRow } from "../sending/chain_orders.ts";
+import { cancelOrder, type OrderRow } from "../sending/chain_orders.ts";
+import { isOpen } from "../sending/order_states.ts";
 import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 import { bookGas } from "../sending/network_fees.ts";

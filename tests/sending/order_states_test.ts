@@ -1,8 +1,11 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import type { Tx } from "../../db/database.ts";
 import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
+import { markCanceled, markSigned, ORDER_TRANSITIONS } from "../../domain/sending/order_states.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
+import { stateDiagram, stateDiagramIn } from "../support/state_diagram.ts";
 import {
   type FaultyNode,
   NodeError,
@@ -166,15 +169,38 @@ Deno.test("the database lets an order change only as the table of transitions sa
     });
   }
   equal((await funded.read(id)).status, "DONE");
-  const stated = await rowsOf<{ before: string; after: string }>(
+  const stored = await rowsOf<object>(
     funded.realm,
-    "select before, after from order_transitions",
+    "select before, after, demands from order_transitions",
   );
-  const ends = ["done", "failed", "dead", "canceled"];
-  deepEqual(stated.filter(({ before }) => ends.includes(before)), []);
-  const left = stated.filter(({ before }) => ["signed", "sent", "mined"].includes(before));
-  deepEqual(left.filter(({ after }) => after === "canceled").map((one) => one.before), ["signed"]);
+  const stated = Object.entries(ORDER_TRANSITIONS).flatMap(([before, followers]) =>
+    Object.entries(followers).map(([after, demands]) => ({ before, after, demands }))
+  );
+  deepEqual(new Set(stored.map(textOf)), new Set(stated.map(textOf)));
 });
+
+Deno.test("an order that has ended, or left, enters no state that the table does not have", async () => {
+  const never = null as unknown as Tx;
+  const order = { id: "1", state: "done" as const };
+  await rejects(markSigned(never, order, "0x1"), /order 1 cannot become signed from done/);
+  for (const state of ["sent", "mined"] as const) {
+    await rejects(markCanceled(never, { id: "1", state }), /cannot become canceled/);
+  }
+  const ends = Object.entries(ORDER_TRANSITIONS).filter(([, to]) => Object.keys(to).length === 0);
+  deepEqual(ends.map(([state]) => state), ["done", "failed", "dead", "canceled"]);
+});
+
+Deno.test("the docs draw the states of an order as the table has them", async () => {
+  const begins = { new: "created", mined: "found on the chain" };
+  const page = await Deno.readTextFile(
+    new URL("../../docs/internals/withdrawal.md", import.meta.url),
+  );
+  equal(stateDiagramIn(page), stateDiagram(begins, ORDER_TRANSITIONS));
+});
+
+function textOf(row: object): string {
+  return JSON.stringify(row);
+}
 
 Deno.test("the database keeps what was signed and sent, and demands a proof of death", async (t) => {
   await using funded = await openFundedRamp();

@@ -35,6 +35,8 @@ export const CASES: Readonly<Record<string, Cases>> = {
       ["domain/aliases.ts", `import { testRealm } from "../tests/support/realm.ts";`],
       ["domain/aliases.ts", `import { x } from "../lib/x.ts";`],
       ["domain/money.ts", `import { type User } from "./identity/users.ts";`],
+      ["domain/sending/fees.ts", `import { x } from "../../db/sending/order_states.ts";`],
+      ["workers/sending/sender.ts", `import { x } from "../../db/sending/order_states.ts";`],
       ["domain/identity/users.ts", `import { x } from "../accounts/accounts.ts";`],
       ["domain/identity/users.ts", `import { x } from "../people/people.ts";`],
       ["db/withdrawals/withdrawals.ts", `import { x } from "../recovery/recoveries.ts";`],

@@ -5,7 +5,7 @@
  * @module
  */
 import { selectCursor } from "../../db/chains/cursors.ts";
-import { selectCandidates } from "../../db/sending/chain_orders.ts";
+import { selectCandidates } from "../../db/sending/order_attempts.ts";
 import {
   type Compared,
   type FlightRow,

@@ -4,18 +4,15 @@
  * @module
  */
 import { insertChange } from "../../db/sending/utxos.ts";
-import {
-  lockOrder,
-  selectCandidates,
-  selectChild,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+import { lockOrder, selectChild } from "../../db/sending/chain_orders.ts";
+import { selectCandidates } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "../chains/outgoing.ts";
 import { keepPlan, surveyFor } from "./planning.ts";
 import { type OrderWork, stepInTurn } from "./signing.ts";
+import { noteError } from "../../domain/sending/order_states.ts";
 
 /** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
 export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
@@ -26,8 +23,8 @@ export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void
     await conceive(work, parent);
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
-    const why = `no child pays for it: ${error.message}`.slice(0, 500);
-    await stepInTurn(work, (tx) => updateOrder(tx, parent.id, { error: why }));
+    const why = `no child pays for it: ${error.message}`;
+    await stepInTurn(work, (tx) => noteError(tx, parent.id, why));
   }
 }
 

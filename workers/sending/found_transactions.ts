@@ -10,12 +10,8 @@ import {
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
-import {
-  type CandidateRow,
-  isOpen,
-  nudgeOrder,
-  type OrderRow,
-} from "../../domain/sending/chain_orders.ts";
+import { type CandidateRow, nudgeOrder, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { isOpen } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
 import {
   type FoundPayment,

@@ -6,13 +6,12 @@
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { takeNonce } from "../../db/sending/nonces.ts";
+import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import {
   insertCandidate,
   insertClaims,
   selectCandidates,
-  sumInFlight,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+} from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
 import type { CandidateRow, OrderRow, Wish } from "../../domain/sending/chain_orders.ts";
@@ -34,6 +33,7 @@ import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from ".
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { findAsset } from "../../domain/assets.ts";
+import { endReplacement, markPlanned, noteReplacement } from "../../domain/sending/order_states.ts";
 
 /** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
 export const BLOCKS_MS = 180_000;
@@ -143,8 +143,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       context.log("warn", "a replacement waits", { order: order.id, error });
       return order;
     }
-    const change = { replace: false, error: error.message.slice(0, 500) };
-    return await stepInTurn(work, (tx) => updateOrder(tx, order.id, change));
+    return await stepInTurn(work, (tx) => endReplacement(tx, order.id, error.message));
   }
 }
 
@@ -341,17 +340,17 @@ export async function keepPlan(
     created_at: context.actor.at,
   });
   const claimed = chain.traits.nonces ? plan.claims[0].split(":").at(-1)! : null;
-  return await updateOrder(tx, order.id, {
-    state: order.state === "new" ? "planned" : order.state,
-    replace: false,
+  const columns = {
     nonce: claimed === null ? null : parseInt(claimed, 10),
     since: order.since ?? head,
     amount: plan.amounts.length === 0 ? order.amount : `${leaving(plan)}`,
     fee: `${plan.fee}`,
     fee_contract: plan.feeContract,
     creates: plan.creates,
-    error: null,
-  });
+  };
+  return order.state === "new"
+    ? await markPlanned(tx, order, columns)
+    : await noteReplacement(tx, order.id, columns);
 }
 
 /** What leaves for somebody else, in base units. */

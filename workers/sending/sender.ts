@@ -7,27 +7,35 @@
  */
 import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
-  markCandidatesDead,
-  markOutcome,
-  markSent,
-  type OrderChange,
+  markAttemptOutcome,
+  markAttemptSent,
   selectCandidates,
-  selectOrder,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+} from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import {
   type CandidateRow,
   type DeathProof,
-  isOpen,
   type OrderRow,
   planNextLook,
   releaseClaims,
   renewOrder,
   reviveOrders,
 } from "../../domain/sending/chain_orders.ts";
+import {
+  dropOrder,
+  failOrder,
+  finishOrder,
+  type Inclusion,
+  isOpen,
+  markMined,
+  markSent,
+  markUnmined,
+  noteError,
+  refuseOrder,
+} from "../../domain/sending/order_states.ts";
 import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { FOLLOWERS } from "./order_handlers.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -98,9 +106,8 @@ async function look(
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     const work = { context, turn: how.turn };
-    const why = error.message.slice(0, 500);
     if (error.fault === "held") await holdInTurn(work, error.message);
-    else await stepInTurn(work, (tx) => updateOrder(tx, order.id, { error: why }));
+    else await stepInTurn(work, (tx) => noteError(tx, order.id, error.message));
     context.log("warn", "order waits", { order: order.id, fault: error.fault, error });
     return WAIT_MS;
   }
@@ -128,8 +135,7 @@ async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<num
   const { context, crossing } = work;
   const ended = await endInTurn(work, "failed", async (tx, current) => {
     if (current.state !== "new") return false;
-    const error = refused.slice(0, 500);
-    const failed = await updateOrder(tx, current.id, { state: "failed", error, fault });
+    const failed = await refuseOrder(tx, current, refused, fault);
     await releaseClaims(tx, context.actor, failed);
     await FOLLOWERS[failed.purpose].settle(tx, context.actor, failed);
     return true;
@@ -147,8 +153,8 @@ async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
   await assertMayLeave(work, order, candidate);
   const leaving = await stepInTurn(work, async (tx, current) => {
     if (!["signed", "sent"].includes(current.state)) return false;
-    await markSent(tx, { order: order.id, attempt: candidate.attempt }, context.actor.at);
-    const next = await updateOrder(tx, order.id, { state: "sent", hash: candidate.hash });
+    await markAttemptSent(tx, { order: order.id, attempt: candidate.attempt }, context.actor.at);
+    const next = await markSent(tx, current, candidate.hash!);
     await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
     return true;
   });
@@ -169,9 +175,9 @@ async function broadcast(
   await crossing("broadcast");
   await stepInTurn(work, async (tx) => {
     const name = { order: order.id, attempt: candidate.attempt };
-    await markOutcome(tx, name, answer.obstacle ?? answer.outcome);
+    await markAttemptOutcome(tx, name, answer.obstacle ?? answer.outcome);
     const detail = answer.obstacle === null ? null : answer.detail ?? answer.obstacle;
-    await updateOrder(tx, order.id, { error: detail?.slice(0, 500) ?? null });
+    await noteError(tx, order.id, detail);
   });
   return answer;
 }
@@ -228,25 +234,22 @@ async function mined(
   if (fate.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
   const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
   const succeeded = fate.success && !canceled;
-  const change = {
+  const block: Inclusion = {
     hash: fate.hash,
     height: fate.block.height,
     confirmations: fate.confirmations,
     succeeded,
     fee: `${fate.fee}`,
     fee_contract: fate.feeContract,
-    error: fate.confirmations < depth ? null : NOT_FINAL,
   };
   if (fate.confirmations >= depth && isSettled(fate, living)) {
-    const error = succeeded
-      ? null
-      : canceled
-      ? CANCELED
-      : "the chain took the fee and moved nothing";
-    return await finish(work, { ...change, state: succeeded ? "done" : "failed", error });
+    if (succeeded) return await finish(work, { state: "done", block });
+    const error = canceled ? CANCELED : "the chain took the fee and moved nothing";
+    return await finish(work, { state: "failed", block, error });
   }
-  const current = await stepInTurn(work, async (tx, { id }) => {
-    const next = await updateOrder(tx, id, { ...change, state: "mined" });
+  const waits = fate.confirmations < depth ? null : NOT_FINAL;
+  const current = await stepInTurn(work, async (tx, given) => {
+    const next = await markMined(tx, given, block, waits);
     await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
     return next;
   });
@@ -270,8 +273,7 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   if (order.state !== "mined") return;
   await stepInTurn(work, async (tx, current) => {
     if (current.state !== "mined") return;
-    const change = { state: "sent" as const, height: null, confirmations: 0, succeeded: null };
-    const next = await updateOrder(tx, order.id, change);
+    const next = await markUnmined(tx, current);
     await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
   });
 }
@@ -296,19 +298,31 @@ async function died(work: OrderWork, { error, again, proof }: Death): Promise<nu
     return true;
   });
   if (renewed) return 0;
-  return await finish(work, { state: "dead", error, height: null, confirmations: 0 }, proof);
+  return await finish(work, { state: "dead", error, proof });
 }
 
-/** Writes down how an order ended, with what proves it, and tells whoever made it. */
-async function finish(
-  work: OrderWork,
-  end: OrderChange & { state: "done" | "failed" | "dead" },
-  proof: DeathProof | null = null,
-): Promise<null> {
+/** How an order ends once its bytes have left. */
+type Ending =
+  | { state: "done"; block: Inclusion }
+  | { state: "failed"; block: Inclusion; error: string }
+  | { state: "dead"; error: string; proof: DeathProof };
+
+async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow> {
+  switch (end.state) {
+    case "done":
+      return await finishOrder(tx, order, end.block);
+    case "failed":
+      return await failOrder(tx, order, end.block, end.error);
+    case "dead":
+      return await dropOrder(tx, order, end.error, end.proof);
+  }
+}
+
+/** Writes down how an order ended, and books what follows. */
+async function finish(work: OrderWork, end: Ending): Promise<null> {
   const { context, crossing } = work;
-  await endInTurn(work, end.state, async (tx, { id }) => {
-    if (proof !== null) await markCandidatesDead(tx, id, proof);
-    const ended = await updateOrder(tx, id, { ...end, replace: false });
+  await endInTurn(work, end.state, async (tx, current) => {
+    const ended = await endOrder(tx, current, end);
     await tidyCoins(tx, ended);
     await releaseClaims(tx, context.actor, ended);
     await FOLLOWERS[ended.purpose].settle(tx, context.actor, ended);

@@ -1,16 +1,12 @@
 /** What the sender works with, and how what is planned gets its signature. @module */
 import { insertChange } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import {
-  lockOrder,
-  markSigned,
-  selectCandidates,
-  selectLeaves,
-  updateOrder,
-} from "../../db/sending/chain_orders.ts";
+import { lockOrder, selectLeaves } from "../../db/sending/chain_orders.ts";
+import { markAttemptSigned, selectCandidates } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
-import { type CandidateRow, isOpen, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
+import { isOpen, markSigned } from "../../domain/sending/order_states.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -124,7 +120,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   const stored = await stepInTurn(work, async (tx, current) => {
     const stopped = await signingHold(tx, context.actor.realm, current);
     if (stopped !== null) return stopped;
-    const first = await markSigned(tx, { order: order.id, attempt: pending.attempt }, {
+    const first = await markAttemptSigned(tx, { order: order.id, attempt: pending.attempt }, {
       hash: signed.hash,
       raw: signed.raw,
       expires: signed.expires,
@@ -148,7 +144,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
       });
     }
     if (current.state !== "planned") return current;
-    return await updateOrder(tx, order.id, { state: "signed", hash: signed.hash });
+    return await markSigned(tx, current, signed.hash);
   }, { lockLedger: true });
   if (typeof stored === "string") return await holdBack(work, order, stored);
   await crossing("stored");

@@ -4,7 +4,7 @@
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
-import { insertCandidate, selectCandidates, updateOrder } from "../../db/sending/chain_orders.ts";
+import { insertCandidate, selectCandidates } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { type CandidateRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -19,6 +19,7 @@ import {
   surveyNothing,
 } from "./planning.ts";
 import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
+import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
 const GAP_MS = 60_000;
@@ -71,7 +72,7 @@ async function relieve(
   if (!work.chain.traits.replaceable) return await bearChild(work, order);
   if (need === "refused") return await cancelSent(work, order, REFUSED);
   if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
-  await stepInTurn(work, (tx) => updateOrder(tx, order.id, { speed: "fast", replace: true }));
+  await stepInTurn(work, (tx, current) => requestReplacement(tx, current, "fast"));
 }
 
 /**
@@ -189,7 +190,7 @@ async function cancelSent(
       created_at: context.actor.at,
     });
     // What the order is known to take stays: the payment, or the little that this costs instead.
-    await updateOrder(tx, order.id, { replace: false, error });
+    await endReplacement(tx, order.id, error);
   });
   await work.crossing("planned");
 }

@@ -6,7 +6,7 @@
 import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
-import { joinOrders, lockNewOrders, selectMates } from "../../db/withdrawals/withdrawal_batches.ts";
+import { lockNewOrders, selectMates } from "../../db/withdrawals/withdrawal_batches.ts";
 import { reading } from "../../db/transaction.ts";
 import { cappedBudgets } from "../../domain/sending/holder_losses.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
@@ -16,6 +16,7 @@ import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./signing.ts";
+import { joinBatch } from "../../domain/sending/order_states.ts";
 
 /** The ledger lock is held while all that a payout carries is booked, so it is not too many. */
 const MEMBERS_MAX = 25;
@@ -130,7 +131,7 @@ async function createPayout(
     },
   });
   await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
-  await joinOrders(tx, members.map((member) => member.id), id);
+  await joinBatch(tx, members.map((member) => member.id), id);
   return true;
 }
 

@@ -1,0 +1,91 @@
+/**
+ * Statements that change chain orders. `domain/sending/order_states.ts` alone imports them: it says
+ * which change may follow which.
+ * @module
+ */
+import type { Tx } from "../database.ts";
+import { ORDER_COLUMNS, type OrderRow } from "./chain_orders.ts";
+
+/** Columns of a chain order that may change. */
+export type OrderChange = Partial<
+  Pick<
+    OrderRow,
+    | "state"
+    | "amount"
+    | "speed"
+    | "carrier"
+    | "replace"
+    | "nonce"
+    | "since"
+    | "hash"
+    | "height"
+    | "confirmations"
+    | "succeeded"
+    | "fee"
+    | "fee_contract"
+    | "charged"
+    | "budget"
+    | "gas_block"
+    | "hastened_at"
+    | "fault"
+    | "creates"
+    | "error"
+  >
+>;
+
+/** Changes a chain order. */
+export async function updateOrder(tx: Tx, id: string, change: OrderChange): Promise<OrderRow> {
+  const [row] = await tx<OrderRow[]>`
+    update orders set ${tx(change)}, updated_at = now() where id = ${id}
+    returning ${tx(ORDER_COLUMNS)}`;
+  return row;
+}
+
+/** Changes those of some chain orders that are in a state. Gives their ids, oldest first. */
+export async function updateOrders(
+  tx: Tx,
+  of: { ids: readonly string[]; state: OrderRow["state"] },
+  change: OrderChange,
+): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    update orders set ${tx(change)}, updated_at = now()
+    where id = any (${of.ids as string[]}::uuid[]) and state = ${of.state} returning id`;
+  return rows.map((row) => row.id).toSorted();
+}
+
+/** Changes the orders of a batch that are in a state. Gives their ids, oldest first. */
+export async function updateBatch(
+  tx: Tx,
+  of: { carrier: string; state: OrderRow["state"] },
+  change: OrderChange,
+): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    update orders set ${tx(change)}, updated_at = now()
+    where carrier = ${of.carrier} and state = ${of.state} returning id`;
+  return rows.map((row) => row.id).toSorted();
+}
+
+/** A chain order whose transaction was found on its chain. */
+export interface FoundOrder {
+  id: string;
+  chain: string;
+  network: string;
+  ramp: string;
+  purpose: "sweep" | "recovered";
+  subject: string | null;
+  sender: string;
+  wish: Record<string, unknown>;
+  contract: string;
+  amount: string;
+  nonce: number | null;
+  hash: string;
+  height: number;
+  created_at: number;
+}
+
+/** Adds a chain order whose transaction is mined already. */
+export async function insertMinedOrder(tx: Tx, order: FoundOrder): Promise<void> {
+  const { wish, ...rest } = order;
+  const mined = { state: "mined", since: order.height, confirmations: 1 };
+  await tx`insert into orders ${tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)}`;
+}

@@ -1,0 +1,274 @@
+/**
+ * State machine of a chain order: which state may follow which, and one function for each
+ * transition. Nothing else changes an order. The database refuses every other change, and compares
+ * the order's attempts with what the transition requires (`order_transitions`). Each function takes
+ * the order as its row lock read it.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import type { OrderRow, OrderState } from "../../db/sending/chain_orders.ts";
+import { type DeathProof, markCandidatesDead } from "../../db/sending/order_attempts.ts";
+import {
+  type FoundOrder,
+  insertMinedOrder,
+  type OrderChange,
+  updateBatch,
+  updateOrder,
+  updateOrders,
+} from "../../db/sending/order_states.ts";
+
+export { type FoundOrder } from "../../db/sending/order_states.ts";
+
+/** Conditions that the rows must show for a transition; attempts that are dropped do not count. */
+export type Requirement =
+  | "plan"
+  | "carrier"
+  | "unsigned"
+  | "unsent"
+  | "bytes"
+  | "leaving"
+  | "block"
+  | "no block"
+  | "paid"
+  | "in vain"
+  | "dead"
+  | "found";
+
+/** Every transition, with the condition that the database checks for it. An end has none. */
+export const ORDER_TRANSITIONS: Readonly<
+  Record<OrderState, Readonly<Partial<Record<OrderState, Requirement>>>>
+> = {
+  new: { planned: "plan", joined: "carrier", failed: "unsigned", canceled: "unsent" },
+  joined: { new: "carrier", done: "carrier", failed: "carrier", dead: "carrier" },
+  planned: {
+    signed: "bytes",
+    new: "dead",
+    joined: "found",
+    failed: "unsigned",
+    canceled: "unsent",
+  },
+  signed: { sent: "leaving", canceled: "unsent", joined: "found" },
+  sent: { mined: "block", done: "paid", failed: "in vain", dead: "dead", new: "dead" },
+  mined: { sent: "no block", done: "paid", failed: "in vain", dead: "dead", new: "dead" },
+  done: {},
+  failed: {},
+  dead: {},
+  canceled: {},
+};
+
+/** The longest text that is kept as an order's error. */
+const ERROR_MAX = 500;
+
+/** An order as its row lock read it. */
+type Locked = Pick<OrderRow, "id" | "state">;
+
+/** What a plan says of its order; amounts in base units. */
+export type PlannedColumns = Pick<
+  OrderRow,
+  "nonce" | "since" | "amount" | "fee" | "fee_contract" | "creates"
+>;
+
+/** The block that has an order's transaction, and what it cost there in base units. */
+export type Inclusion =
+  & Pick<OrderRow, "height" | "confirmations" | "succeeded" | "fee_contract">
+  & { hash: string; fee: string };
+
+/** What the members of a batch take over from it. */
+export type BatchStatus = Pick<OrderRow, "hash" | "height" | "confirmations">;
+
+const NO_BLOCK = { height: null, confirmations: 0, succeeded: null } as const;
+
+/** Whether an order has not ended yet: some state may follow its own. */
+export function isOpen(order: Pick<OrderRow, "state">): boolean {
+  return OPEN.has(order.state);
+}
+
+const OPEN: ReadonlySet<OrderState> = new Set(["new", "planned", "signed", "sent", "mined"]);
+
+/** new → planned: a plan is stored, and what it uses up is reserved. */
+export async function markPlanned(tx: Tx, order: Locked, plan: PlannedColumns): Promise<OrderRow> {
+  return await enter(tx, order, "planned", { ...plan, replace: false, error: null });
+}
+
+/** planned → signed: bytes are stored. */
+export async function markSigned(tx: Tx, order: Locked, hash: string): Promise<OrderRow> {
+  return await enter(tx, order, "signed", { hash });
+}
+
+/** signed → sent: bytes may leave from now on. A replacement of what was sent leaves likewise. */
+export async function markSent(tx: Tx, order: Locked, hash: string): Promise<OrderRow> {
+  return order.state === "sent"
+    ? await updateOrder(tx, order.id, { hash })
+    : await enter(tx, order, "sent", { hash });
+}
+
+/** sent → mined: a block has the transaction. Once it has, another depth or block is noted. */
+export async function markMined(
+  tx: Tx,
+  order: Locked,
+  block: Inclusion,
+  error: string | null,
+): Promise<OrderRow> {
+  const change = { ...block, error };
+  return order.state === "mined"
+    ? await updateOrder(tx, order.id, change)
+    : await enter(tx, order, "mined", change);
+}
+
+/** mined → sent: the chain lost the block. */
+export async function markUnmined(tx: Tx, order: Locked): Promise<OrderRow> {
+  return await enter(tx, order, "sent", NO_BLOCK);
+}
+
+/** sent, mined → done: the transaction is final, and did what was asked for. */
+export async function finishOrder(tx: Tx, order: Locked, block: Inclusion): Promise<OrderRow> {
+  return await enter(tx, order, "done", { ...block, replace: false, error: null });
+}
+
+/** sent, mined → failed: a final block has a transaction that moved nothing. */
+export async function failOrder(
+  tx: Tx,
+  order: Locked,
+  block: Inclusion,
+  error: string,
+): Promise<OrderRow> {
+  return await enter(tx, order, "failed", { ...block, replace: false, error });
+}
+
+/** new, planned → failed: it cannot work, and nothing was signed. */
+export async function refuseOrder(
+  tx: Tx,
+  order: Locked,
+  error: string,
+  fault: OrderRow["fault"],
+): Promise<OrderRow> {
+  return await enter(tx, order, "failed", { error: error.slice(0, ERROR_MAX), fault });
+}
+
+/** sent, mined → dead: none of its transactions can ever be mined. */
+export async function dropOrder(
+  tx: Tx,
+  order: Locked,
+  error: string,
+  proof: DeathProof,
+): Promise<OrderRow> {
+  await markCandidatesDead(tx, order.id, proof);
+  const change = { error, height: null, confirmations: 0, replace: false };
+  return await enter(tx, order, "dead", change);
+}
+
+/** planned, sent, mined → new: all of its transactions are proven never to be mined. */
+export async function restartOrder(tx: Tx, order: Locked, proof: DeathProof): Promise<OrderRow> {
+  await markCandidatesDead(tx, order.id, proof);
+  return await enter(tx, order, "new", { ...NO_BLOCK, hash: null, replace: false });
+}
+
+/** new, planned, signed → canceled: none of its bytes has left. */
+export async function markCanceled(tx: Tx, order: Locked): Promise<OrderRow> {
+  return await enter(tx, order, "canceled", {});
+}
+
+/** new → joined: some orders are paid by a batch. */
+export async function joinBatch(tx: Tx, ids: readonly string[], batch: string): Promise<void> {
+  assertAllowed("new", "joined", batch);
+  const change = { state: "joined" as const, carrier: batch, error: null };
+  await updateOrders(tx, { ids, state: "new" }, change);
+}
+
+/** joined → new: the batch was canceled. Gives the orders that it was to pay. */
+export async function leaveBatch(tx: Tx, batch: string): Promise<string[]> {
+  assertAllowed("joined", "new", batch);
+  const change = { state: "new" as const, carrier: null, hash: null, height: null };
+  return await updateBatch(tx, { carrier: batch, state: "joined" }, {
+    ...change,
+    confirmations: 0,
+  });
+}
+
+/** new, planned, signed → joined: a transaction that was found on the chain has paid it. */
+export async function joinFound(tx: Tx, order: Locked, found: string): Promise<OrderRow> {
+  return await enter(tx, order, "joined", { carrier: found, replace: false, error: null });
+}
+
+/** Notes the block of a batch at one of its members. */
+export async function noteBatchStatus(tx: Tx, id: string, status: BatchStatus): Promise<OrderRow> {
+  return await updateOrder(tx, id, status);
+}
+
+/** joined → done, failed, dead: an order ends as its batch does. */
+export async function endWithBatch(
+  tx: Tx,
+  order: Locked,
+  batch: OrderRow,
+  fee: string | null,
+): Promise<OrderRow> {
+  const { state, hash, height, confirmations, fee_contract, error } = batch;
+  return await enter(tx, order, state, { hash, height, confirmations, fee, fee_contract, error });
+}
+
+/** → mined: begins an order whose transaction only the chain knew; its ramp is in quarantine. */
+export async function recordMined(tx: Tx, order: FoundOrder): Promise<void> {
+  await insertMinedOrder(tx, order);
+}
+
+/** Notes that a replacement was planned beside what was sent. */
+export async function noteReplacement(
+  tx: Tx,
+  id: string,
+  plan: PlannedColumns,
+): Promise<OrderRow> {
+  return await updateOrder(tx, id, { ...plan, replace: false, error: null });
+}
+
+/** Asks for a replacement of what was sent; before that, for another speed alone. */
+export async function requestReplacement(
+  tx: Tx,
+  order: Locked,
+  speed: OrderRow["speed"],
+): Promise<OrderRow> {
+  return await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
+}
+
+/** Notes that what was sent is not replaced, and why; or how it is canceled instead. */
+export async function endReplacement(tx: Tx, id: string, error: string): Promise<OrderRow> {
+  return await updateOrder(tx, id, { replace: false, error: error.slice(0, ERROR_MAX) });
+}
+
+/** Notes why an order waits; null where nothing keeps it. */
+export async function noteError(tx: Tx, id: string, error: string | null): Promise<OrderRow> {
+  return await updateOrder(tx, id, { error: error?.slice(0, ERROR_MAX) ?? null });
+}
+
+/** What an order may cost more, and what users were charged for that; base units as text. */
+export type Raise = Partial<Pick<OrderRow, "charged" | "budget" | "gas_block">>;
+
+/** Raises what an order may cost. */
+export async function raiseBudget(tx: Tx, id: string, raise: Raise): Promise<OrderRow> {
+  return await updateOrder(tx, id, raise);
+}
+
+/** Notes that a user asked for more speed, with the newest block then, and what that raises. */
+export async function markSpedUp(
+  tx: Tx,
+  id: string,
+  { head, raise }: { head: number; raise: Raise },
+): Promise<OrderRow> {
+  return await updateOrder(tx, id, { ...raise, hastened_at: head });
+}
+
+/** Enters a state that may follow the order's own. */
+async function enter(
+  tx: Tx,
+  order: Locked,
+  to: OrderState,
+  change: OrderChange,
+): Promise<OrderRow> {
+  assertAllowed(order.state, to, order.id);
+  return await updateOrder(tx, order.id, { ...change, state: to });
+}
+
+/** @throws {TypeError} for a transition that the table does not have */
+function assertAllowed(from: OrderState, to: OrderState, id: string): void {
+  if (ORDER_TRANSITIONS[from][to] !== undefined) return;
+  throw new TypeError(`order ${id} cannot become ${to} from ${from}`);
+}
