@@ -18,6 +18,7 @@ import {
 import { imports, packages } from "./imports.ts";
 import { money } from "./money.ts";
 import { consoleCalls, env, loading, paper, sql } from "./outside.ts";
+import { words } from "./words.ts";
 
 const plugin: Deno.lint.Plugin = {
   name: "house",
@@ -38,6 +39,7 @@ const plugin: Deno.lint.Plugin = {
     size,
     sql,
     todo,
+    words,
   },
 };
 

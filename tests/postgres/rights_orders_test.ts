@@ -110,8 +110,8 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   const holding = (of: string) =>
     `insert into holdings (chain, network, address, contract, height, nonce, seen_at)
       select chain, network, '${THIEF}', '', ${of}, now() from chain_cursors`;
-  for (const  of of["height + 1, 0", "9e18::bigint, 0", "height, 5"]) {
-    await rejects(inject(holding(of)), WORKERS, of);
+  for (const values of ["height + 1, 0", "9e18::bigint, 0", "height, 5"]) {
+    await rejects(inject(holding(values)), WORKERS, values);
   }
   await inject(holding("height, 0"));
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);

@@ -373,4 +373,20 @@ export const CASES: Readonly<Record<string, Cases>> = {
       ["domain/ledger.ts", `const text = "// TODO later";`],
     ],
   },
+  words: {
+    refuses: [
+      ["domain/aliases.ts", `const isRogueNode = true;`],
+      ["domain/aliases.ts", `function pay(shuffled: number, rogue: number) {}`],
+      ["db/orders.ts", `interface Row { rogue: boolean }`],
+      ["tests/domain/aliases_test.ts", `const ROGUE_NODE = 1;`],
+      ["workers/chains/pool.ts", `export type Bench = string;`],
+      ["workers/chains/pool.ts", `const { benchOf } = pool;`],
+    ],
+    allows: [
+      ["domain/aliases.ts", `const stuckMs = 1; // it lingers`],
+      ["domain/aliases.ts", `const text = "a rogue node";`],
+      ["workers/chains/pool.ts", `const benchRealm = 1;`],
+      ["workers/chains/pool.ts", `const lookUp = (outlook: number) => outlook;`],
+    ],
+  },
 };
