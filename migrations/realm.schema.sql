@@ -1143,30 +1143,6 @@ CREATE TRIGGER stops_noted_change AFTER UPDATE OF id, what, asset, chain, chain_
 CREATE TRIGGER stops_noted_end AFTER DELETE ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_stay BEFORE DELETE OR TRUNCATE ON stops FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
-table strays (
-  id uuid not null
-  chain text not null
-  network text not null
-  hash text not null
-  index integer not null
-  account uuid not null
-  address text not null
-  asset text
-  contract text
-  units numeric(78,0) not null
-  sender text
-  block bigint not null
-  created_at timestamp with time zone not null
-)
-constraint strays_pkey PRIMARY KEY (id)
-constraint strays_units_check CHECK ((units > (0)::numeric))
-CREATE INDEX strays_block ON strays USING btree (chain, network, block)
-CREATE UNIQUE INDEX strays_source ON strays USING btree (chain, network, hash, index, (
-CASE
-    WHEN (index = '-2'::integer) THEN address
-    ELSE ''::text
-END))
-
 table sweeps (
   id uuid not null
   account uuid not null
@@ -1310,6 +1286,30 @@ constraint unexplained_gains_pkey PRIMARY KEY (chain, network, address, contract
 constraint unexplained_gains_range CHECK (((above <= searched) AND (searched < height)))
 constraint unexplained_gains_tries_check CHECK ((tries >= 0))
 CREATE INDEX unexplained_gains_due ON unexplained_gains USING btree (chain, network, retry_at)
+
+table unmatched_deposits (
+  id uuid not null
+  chain text not null
+  network text not null
+  hash text not null
+  index integer not null
+  account uuid not null
+  address text not null
+  asset text
+  contract text
+  amount_base numeric(78,0) not null
+  sender text
+  block bigint not null
+  created_at timestamp with time zone not null
+)
+constraint unmatched_deposits_amount_base_check CHECK ((amount_base > (0)::numeric))
+constraint unmatched_deposits_pkey PRIMARY KEY (id)
+CREATE INDEX unmatched_deposits_block ON unmatched_deposits USING btree (chain, network, block)
+CREATE UNIQUE INDEX unmatched_deposits_source ON unmatched_deposits USING btree (chain, network, hash, index, (
+CASE
+    WHEN (index = '-2'::integer) THEN address
+    ELSE ''::text
+END))
 
 table users (
   id uuid not null
@@ -3580,7 +3580,6 @@ realm may select on seals
 realm may select on second_factors
 realm may select on solvency
 realm may select on stops
-realm may select on strays
 realm may select on sweeps
 realm may select on tallies
 realm may select on token_proofs
@@ -3588,6 +3587,7 @@ realm may select on transaction_data
 realm may select on transaction_list
 realm may select on transactions
 realm may select on unexplained_gains
+realm may select on unmatched_deposits
 realm may select on users
 realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
@@ -3625,9 +3625,9 @@ realm_worker may delete on ledger_commits
 realm_worker may delete on login_attempts
 realm_worker may delete on logins
 realm_worker may delete on revocations
-realm_worker may delete on strays
 realm_worker may delete on tallies
 realm_worker may delete on unexplained_gains
+realm_worker may delete on unmatched_deposits
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
 realm_worker may execute on note_seen(text,text,jsonb)
 realm_worker may insert on addresses
@@ -3660,11 +3660,11 @@ realm_worker may insert on revocations
 realm_worker may insert on seals
 realm_worker may insert on secrets
 realm_worker may insert on solvency
-realm_worker may insert on strays
 realm_worker may insert on sweeps
 realm_worker may insert on tallies
 realm_worker may insert on token_proofs
 realm_worker may insert on unexplained_gains
+realm_worker may insert on unmatched_deposits
 realm_worker may insert on withdrawals
 realm_worker may select on account_states
 realm_worker may select on accounts
@@ -3722,7 +3722,6 @@ realm_worker may select on second_factors
 realm_worker may select on secrets
 realm_worker may select on solvency
 realm_worker may select on stops
-realm_worker may select on strays
 realm_worker may select on sweeps
 realm_worker may select on tallies
 realm_worker may select on token_proofs
@@ -3730,6 +3729,7 @@ realm_worker may select on transaction_data
 realm_worker may select on transaction_list
 realm_worker may select on transactions
 realm_worker may select on unexplained_gains
+realm_worker may select on unmatched_deposits
 realm_worker may select on users
 realm_worker may select on withdrawals
 realm_worker may update (hash, seq) on audit
@@ -3760,8 +3760,8 @@ realm_worker may update on rates
 realm_worker may update on reserved_addresses
 realm_worker may update on seal_head
 realm_worker may update on solvency
-realm_worker may update on strays
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains
+realm_worker may update on unmatched_deposits
 realm_worker may update on withdrawals
 realm_worker may usage on schema

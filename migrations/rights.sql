@@ -63,7 +63,7 @@ grant delete on coins to :role;
 grant update on ledger_lock to :role, :worker;
 
 grant :role to :worker;
-grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, strays,
+grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, holdings, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, orders, order_candidates, attestations,
   login_attempts, jobs, leases, rates to :worker;
@@ -71,7 +71,7 @@ grant insert on addresses, token_proofs, tallies, revocations, events, seals to 
 grant update on seal_head to :worker;
 -- What is lost with a seed is lost for ever: the owner alone wraps it anew.
 grant insert on secrets to :worker;
-grant delete on chain_blocks, deposits, strays, coins, unexplained_gains, claims, tallies, login_attempts, revocations,
+grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, claims, tallies, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
 grant delete on ledger_commits, idempotency, batches, logins to :worker;

@@ -7,7 +7,11 @@ import {
   RescanView,
 } from "../domain/deposits/deposit_collection.ts";
 import { DepositView } from "../domain/deposits/deposit_views.ts";
-import { listStrays, StrayQuery, StrayView } from "../domain/deposits/unmatched_deposits.ts";
+import {
+  listUnmatchedDeposits,
+  UnmatchedDepositList,
+  UnmatchedDepositView,
+} from "../domain/deposits/unmatched_deposits.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { command, query } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
@@ -32,17 +36,17 @@ export const depositRoutes: readonly AnyRoute[] = [
   }),
   route({
     method: "GET",
-    path: "/v1/deposits/strays",
+    path: "/v1/deposits/unmatched",
     tag: "Deposits",
-    summary: "List what came to an address in an asset that it is not for",
-    description: "For operators. A stray is no deposit: it is never booked and never swept. One " +
-      "of a contract that is set for the address's asset later becomes a deposit when rescanned.",
+    summary: "List deposits in an asset that their address does not accept",
+    description: "For operators. An unmatched deposit is neither credited nor swept. One of a " +
+      "contract that is set for the address's asset later becomes a deposit when rescanned.",
     access: "user",
-    query: StrayQuery,
+    query: UnmatchedDepositList,
     status: 200,
-    answer: z.array(StrayView),
+    answer: z.array(UnmatchedDepositView),
     errors: ["permission.role", "permission.scope"],
-    handle: (call) => query(call, (db) => listStrays(db, call.actor, call.query)),
+    handle: (call) => query(call, (db) => listUnmatchedDeposits(db, call.actor, call.query)),
   }),
   ...collectionRoutes({
     collection: DEPOSITS,

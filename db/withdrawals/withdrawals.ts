@@ -1,10 +1,26 @@
 /** Statements on withdrawals. @module */
 import type { Db, Tx } from "../database.ts";
 
+/** The events of a withdrawal's history. */
+export const HISTORY_EVENTS = [
+  "created",
+  "waiting",
+  "sent",
+  "sped_up",
+  "replaced",
+  "mined",
+  "done",
+  "failed",
+  "canceled",
+  "found",
+] as const;
+/** An event of a withdrawal's history. */
+export type HistoryEvent = typeof HISTORY_EVENTS[number];
+
 /** Something that happened to a withdrawal, and when. */
 export interface HistoryEntry {
   at: number;
-  event: string;
+  event: HistoryEvent;
   [more: string]: unknown;
 }
 

@@ -19,7 +19,7 @@ import {
   updateToken,
 } from "../../db/currencies/tokens.ts";
 import { selectRamp } from "../../db/accounts/ramps.ts";
-import { deleteCountedStrays } from "../../db/deposits/unmatched_deposits.ts";
+import { deleteUnmatchedInSupply } from "../../db/deposits/unmatched_deposits.ts";
 import { assertAccount, assertUsable } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { parseContract } from "../chains/addresses.ts";
@@ -257,7 +257,7 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
       await link(sp, owner, await updateToken(sp, token.id, checked));
     });
     const counted = { ramp: token.account, contract: token.contract!, height: found.height };
-    await deleteCountedStrays(tx, token, counted);
+    await deleteUnmatchedInSupply(tx, token, counted);
   } catch (error) {
     // Somebody took the name meanwhile: nothing was made, and nothing ever can be.
     if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;

@@ -1,7 +1,7 @@
 /**
  * What an arrival at a watched address is: a deposit of the address's asset, a token of the realm's
- * own that comes back to its ramp, value of our own moving about, or a stray: an asset that the
- * address is not for. Strays are kept in sight for an operator and never booked.
+ * own that comes back to its ramp, value of our own moving about, or an unmatched deposit: an
+ * asset that the address is not for. Operators find those in a list; nothing books them.
  * @module
  */
 import type { PlaceKey } from "../../db/chains/cursors.ts";
@@ -13,7 +13,7 @@ import {
   type TargetRow,
 } from "../../db/deposits/deposits.ts";
 import { type KeptToken, selectKeptTokens } from "../../db/currencies/tokens.ts";
-import type { SeenStray } from "../../db/deposits/unmatched_deposits.ts";
+import type { SeenUnmatchedDeposit } from "../../db/deposits/unmatched_deposits.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
 import { newIds } from "../ids.ts";
 import { fromUnits } from "../money.ts";
@@ -22,7 +22,7 @@ import type { SeenTransfer } from "../chains/observed_transfers.ts";
 /** Arrivals, told apart. */
 export interface Arrivals {
   readonly deposits: readonly SeenDeposit[];
-  readonly strays: readonly SeenStray[];
+  readonly unmatched: readonly SeenUnmatchedDeposit[];
   /** The time that their ids tell. */
   readonly at: number;
 }
@@ -60,7 +60,7 @@ export async function sortArrivals(
   );
   const { ids, at } = newIds(given.at, transfers.length);
   const deposits: SeenDeposit[] = [];
-  const strays: SeenStray[] = [];
+  const unmatched: SeenUnmatchedDeposit[] = [];
   for (const [number, transfer] of transfers.entries()) {
     const target = targets.get(transfer.to);
     const sent = own.get(transfer.hash);
@@ -70,17 +70,17 @@ export async function sortArrivals(
     const claim = claimOf(transfer, target, token);
     if (claim === "early") continue;
     if (claim !== null) deposits.push(depositOf(ids[number], transfer, claim));
-    else if (isStray(transfer, target)) {
-      strays.push(strayOf(ids[number], place, transfer, { target, token }));
+    else if (isUnmatched(transfer, target)) {
+      unmatched.push(unmatchedOf(ids[number], place, transfer, { target, token }));
     }
   }
-  // What nodes do not agree on may come in several versions: the first counts, and a deposit before a stray.
+  // What nodes do not agree on may come in several versions: the first counts, and a deposit before an unmatched one.
   const places = new Set<string>();
-  const isFirst = (one: SeenDeposit | SeenStray) => {
+  const isFirst = (one: SeenDeposit | SeenUnmatchedDeposit) => {
     const place = placeOf(one);
     return !places.has(place) && places.add(place);
   };
-  return { deposits: deposits.filter(isFirst), strays: strays.filter(isFirst), at };
+  return { deposits: deposits.filter(isFirst), unmatched: unmatched.filter(isFirst), at };
 }
 
 /** What tells arrivals apart in the database. */
@@ -143,17 +143,17 @@ function depositOf(id: string, transfer: SeenTransfer, claim: Claim): SeenDeposi
 }
 
 /** Coins at the address of a token's ramp are its gas; addresses that are only watched have none. */
-function isStray(transfer: SeenTransfer, target: TargetRow): boolean {
+function isUnmatched(transfer: SeenTransfer, target: TargetRow): boolean {
   if (transfer.block === null || target.since !== null) return false;
   return transfer.contract !== null || !target.ramp;
 }
 
-function strayOf(
+function unmatchedOf(
   id: string,
   place: PlaceKey,
   transfer: SeenTransfer,
   of: { target: TargetRow; token: KeptToken | undefined },
-): SeenStray {
+): SeenUnmatchedDeposit {
   const { hash, index, contract } = transfer;
   const chain = place.chain as ChainId;
   // Contracts of the registry are those of the main networks.
@@ -170,7 +170,7 @@ function strayOf(
     address: transfer.to,
     asset: known ?? of.token?.symbol ?? null,
     contract,
-    units: `${transfer.amount}`,
+    amount_base: `${transfer.amount}`,
     sender: transfer.from,
     block: transfer.block!.height,
   };

@@ -27,9 +27,9 @@ import {
   upsertCoins,
 } from "../../db/chains/scan_results.ts";
 import {
-  deleteFoundStrays,
-  deleteStraysAbove,
-  upsertStrays,
+  deleteMatched,
+  deleteUnmatchedAbove,
+  upsertUnmatchedDeposits,
 } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { sortArrivals } from "./incoming_transfers.ts";
@@ -74,7 +74,7 @@ export async function recordStretch(
 }
 
 /**
- * Records transfers: as pending deposits, or as strays where they are of another asset than their
+ * Records transfers: as pending deposits, or as unmatched deposits where they are of another asset than their
  * address is for. Those of our own making are neither.
  */
 export async function recordTransfers(
@@ -96,12 +96,12 @@ async function recordArrivals(
 ): Promise<void> {
   const { transfers } = seen;
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
-  const { deposits, strays, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
-  if (strays.length > 0) await upsertStrays(tx, place, strays, at);
+  const { deposits, unmatched, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
+  if (unmatched.length > 0) await upsertUnmatchedDeposits(tx, place, unmatched, at);
   if (deposits.length === 0) return;
   const mined = deposits.filter(({ block }) => block !== null);
   if (mined.length > 0) await deleteUnlike(tx, place, mined);
-  await deleteFoundStrays(
+  await deleteMatched(
     tx,
     place,
     deposits.map(({ hash, index, address }) => ({ hash, index, address })),
@@ -130,7 +130,7 @@ export async function rollBack(
   if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
   await deleteBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
-  await deleteStraysAbove(tx, place, to.ancestor.height);
+  await deleteUnmatchedAbove(tx, place, to.ancestor.height);
   await deleteGainsAbove(tx, place, to.ancestor.height);
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");

@@ -1,11 +1,14 @@
 /**
- * Strays: what came to an address of ours in an asset that the address is not for. Nothing is booked
- * and nothing swept; an operator finds them here and decides.
+ * Unmatched deposits: value in an asset that the receiving address does not accept. They are neither
+ * credited nor swept; operators review them here.
  * @module
  */
 import { z } from "zod";
 import type { Db } from "../../db/database.ts";
-import { selectStrays, type StrayRow } from "../../db/deposits/unmatched_deposits.ts";
+import {
+  selectUnmatchedDeposits,
+  type UnmatchedDepositRow,
+} from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { resolveChainAsset } from "../chains/onchain_assets.ts";
@@ -14,19 +17,19 @@ import { isId } from "../ids.ts";
 import { DecimalText, fromUnits } from "../money.ts";
 import { assertRealmAdmin } from "../permissions.ts";
 
-/** What can be asked of the strays. */
-export const StrayQuery = z.strictObject({
+/** Which unmatched deposits are listed. */
+export const UnmatchedDepositList = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(1000),
   after: z.string().max(100).optional().meta({
     description: "The last one of the page before.",
     format: "uuid",
   }),
 });
-/** What can be asked of the strays. */
-export type StrayQuery = z.infer<typeof StrayQuery>;
+/** Which unmatched deposits are listed. */
+export type UnmatchedDepositList = z.infer<typeof UnmatchedDepositList>;
 
-/** A stray as shown. */
-export const StrayView = z.object({
+/** An unmatched deposit as shown. */
+export const UnmatchedDepositView = z.object({
   id: z.string(),
   account: z.string().meta({ description: "The ramp or deposit account whose address it is." }),
   address: z.string(),
@@ -43,34 +46,34 @@ export const StrayView = z.object({
   sender: z.string().nullable(),
   explorer_url: z.string().nullable(),
   created_at: z.number().int(),
-}).meta({ id: "Stray" });
+}).meta({ id: "UnmatchedDeposit" });
 
 /**
- * Lists strays, oldest first.
+ * Lists unmatched deposits, oldest first.
  *
  * @throws {DomainError} permission.role, permission.scope, query.invalid
  */
-export async function listStrays(
+export async function listUnmatchedDeposits(
   db: Db,
   actor: Actor,
-  asked: StrayQuery,
-): Promise<z.infer<typeof StrayView>[]> {
+  input: UnmatchedDepositList,
+): Promise<z.infer<typeof UnmatchedDepositView>[]> {
   assertRealmAdmin(actor);
-  const { after, limit } = asked;
+  const { after, limit } = input;
   if (after !== undefined && !isId(after)) {
-    throw new DomainError("query.invalid", "after is not the id of a stray");
+    throw new DomainError("query.invalid", "after is not the id of an unmatched deposit");
   }
-  const rows = await selectStrays(db, { after: after ?? null, limit });
+  const rows = await selectUnmatchedDeposits(db, { after: after ?? null, limit });
   const codes = [...new Set(rows.flatMap((row) => row.asset ?? []))];
   const decimals = new Map<string, number>();
   for (const code of codes) decimals.set(code, (await resolveChainAsset(db, code)).decimals);
-  return rows.map((row) => viewStray(row, decimals));
+  return rows.map((row) => viewUnmatchedDeposit(row, decimals));
 }
 
-function viewStray(
-  row: StrayRow,
+function viewUnmatchedDeposit(
+  row: UnmatchedDepositRow,
   decimals: ReadonlyMap<string, number>,
-): z.infer<typeof StrayView> {
+): z.infer<typeof UnmatchedDepositView> {
   const testnet = row.network !== "main";
   const scale = row.asset === null ? undefined : decimals.get(row.asset);
   return {
@@ -82,8 +85,8 @@ function viewStray(
     testnet,
     asset: row.asset,
     contract: row.contract,
-    amount: scale === undefined ? null : fromUnits(BigInt(row.units), scale),
-    units: row.units,
+    amount: scale === undefined ? null : fromUnits(BigInt(row.amount_base), scale),
+    units: row.amount_base,
     hash: row.hash,
     index: row.index,
     block: row.block,

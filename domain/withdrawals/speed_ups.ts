@@ -81,14 +81,14 @@ export async function hastenWithdrawal(
   const { speed } = input;
   const entry = {
     at: actor.at,
-    event: "hastened",
+    event: "sped_up",
     speed,
     ...(paid ? { fee: rise.more } : {}),
     ...(order.state === "sent" && order.hash !== null ? { hash: order.hash } : {}),
   };
-  const hastened = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
-  await announce(tx, actor, hastened);
-  return hastened;
+  const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
+  await announce(tx, actor, changed);
+  return changed;
 }
 
 /** Locks the order whose transaction pays a withdrawal: the payout that carries it, or its own. */

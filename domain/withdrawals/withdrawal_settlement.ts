@@ -94,7 +94,7 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
 /** What speed-ups were charged for that made nothing of it: what was made before them was mined. */
 async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<string> {
   const charges = row.history.flatMap(({ event, fee, hash }) =>
-    event === "hastened" && typeof fee === "string" && typeof hash === "string"
+    event === "sped_up" && typeof fee === "string" && typeof hash === "string"
       ? [{ fee, hash }]
       : []
   );

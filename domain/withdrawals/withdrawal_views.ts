@@ -1,6 +1,6 @@
 /** How withdrawals are shown. @module */
 import { z } from "zod";
-import type { WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
+import { HISTORY_EVENTS, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
 import { Speed } from "../sending/fees.ts";
@@ -35,7 +35,7 @@ export const WithdrawalView = z.object({
     confirmations: z.number().int(),
     explorer_url: z.string().nullable(),
   }).optional(),
-  history: z.array(z.looseObject({ at: z.number().int(), event: z.string() })),
+  history: z.array(z.looseObject({ at: z.number().int(), event: z.enum(HISTORY_EVENTS) })),
   ...EntityFields,
 }).meta({ id: "Withdrawal" });
 

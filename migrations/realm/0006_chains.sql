@@ -1,5 +1,5 @@
 -- What:     sealed secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
---           strays, coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
+--           unmatched deposits, coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
 -- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -253,8 +253,8 @@ comment on column deposits.retry_at is 'When it is tried again after the ledger 
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
 comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
 
--- What came to an address of ours in an asset that the address is not for. It is never booked and never swept.
-create table strays (
+-- Unmatched deposits: an asset arrived at an address of ours that is for another asset. Never booked, never swept.
+create table unmatched_deposits (
   id uuid primary key,
   chain text not null,
   network text not null,
@@ -264,16 +264,16 @@ create table strays (
   address text not null,
   asset text,
   contract text,
-  units numeric(78, 0) not null check (units > 0),
+  amount_base numeric(78, 0) not null check (amount_base > 0),
   sender text,
   block bigint not null,
   created_at timestamptz not null
 );
-create unique index strays_source on strays (chain, network, hash, index,
+create unique index unmatched_deposits_source on unmatched_deposits (chain, network, hash, index,
   (case when index = -2 then address else '' end));
-create index strays_block on strays (chain, network, block);
-comment on column strays.asset is 'What is known to be of this contract; null for a token of strangers.';
-comment on column strays.units is 'Base units, as the chain''s log or value says.';
+create index unmatched_deposits_block on unmatched_deposits (chain, network, block);
+comment on column unmatched_deposits.asset is 'What is known to be of this contract; null for a token of strangers.';
+comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value says.';
 
 -- Coins are known for the addresses of ramps, on chains that have coins. Amounts in base units.
 create table coins (

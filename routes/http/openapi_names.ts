@@ -53,7 +53,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   "accounts/consolidations": "Consolidation",
   "users/logins": "UserLogin",
   "users/totp": "Totp",
-  "deposits/strays": "Stray",
+  "deposits/unmatched": "UnmatchedDeposit",
   "transactions/head": "ChainHead",
   "transactions/chain": "ChainLink",
 };

@@ -25,7 +25,7 @@ Deno.test("a linked address counts for the asset of its account alone, and token
   const { balance } = await fixture.account(account);
   deepEqual(balance, { total: "3", available: "0", linked: "3" });
   equal((await fixture.deposits()).length, 1);
-  deepEqual((await realm.admin.send("GET", "/v1/deposits/strays")).body, []);
+  deepEqual((await realm.admin.send("GET", "/v1/deposits/unmatched")).body, []);
   const other = await virtualOf(fixture, "USDC");
   const moved = await realm.admin.send("POST", "/v1/transactions", {
     source: { account },

@@ -101,7 +101,7 @@ Deno.test("a reorganisation before the depth takes back what came; one beyond it
   equal((await fixture.realm.balance(gold.account)).total, "966", "no money is taken back");
 });
 
-Deno.test("another's token counts from its registration on; at other addresses it is a stray", async () => {
+Deno.test("another's token counts from its registration on; at other addresses it is unmatched", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const ramp = await fixture.ramp();
@@ -110,7 +110,7 @@ Deno.test("another's token counts from its registration on; at other addresses i
   await pay(anvil, contract, ramp.address, 100n * GOLD);
   await fixture.mine(4);
   deepEqual(await fixture.deposits(), []);
-  equal((await straysOf(fixture)).length, 1);
+  equal((await unmatchedOf(fixture)).length, 1);
   const wanted = { symbol: "FOREIGN", contract_address: contract, decimal_places: 6 };
   const body = { account: ramp.id, ...wanted, supply: "100" };
   const made = await working(fixture, fixture.realm.admin.send("POST", REGISTER, body));
@@ -124,7 +124,7 @@ Deno.test("another's token counts from its registration on; at other addresses i
   await rescan(fixture);
   await fixture.mine(3);
   equal((await fixture.realm.balance(account)).total, "107", "what was there before is the supply");
-  deepEqual((await straysOf(fixture)).map((one) => [one.asset, one.amount, one.address]), [
+  deepEqual((await unmatchedOf(fixture)).map((one) => [one.asset, one.amount, one.address]), [
     ["FOREIGN_ETH", "3", deposit.address],
   ]);
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
@@ -372,8 +372,8 @@ async function listed(fixture: RampFixture, account: string): Promise<any[]> {
   return (await fixture.realm.admin.send("GET", `/v1/deposits/all?query=${query}`)).body;
 }
 
-async function straysOf(fixture: RampFixture): Promise<Record<string, string>[]> {
-  return (await fixture.realm.admin.send("GET", "/v1/deposits/strays")).body;
+async function unmatchedOf(fixture: RampFixture): Promise<Record<string, string>[]> {
+  return (await fixture.realm.admin.send("GET", "/v1/deposits/unmatched")).body;
 }
 
 /** Searches everything again, from the first block on. */

@@ -8,7 +8,7 @@ import { applyAssets } from "../../domain/chains/asset_settings.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
-const LIST = "/v1/deposits/strays";
+const LIST = "/v1/deposits/unmatched";
 
 Deno.test("another token, the chain's coin and a stranger's token are kept in sight, and never booked", async () => {
   await using fixture = await openRampFixture({ testnet: false });
@@ -26,23 +26,27 @@ Deno.test("another token, the chain's coin and a stranger's token are kept in si
   await fixture.mine();
   await fixture.mine(4);
   deepEqual(await fixture.deposits(), []);
-  const strays = await straysOf(fixture);
-  deepEqual(strays.map((one) => [one.asset, one.expected, one.amount, one.units, one.account]), [
+  const unmatched = await unmatchedOf(fixture);
+  deepEqual(unmatched.map((one) => [one.asset, one.expected, one.amount, one.units, one.account]), [
     ["USDT", "USDC", "7", "7000000", deposit.id],
     ["ETH", "USDC", "0.5", `${ETHER / 2n}`, deposit.id],
     [null, "USDC", null, "12345", ramp.id],
   ]);
-  deepEqual([strays[0].hash, strays[0].contract, strays[2].contract], [
+  deepEqual([unmatched[0].hash, unmatched[0].contract, unmatched[2].contract], [
     hash,
     usdt.contract,
     stranger,
   ]);
   const { balance } = await fixture.account(ramp.id);
-  deepEqual([balance.total, balance.gas], ["0", "1"], "the ramp's coins are its gas, and no stray");
+  deepEqual(
+    [balance.total, balance.gas],
+    ["0", "1"],
+    "the ramp's coins are its gas, and no unmatched deposit",
+  );
   equal((await rowsOf(fixture.realm, "select id from transactions")).length, 0);
 });
 
-Deno.test("what a sweep carries is the address's own asset: a stray beside it stays where it is", async () => {
+Deno.test("what a sweep carries is the address's own asset: an unmatched deposit beside it stays where it is", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const usdc = await installToken(anvil, "USDC");
@@ -55,10 +59,10 @@ Deno.test("what a sweep carries is the address's own asset: a stray beside it st
   await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "3");
   equal(await balanceOf(fixture, usdt.contract, deposit.address), 7n * USDC);
   equal(await balanceOf(fixture, usdc.contract, deposit.address), 0n);
-  equal((await straysOf(fixture)).length, 1, "gas and sweep of our own are none");
+  equal((await unmatchedOf(fixture)).length, 1, "gas and sweep of our own are none");
 });
 
-Deno.test("a stray's reorganisation takes it away, and its new block brings it back once", async () => {
+Deno.test("a reorganisation takes an unmatched deposit away, and its new block brings it back once", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   await installToken(anvil, "USDC");
@@ -67,14 +71,14 @@ Deno.test("a stray's reorganisation takes it away, and its new block brings it b
   await anvil.mine(3);
   const hash = await usdt.pay(ramp.address, USDC);
   await fixture.mine();
-  const [first] = await straysOf(fixture);
+  const [first] = await unmatchedOf(fixture);
   const raw = await anvil.rpc<string>("eth_getRawTransactionByHash", hash);
   await anvil.rpc("anvil_reorg", 1, []);
   await fixture.mine();
-  deepEqual(await straysOf(fixture), []);
+  deepEqual(await unmatchedOf(fixture), []);
   await anvil.rpc("anvil_reorg", 1, [[raw, 0]]);
   await fixture.mine();
-  const again = await straysOf(fixture);
+  const again = await unmatchedOf(fixture);
   deepEqual(again.map((one) => [one.hash, one.units]), [[first.hash, first.units]]);
 });
 
@@ -96,14 +100,14 @@ Deno.test("among very many addresses a stranger's token is found by a rescan, a 
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 6n]);
   const hash = await anvil.pool({ to: stranger, data });
   await fixture.mine();
-  deepEqual((await straysOf(fixture)).map((one) => one.units), ["5"]);
+  deepEqual((await unmatchedOf(fixture)).map((one) => one.units), ["5"]);
   const wanted = { chain: "ETHEREUM", testnet: false, hash };
   equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
   await realm.drain();
-  deepEqual((await straysOf(fixture)).map((one) => one.units), ["5", "6"]);
+  deepEqual((await unmatchedOf(fixture)).map((one) => one.units), ["5", "6"]);
 });
 
-Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages", async () => {
+Deno.test("GET /v1/deposits/unmatched is for administrators of the realm, in pages", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   await installToken(fixture.anvil, "USDC");
   const usdt = await installToken(fixture.anvil, "USDT");
@@ -112,7 +116,7 @@ Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages"
   await usdt.pay(ramp.address, 2n);
   await fixture.mine();
   const { admin } = fixture.realm;
-  const [first, second] = await straysOf(fixture);
+  const [first, second] = await unmatchedOf(fixture);
   deepEqual((await admin.send("GET", `${LIST}?limit=1`)).body, [first]);
   deepEqual((await admin.send("GET", `${LIST}?after=${first.id}`)).body, [second]);
   equal((await admin.send("GET", `${LIST}?after=x`)).body.code, "query.invalid");
@@ -121,7 +125,7 @@ Deno.test("GET /v1/deposits/strays is for administrators of the realm, in pages"
 });
 
 // The last one here: what is set of assets holds for the rest of the file.
-Deno.test("a stray of the contract that an operator names later is a deposit once it is rescanned", async () => {
+Deno.test("an unmatched deposit of a contract that an operator names later is a deposit once it is rescanned", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil, realm } = fixture;
   await installToken(anvil, "USDC");
@@ -130,20 +134,20 @@ Deno.test("a stray of the contract that an operator names later is a deposit onc
   const data = CALLS.encodeFunctionData("transfer", [ramp.address, 4n * USDC]);
   const hash = await anvil.pool({ to: contract, data });
   await fixture.mine(3);
-  deepEqual((await straysOf(fixture)).map((one) => [one.asset, one.hash]), [[null, hash]]);
+  deepEqual((await unmatchedOf(fixture)).map((one) => [one.asset, one.hash]), [[null, hash]]);
   deepEqual(await applyAssets({ USDC: { contract, symbol: "USDC.e" } }), []);
   await fixture.mine();
   deepEqual(await fixture.deposits(), []);
   const wanted = { chain: "ETHEREUM", testnet: false, hash };
   equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
   await realm.drain();
-  deepEqual(await straysOf(fixture), []);
+  deepEqual(await unmatchedOf(fixture), []);
   await fixture.mine();
   equal((await fixture.account(ramp.id)).balance.total, "4");
 });
 
 // deno-lint-ignore no-explicit-any
-async function straysOf(fixture: RampFixture): Promise<any[]> {
+async function unmatchedOf(fixture: RampFixture): Promise<any[]> {
   return (await fixture.realm.admin.send("GET", LIST)).body;
 }
 

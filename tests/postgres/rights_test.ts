@@ -159,7 +159,7 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
   const { inject, account } = await fixture(realm);
   const tables = [
     "deposits",
-    "strays",
+    "unmatched_deposits",
     "coin_rounds",
     "unexplained_gains",
     "sweeps",
