@@ -22,7 +22,7 @@ import {
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
 import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
-import { updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
@@ -288,7 +288,7 @@ export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Pr
   if (state !== "done") return;
   for (const part of parts) {
     if (part.withdrawal !== null) {
-      const entry = { at: actor.at, event: "found", hash, block: height };
+      const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
       await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
     } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
   }

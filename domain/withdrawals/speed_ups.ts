@@ -11,6 +11,7 @@ import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectClaims } from "../../db/sending/order_attempts.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
+  type HistoryEntry,
   selectWithdrawals,
   updateWithdrawal,
   type WithdrawalChange,
@@ -79,7 +80,7 @@ export async function hastenWithdrawal(
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
   await hastenOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
-  const entry = {
+  const entry: HistoryEntry = {
     at: actor.at,
     event: "sped_up",
     speed,

@@ -82,7 +82,7 @@ export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): P
   if (row.account !== row.ramp) {
     await bookFor(tx, actor, row)("return", row.ramp, row.account, returned);
   }
-  const entry = {
+  const entry: HistoryEntry = {
     at: actor.at,
     event: done ? "done" : "failed",
     ...(returned === "0" ? {} : { returned }),
@@ -116,7 +116,12 @@ export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise
   if (row === null || row.status !== "PROCESSING") return;
   if (await cancelOrder(tx, actor, order.id) === null) return;
   await bookSent(tx, actor, row, { amount: "0", own: true });
-  const entry = { at: actor.at, event: "done", by: "operator", reason: "known to be paid" };
+  const entry: HistoryEntry = {
+    at: actor.at,
+    event: "done",
+    by: "operator",
+    reason: "known to be paid",
+  };
   await announce(
     tx,
     actor,
@@ -233,7 +238,7 @@ export async function noteWaiting(
   if (row === null || row.status !== "PROCESSING") return;
   const last = row.history.at(-1);
   if (last?.event === "waiting" && last.reason === reason) return;
-  const entry = { at: actor.at, event: "waiting", reason };
+  const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
   await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
 }
 

@@ -9,6 +9,7 @@ import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectMayDiscard } from "../../db/sending/nonces.ts";
 import { selectMayCancel } from "../../db/sending/quarantine.ts";
 import {
+  type HistoryEntry,
   insertWithdrawal,
   updateWithdrawal,
   updateWithdrawalData,
@@ -184,7 +185,7 @@ export async function cancelWithdrawal(
     throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");
   }
   await returnCharge(tx, actor, row);
-  const entry = { at: actor.at, event: "canceled" };
+  const entry: HistoryEntry = { at: actor.at, event: "canceled" };
   const change = { status: "CANCELED" as const };
   const canceled = await updateWithdrawal(tx, row.id, change, entry, actor.at);
   await announce(tx, actor, canceled);
