@@ -5,6 +5,7 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
+import type { Balances } from "./observations.ts";
 
 /** A node, as far as its name tells it apart. */
 export interface Witness {
@@ -181,6 +182,21 @@ export function reachedBy<Figure extends number | bigint>(
 ): Figure {
   const sorted = figures.toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0);
   return sorted[Math.min(quorum, sorted.length) - 1];
+}
+
+/**
+ * Gives what as many nodes as the quorum say is held at least, and the newest block at which so many of
+ * those that say so stand: a node that is far behind holds back nothing that the others tell.
+ */
+export function heldAtLeast(told: readonly Balances[], quorum: number): Balances {
+  const amounts = told[0].amounts.map((_, at) =>
+    reachedBy(told.map((one) => one.amounts[at]), quorum)
+  );
+  const heights = amounts.map((least, at) => {
+    const holding = told.filter((one) => one.amounts[at] >= least);
+    return reachedBy(holding.map(({ height }) => height), quorum);
+  });
+  return { height: Math.min(...heights), amounts };
 }
 
 /** Tells that too few nodes confirm something. */

@@ -7,7 +7,7 @@ import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { followedBlock } from "../head.ts";
 import type { Peer } from "../node_pool.ts";
-import { reachedBy } from "../quorum.ts";
+import { heldAtLeast } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type {
   Balances,
@@ -137,18 +137,14 @@ export async function balancesAt(
   return await chain.nodes.ask(await balanceReader(chain, holdings));
 }
 
-/** Reads what there is at least, as many nodes as the quorum say; the lowest of their blocks. */
+/** Reads what there is at least, as many nodes as the quorum say, and at which block. */
 export async function fundsAt(
   chain: CoinChain,
   holdings: readonly Holding[],
 ): Promise<Balances> {
   const { nodes } = chain;
   const { heard } = await nodes.hear(await balanceReader(chain, holdings));
-  const told = heard.map(({ answer }) => answer);
-  const amounts = holdings.map((_, at) =>
-    reachedBy(told.map((one) => one.amounts[at]), nodes.quorum)
-  );
-  return { height: Math.min(...told.map(({ height }) => height)), amounts };
+  return heldAtLeast(heard.map(({ answer }) => answer), nodes.quorum);
 }
 
 /** Reads balances of a node's head: coin by coin where they are known, else by searching all coins. */

@@ -6,7 +6,7 @@
 import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import { campOf, campsOf, reachedBy, unconfirmed } from "../quorum.ts";
+import { campOf, campsOf, heldAtLeast, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../observations.ts";
 import type { Evm } from "./context.ts";
@@ -109,7 +109,7 @@ export async function balancesAt(
 }
 
 /**
- * Reads what an address holds at least, as many nodes as the quorum say; the lowest of their blocks.
+ * Reads what an address holds at least, as many nodes as the quorum say, and at which block.
  *
  * @throws {ChainError} `refused` if the quorum says that a contract does not tell
  */
@@ -127,10 +127,7 @@ export async function fundsAt(evm: Evm, holdings: readonly Holding[]): Promise<B
   const told = heard.flatMap(({ answer }) => answer.told ?? []);
   if (refusals.length >= nodes.quorum) throw refusals[0];
   if (told.length === 0) throw new ChainError("unavailable", refusals[0].message);
-  const amounts = holdings.map((_, at) =>
-    reachedBy(told.map((one) => one.amounts[at]), nodes.quorum)
-  );
-  return { height: Math.min(...told.map(({ height }) => height)), amounts };
+  return heldAtLeast(told, nodes.quorum);
 }
 
 /**
