@@ -6,7 +6,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { type Chain, ChainError, type ChainFault } from "../../workers/chains/chain.ts";
 import {
-  type Fate,
   feeOf,
   type Order,
   type Plan,
@@ -14,6 +13,7 @@ import {
   type Signed,
   SPEEDS,
   type Stock,
+  type TransactionStatus,
   writePlan,
 } from "../../workers/chains/outgoing.ts";
 import type { Scanned, Watch } from "../../workers/chains/observations.ts";
@@ -118,9 +118,12 @@ export function pays(from: Party, to: string, amount: bigint | "all"): Order {
 }
 
 /** Asserts a state, and gives the fate as of that state. */
-export function fateIs<S extends Fate["state"]>(fate: Fate, state: S): Fate & { state: S } {
+export function statusIs<S extends TransactionStatus["state"]>(
+  fate: TransactionStatus,
+  state: S,
+): TransactionStatus & { state: S } {
   equal(fate.state, state);
-  return fate as Fate & { state: S };
+  return fate as TransactionStatus & { state: S };
 }
 
 async function blocksLink({ chain, mine }: Fixture): Promise<void> {
@@ -200,20 +203,20 @@ async function payment(fixture: Fixture): Promise<void> {
   const to = await party();
   const since = (await chain.head()).height;
   const { plan, signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
-  const ask = () => chain.status({ candidates: [bytes], since, depth: 1 });
-  fateIs(await ask(), "unseen");
+  const ask = () => chain.status({ attempts: [bytes], since, depth: 1 });
+  statusIs(await ask(), "unseen");
   const seen = await chain.inspect(bytes.raw);
   deepEqual([seen.hash, seen.claims, bytes.claims], [bytes.hash, plan.claims, plan.claims]);
   ok(seen.payments.some((one) => one.to === to.address && one.amount === amount));
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   ok(["accepted", "known"].includes((await chain.broadcast(bytes)).outcome));
-  equal(fateIs(await ask(), "pending").hash, bytes.hash);
+  equal(statusIs(await ask(), "pending").hash, bytes.hash);
   await mine();
-  const mined = fateIs(await ask(), "mined");
+  const mined = statusIs(await ask(), "mined");
   deepEqual([mined.hash, mined.confirmations, mined.success], [bytes.hash, 1, true]);
   ok(mined.fee > 0n && mined.fee <= plan.fee);
   await mine(2);
-  equal(fateIs(await ask(), "mined").confirmations, 3);
+  equal(statusIs(await ask(), "mined").confirmations, 3);
   const balances = await chain.balances([{ address: to.address, contract: null }], null);
   deepEqual(balances.amounts, [amount]);
   const [{ consumed, transfers }] = await scanned(
@@ -263,8 +266,8 @@ async function sweep(fixture: Fixture): Promise<void> {
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
   const { height } = await chain.head();
-  const fate = await chain.status({ candidates: [bytes], since: height - 1, depth: 1 });
-  equal(fateIs(fate, "mined").fee, plan.fee);
+  const fate = await chain.status({ attempts: [bytes], since: height - 1, depth: 1 });
+  equal(statusIs(fate, "mined").fee, plan.fee);
   const both = [ours, target].map(({ address }) => ({ address, contract: null }));
   deepEqual((await chain.balances(both, null)).amounts, [0n, amount - plan.fee]);
 }
@@ -289,14 +292,14 @@ async function replacement(fixture: Fixture): Promise<void> {
   const both = [first.signed, second.signed];
   const depth = 3;
   equal(
-    fateIs(await chain.status({ candidates: both, since, depth }), "mined").hash,
+    statusIs(await chain.status({ attempts: both, since, depth }), "mined").hash,
     second.signed.hash,
   );
-  const alone = () => chain.status({ candidates: [first.signed], since, depth });
-  fateIs(await alone(), "unseen");
+  const alone = () => chain.status({ attempts: [first.signed], since, depth });
+  statusIs(await alone(), "unseen");
   await mine(depth - 1);
   const { height } = await chain.head();
-  const dead = fateIs(await alone(), "dead");
+  const dead = statusIs(await alone(), "dropped");
   deepEqual([dead.proof, dead.height], ["consumed", height - depth + 1]);
   ok(dead.by === null || dead.by === second.signed.hash);
   const balances = await chain.balances([{ address: to.address, contract: null }], null);
@@ -321,15 +324,15 @@ async function dropped(fixture: Fixture): Promise<void> {
   const to = await party();
   const since = (await chain.head()).height;
   const { signed: bytes } = await signed(fixture, payer, pays(payer, to.address, amount));
-  const ask = () => chain.status({ candidates: [bytes], since, depth: 1 });
+  const ask = () => chain.status({ attempts: [bytes], since, depth: 1 });
   await chain.broadcast(bytes);
   await mine();
-  const before = fateIs(await ask(), "mined").block.hash;
+  const before = statusIs(await ask(), "mined").block.hash;
   await reorganise(1);
   ok(["unseen", "pending"].includes((await ask()).state));
   ok(["accepted", "known"].includes((await chain.broadcast(bytes)).outcome));
   await mine();
-  notEqual(fateIs(await ask(), "mined").block.hash, before);
+  notEqual(statusIs(await ask(), "mined").block.hash, before);
   const balances = await chain.balances([{ address: to.address, contract: null }], null);
   deepEqual(balances.amounts, [amount]);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Chain, ChainError } from "../../workers/chains/chain.ts";
-import type { Broadcast, Fate, Fee } from "../../workers/chains/outgoing.ts";
+import type { Broadcast, Fee, TransactionStatus } from "../../workers/chains/outgoing.ts";
 import type { Checked, Head, Scanned, Transfer } from "../../workers/chains/observations.ts";
 import { fieldsOf, type Lie, liesAbout, type LyingNode, nameOf } from "./lies.ts";
 
@@ -269,7 +269,7 @@ export function transfersAlone(answer: readonly Transfer[]): string | null {
 }
 
 /** Nothing ends, and nothing is given back, by what one of two nodes says. */
-export function fateBetween(answer: Fate, truth: Fate): string | null {
+export function statusBetween(answer: TransactionStatus, truth: TransactionStatus): string | null {
   if (answer.state === "unseen" || answer.state === "pending") return null;
   if (answer.state !== "mined" || truth.state !== "mined") return same(answer, truth);
   if (answer.confirmations === 0) return null;
@@ -280,10 +280,12 @@ export function fateBetween(answer: Fate, truth: Fate): string | null {
 }
 
 /** What a single node says of a fate: its own signature proves a death, and bytes bound a fee. */
-export function fateAlone(most: bigint): (answer: Fate, truth: Fate) => string | null {
+export function statusAlone(
+  most: bigint,
+): (answer: TransactionStatus, truth: TransactionStatus) => string | null {
   return (answer, truth) => {
-    if (answer.state === "dead") {
-      if (truth.state !== "dead" || answer.by !== truth.by) return `dead by ${answer.by}`;
+    if (answer.state === "dropped") {
+      if (truth.state !== "dropped" || answer.by !== truth.by) return `dead by ${answer.by}`;
     }
     if (answer.state === "mined" && (answer.fee < 0n || answer.fee > 2n * most)) {
       return `cost ${answer.fee}, at most ${most}`;

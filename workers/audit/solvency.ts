@@ -165,7 +165,7 @@ async function fatesOf(
   await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
     const rows = await reading(context.pool, (db) => selectCandidates(db, id));
     const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
-    const fate = await chain.status({ candidates, since: since ?? 0, depth });
+    const fate = await chain.status({ attempts: candidates, since: since ?? 0, depth });
     if (fate.state !== "mined") return void fates.set(id, UNMINED);
     const fee = (fate.feeContract ?? "") === of.contract ? fate.fee : null;
     const { hash, block: { height }, success } = fate;

@@ -16,8 +16,6 @@ import type {
   Broadcast,
   Budget,
   Draft,
-  Fate,
-  FateQuery,
   Fee,
   Inspection,
   Keys,
@@ -26,7 +24,9 @@ import type {
   Redraft,
   Signed,
   Speed,
+  StatusQuery,
   Stock,
+  TransactionStatus,
 } from "./outgoing.ts";
 import type {
   Address,
@@ -155,7 +155,7 @@ export interface Chain {
   /** Sends signed bytes to every node. Never throws for what a node says; safe to repeat. */
   broadcast(signed: Signed): Promise<Broadcast>;
   /** Finds what became of an order, by all that was ever signed for it. */
-  status(query: FateQuery): Promise<Fate>;
+  status(query: StatusQuery): Promise<TransactionStatus>;
 
   /** Reads a token's own description; null if no contract lives at that address. */
   token(contract: string): Promise<TokenDetails | null>;

@@ -198,7 +198,7 @@ export type Obstacle =
   | "silent" // no node gave an answer that counts
   | "other";
 
-/** What came of a broadcast. It is never proof that money may go back: only {@link Fate} is. */
+/** Result of a broadcast. It is never proof that money may go back: only {@link TransactionStatus} is. */
 export interface Broadcast {
   /** There is no refusal: whoever said no may have passed the bytes on. */
   readonly outcome: "accepted" | "known" | "unknown";
@@ -208,8 +208,8 @@ export interface Broadcast {
   readonly detail: string | null;
 }
 
-/** What became of an order, given every transaction ever signed for the same claims. */
-export type Fate =
+/** Status of an order, by every transaction ever signed for the same claims. */
+export type TransactionStatus =
   /** No node knows any of them. Sending the same bytes again is right; paying again is not. */
   | { readonly state: "unseen" }
   | {
@@ -241,7 +241,7 @@ export type Fate =
   }
   /** None of them can ever be mined: a new payment, or giving the money back, is safe. */
   | {
-    readonly state: "dead";
+    readonly state: "dropped";
     readonly proof: "consumed" | "expired";
     /**
      * The transaction that used a claim up, where the chain tells. Its signature has been proven to
@@ -252,17 +252,17 @@ export type Fate =
     readonly height: number;
   };
 
-/** How to look for a fate. */
-export interface FateQuery {
-  /** Every transaction ever signed for the order. */
-  readonly candidates: readonly Signed[];
+/** Which status is asked for. */
+export interface StatusQuery {
+  /** Every transaction ever signed for the order, the oldest first. */
+  readonly attempts: readonly Signed[];
   /** Height of the head when the first of them was signed. */
   readonly since: number;
-  /** Blocks that must bury a proof of death before it counts. */
+  /** Depth that a proof of a drop needs, its own block counted. */
   readonly depth: number;
   /**
-   * Whether a proof of death must also be of a block that its node calls final, if it tells; true unless
-   * given. What only makes cautious need not wait for it.
+   * Whether a proof of a drop must also be of a block that the node calls final, if it tells; true
+   * unless given. A question that only makes cautious need not wait for it.
    */
   readonly final?: boolean;
 }

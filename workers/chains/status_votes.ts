@@ -1,24 +1,29 @@
 /**
- * What several nodes together say of the fate of an order. What ends it, a mined transaction deep
- * enough or a death, needs the quorum; all else only delays.
+ * Status of an order's transactions by the reports of several nodes. A status that ends the order (mined
+ * deep enough, or dropped) needs the quorum; any other status only delays it.
  * @module
  */
 import type { Nodes, Peer } from "./node_pool.ts";
-import type { Fate, FateQuery } from "./outgoing.ts";
+import type { StatusQuery, TransactionStatus } from "./outgoing.ts";
 import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
 
-/** What one node knows of an order's transactions. */
-export interface Testimony {
-  /** Of its newest block. */
+/** Status of an order that one of its attempts was mined. */
+export type Mined = TransactionStatus & { readonly state: "mined" };
+/** Status of an order none of whose attempts can be mined any more. */
+export type Dropped = TransactionStatus & { readonly state: "dropped" };
+
+/** What one node knows of an order's attempts. */
+export interface NodeReport {
+  /** Height of its newest block. */
   readonly height: number;
-  /** Up to where it would tell of a proof of death. */
+  /** Height of the newest block that it accepts as proof of a drop. */
   readonly settled: number;
-  /** The one that it has in a block. */
-  readonly mined: (Fate & { readonly state: "mined" }) | null;
-  /** The one that it has in its mempool. */
+  /** The attempt that it has in a block. */
+  readonly mined: Mined | null;
+  /** The attempt that it has in its mempool. */
   readonly pending: string | null;
-  /** Its proof that none can be mined any more. */
-  readonly dead: (Fate & { readonly state: "dead" }) | null;
+  /** Its proof that no attempt can be mined any more. */
+  readonly dropped: Dropped | null;
 }
 
 /**
@@ -28,41 +33,41 @@ export interface Testimony {
  * @param report asks one node
  * @returns the status, with the reports that it rests on
  */
-export async function voteOnStatus<Report extends Testimony>(
+export async function voteOnStatus<Report extends NodeReport>(
   nodes: Nodes,
-  query: FateQuery,
+  query: StatusQuery,
   report: (peer: Peer) => Promise<Report>,
-): Promise<{ readonly status: Fate; readonly heard: readonly Heard<Report>[] }> {
-  if (query.candidates.length === 0) return { status: { state: "unseen" }, heard: [] };
+): Promise<{ readonly status: TransactionStatus; readonly heard: readonly Heard<Report>[] }> {
+  if (query.attempts.length === 0) return { status: { state: "unseen" }, heard: [] };
   const { heard } = await nodes.hear(report, (some) => isSettled(some, nodes.quorum));
-  return { status: judge(nodes, heard, query.depth), heard };
+  return { status: combine(nodes, heard, query.depth), heard };
 }
 
-/** Tells whether as many nodes as the quorum say the same, so that slower ones need not be waited for. */
-function isSettled(heard: readonly Heard<Testimony>[], quorum: number): boolean {
+/** Tells whether as many nodes as the quorum report the same; then slower nodes are not waited for. */
+function isSettled(heard: readonly Heard<NodeReport>[], quorum: number): boolean {
   return campOf(campsOf(heard, keyOf), quorum) !== null;
 }
 
-/** What waits in a pool, or does not, settles nothing either way. */
-function keyOf({ mined, dead }: Testimony): string {
+/** A transaction that a node has, or lacks, in its mempool settles nothing either way. */
+function keyOf({ mined, dropped }: NodeReport): string {
   if (mined !== null) return minedKey(mined);
-  return dead === null ? "open" : deadKey(dead);
+  return dropped === null ? "open" : droppedKey(dropped);
 }
 
-function minedKey({ hash, block, success, fee }: Fate & { readonly state: "mined" }): string {
+function minedKey({ hash, block, success, fee }: Mined): string {
   return `${hash} ${block.hash} ${success} ${fee}`;
 }
 
-function deadKey({ by, height }: Fate & { readonly state: "dead" }): string {
+function droppedKey({ by, height }: Dropped): string {
   return `${by} ${height}`;
 }
 
 /** Combines the reports of nodes. */
-function judge(
+function combine(
   nodes: Pick<Nodes, "quorum" | "report">,
-  heard: readonly Heard<Testimony>[],
+  heard: readonly Heard<NodeReport>[],
   depth: number,
-): Fate {
+): TransactionStatus {
   const { quorum } = nodes;
   const mined = heard.flatMap(({ peer, answer }) =>
     answer.mined ? [{ peer, answer: answer.mined }] : []
@@ -74,17 +79,19 @@ function judge(
     const final = camp.filter(({ answer }) => answer.final).length >= quorum;
     return { ...camp[0].answer, confirmations, final };
   }
-  const dead = heard.flatMap(({ peer, answer }) =>
-    answer.dead ? [{ peer, answer: answer.dead }] : []
+  const dropped = heard.flatMap(({ peer, answer }) =>
+    answer.dropped ? [{ peer, answer: answer.dropped }] : []
   );
-  const death = campOf(campsOf(dead, deadKey), quorum);
+  const proven = campOf(campsOf(dropped, droppedKey), quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
-  if (death !== null) return death[0].answer;
-  const deny = dead.length > 0 &&
-    heard.some(({ answer }) => answer.dead === null && answer.settled >= dead[0].answer.height);
-  if (deny && heard.length >= quorum) {
-    const names = dead.map(({ peer }) => peer.name).join(", ");
-    nodes.report(`only ${names} say that ${dead[0].answer.by} took the place of a transaction`);
+  if (proven !== null) return proven[0].answer;
+  const denied = dropped.length > 0 &&
+    heard.some(({ answer }) =>
+      answer.dropped === null && answer.settled >= dropped[0].answer.height
+    );
+  if (denied && heard.length >= quorum) {
+    const names = dropped.map(({ peer }) => peer.name).join(", ");
+    nodes.report(`only ${names} say that ${dropped[0].answer.by} took the place of a transaction`);
   }
   const unseen = heard.filter(({ answer }) => isUnseen(answer));
   const told = mined.find(({ answer }) =>
@@ -92,7 +99,7 @@ function judge(
   );
   const lacking = unseen.length > 0;
   const few = heard.filter(({ answer }) => answer.mined ?? answer.pending).length < quorum;
-  // Too few to settle it: shown, and looked at again. Depth 0 would take it for settled.
+  // Too few nodes to settle it: it is shown and asked for again. Depth 0 would take it for settled.
   if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0, lacking };
   if (told !== undefined) return { state: "pending", hash: told.answer.hash, lacking, few };
   if (pending !== null && unseen.length < quorum) {
@@ -101,6 +108,6 @@ function judge(
   return { state: "unseen" };
 }
 
-function isUnseen({ mined, pending, dead }: Testimony): boolean {
-  return mined === null && pending === null && dead === null;
+function isUnseen({ mined, pending, dropped }: NodeReport): boolean {
+  return mined === null && pending === null && dropped === null;
 }

@@ -83,8 +83,8 @@ async function hasLeft(
 ): Promise<boolean> {
   const depth = context.chains.depth(place);
   const since = order.since ?? 0;
-  const fate = await chain.status({ candidates: [signedOf(candidate)], since, depth });
-  if (fate.state === "dead") return chain.traits.nonces;
+  const fate = await chain.status({ attempts: [signedOf(candidate)], since, depth });
+  if (fate.state === "dropped") return chain.traits.nonces;
   if (fate.state === "mined") return fate.confirmations > 0;
   return fate.state === "pending" && fate.few !== true;
 }

@@ -3,7 +3,7 @@ import { selectOldest } from "../../db/sending/utxos.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { CandidateRow, DeathProof, OrderRow } from "../../domain/sending/chain_orders.ts";
-import type { Fate } from "../chains/outgoing.ts";
+import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
 import { type OrderWork, signedOf } from "./signing.ts";
@@ -18,7 +18,10 @@ export interface Death {
   readonly proof: DeathProof;
 }
 
-function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]): Death {
+function deathOf(
+  fate: TransactionStatus & { state: "dropped" },
+  living: readonly CandidateRow[],
+): Death {
   const proof = { proof: fate.proof, by: fate.by, height: fate.height };
   if (fate.proof === "expired") {
     const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
@@ -38,7 +41,7 @@ function deathOf(fate: Fate & { state: "dead" }, living: readonly CandidateRow[]
 export async function lossOf(
   { context, chain, place }: OrderWork,
   order: OrderRow,
-  fate: Fate & { state: "dead" },
+  fate: TransactionStatus & { state: "dropped" },
   living: readonly CandidateRow[],
 ): Promise<Death> {
   const death = deathOf(fate, living);
@@ -58,12 +61,12 @@ export async function oldFateOf(
   order: OrderRow,
   living: readonly CandidateRow[],
   depth: number,
-): Promise<Fate & { state: "dead" } | null> {
+): Promise<TransactionStatus & { state: "dropped" } | null> {
   const { context, chain } = work;
   const claims = living.flatMap((one) => one.claims);
   const since = await reading(context.pool, (db) => selectOldest(db, order, claims));
   if (since === null || since >= (order.since ?? 0)) return null;
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
-  const fate = await chain.status({ candidates, since, depth });
-  return fate.state === "dead" ? fate : null;
+  const fate = await chain.status({ attempts: candidates, since, depth });
+  return fate.state === "dropped" ? fate : null;
 }

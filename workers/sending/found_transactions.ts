@@ -20,7 +20,7 @@ import {
 } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Fate } from "../chains/outgoing.ts";
+import type { TransactionStatus } from "../chains/outgoing.ts";
 import type { OrderWork } from "./signing.ts";
 
 /** Reads what a mined transaction does; null if none of our addresses signed it. */
@@ -56,7 +56,7 @@ export async function readFound(
 export async function takeReplacement(
   { context, chain }: OrderWork,
   order: OrderRow,
-  of: { fate: Fate & { state: "dead" }; living: readonly CandidateRow[] },
+  of: { fate: TransactionStatus & { state: "dropped" }; living: readonly CandidateRow[] },
 ): Promise<boolean> {
   const { by, height } = of.fate;
   const last = of.living.findLast((one) => one.raw !== null);
@@ -161,12 +161,12 @@ async function assertNonces(
   if (mined <= next) return;
   const claim = `${order.sender}:${next}`;
   const fate = await chain.status({
-    candidates: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
+    attempts: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
     since: Math.max(0, head - SEARCHED),
     depth: 1,
     final: false,
   });
-  const by = fate.state === "dead" ? fate.by : null;
+  const by = fate.state === "dropped" ? fate.by : null;
   if (by === null) {
     throw new ChainError("held", `a node says that ${claim} is mined; no block shows it`);
   }

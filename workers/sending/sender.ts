@@ -40,7 +40,7 @@ import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { FOLLOWERS } from "./order_handlers.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
-import type { Broadcast, Fate } from "../chains/outgoing.ts";
+import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { type Death, lossOf, oldFateOf } from "./dropped_orders.ts";
@@ -188,7 +188,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
   const living = await livingOf(context, order);
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
   const depth = context.chains.depth(place);
-  const fate = await chain.status({ candidates, since: order.since ?? 0, depth });
+  const fate = await chain.status({ attempts: candidates, since: order.since ?? 0, depth });
   await crossing("seen");
   // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
   if ("lacking" in fate && fate.lacking && candidates.length > 0) {
@@ -197,7 +197,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
   switch (fate.state) {
     case "mined":
       return await mined(work, living, fate, depth);
-    case "dead":
+    case "dropped":
       return await buried(work, order, fate, living);
     case "pending":
       await unmine(work, order);
@@ -227,7 +227,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
 async function mined(
   work: OrderWork,
   living: readonly CandidateRow[],
-  fate: Fate & { state: "mined" },
+  fate: TransactionStatus & { state: "mined" },
   depth: number,
 ): Promise<number | null> {
   const { context } = work;
@@ -261,7 +261,7 @@ async function mined(
  * sent again. What gives money back, or could let a rival of the payment win, waits for a final block.
  */
 function isSettled(
-  fate: Fate & { state: "mined" },
+  fate: TransactionStatus & { state: "mined" },
   living: readonly CandidateRow[],
 ): boolean {
   return fate.final || (fate.success && !living.some(({ cancels }) => cancels));
@@ -282,7 +282,7 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
 async function buried(
   work: OrderWork,
   order: OrderRow,
-  fate: Fate & { state: "dead" },
+  fate: TransactionStatus & { state: "dropped" },
   living: readonly CandidateRow[],
 ): Promise<number | null> {
   if (await takeReplacement(work, order, { fate, living })) return POLL_MS;

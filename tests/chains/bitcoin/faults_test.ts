@@ -40,7 +40,7 @@ const WORK: Readonly<Record<string, (chain: Chain, address: string) => Promise<u
   quote: (chain) => chain.quote(null),
   draft: (chain, address) =>
     chain.draft(pays({ address, key: new Uint8Array() }, address, 10n ** 6n), "fast"),
-  status: (chain) => chain.status({ candidates: [SIGNED], since: 1, depth: 1 }),
+  status: (chain) => chain.status({ attempts: [SIGNED], since: 1, depth: 1 }),
 };
 const GARBAGE: readonly unknown[] = [
   "",

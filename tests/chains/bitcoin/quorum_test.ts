@@ -2,7 +2,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
 import type { Transfer } from "../../../workers/chains/observations.ts";
-import { failsAs, fateIs, pays, signed } from "../conformance.ts";
+import { failsAs, pays, signed, statusIs } from "../conformance.ts";
 import { altered, forged, lies, throughNode } from "../../support/coin_liars.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
 import type { FaultyNode } from "../../support/nodes/faulty_node.ts";
@@ -128,12 +128,12 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
         return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
       });
       const all = await fixture.open(...made.map(({ url }) => url));
-      const query = { candidates: [bytes], since, depth: 2 };
+      const query = { attempts: [bytes], since, depth: 2 };
       if (nodes === "l") await failsAs("unavailable", all.status(query));
-      else fateIs(await all.status(query), "unseen");
+      else statusIs(await all.status(query), "unseen");
       equal((await chain.broadcast(bytes)).outcome, "accepted");
       await mine(2);
-      deepEqual(fateIs(await chain.status(query), "mined").hash, bytes.hash);
+      deepEqual(statusIs(await chain.status(query), "mined").hash, bytes.hash);
     },
   );
 }

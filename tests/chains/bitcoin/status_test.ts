@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Coin, Plan, Signed } from "../../../workers/chains/outgoing.ts";
-import { failsAs, fateIs, type Party, pays, signed } from "../conformance.ts";
+import { failsAs, type Party, pays, signed, statusIs } from "../conformance.ts";
 import {
   type CoinNode,
   hasLitecoind,
@@ -68,8 +68,8 @@ onLitecoind(
     await chain.broadcast(swept);
     await mine();
     const fresh = await fixture.open(fixture.node.url);
-    const query = { candidates: [first.signed], since, depth: 2 };
-    const fate = fateIs(await fresh.status(query), "mined");
+    const query = { attempts: [first.signed], since, depth: 2 };
+    const fate = statusIs(await fresh.status(query), "mined");
     deepEqual([fate.hash, fate.block.height, fate.confirmations, fate.fee], [
       ...[first.signed.hash, since + 1, 4],
       first.plan.fee,
@@ -89,7 +89,7 @@ onLitecoind(
     );
     // This node does not tell fees, so what was stored is needed.
     const { fee: _, ...bare } = first.signed;
-    await failsAs("unavailable", fresh.status({ ...query, candidates: [bare] }));
+    await failsAs("unavailable", fresh.status({ ...query, attempts: [bare] }));
     ok(amount > 0n);
   },
 );
@@ -112,14 +112,14 @@ onLitecoind(
       parent: { fee, vsize: vsize! },
     };
     const child = await spend(fixture, payer, [own], to.address, amount / 2n);
-    const ask = () => chain.status({ candidates: [child.signed], since, depth: 1 });
-    fateIs(await ask(), "unseen");
+    const ask = () => chain.status({ attempts: [child.signed], since, depth: 1 });
+    statusIs(await ask(), "unseen");
     await mine();
-    fateIs(await ask(), "unseen");
+    statusIs(await ask(), "unseen");
     await chain.broadcast(child.signed);
-    fateIs(await ask(), "pending");
+    statusIs(await ask(), "pending");
     await mine();
-    equal(fateIs(await ask(), "mined").confirmations, 1);
+    equal(statusIs(await ask(), "mined").confirmations, 1);
   },
 );
 
@@ -133,21 +133,21 @@ onLitecoind(
     const never = await spend(fixture, payer, coins, one.address, amount);
     const rival = await spend(fixture, payer, coins, two.address, amount);
     const depth = 3;
-    const ask = () => chain.status({ candidates: [never.signed], since, depth });
-    fateIs(await ask(), "unseen");
+    const ask = () => chain.status({ attempts: [never.signed], since, depth });
+    statusIs(await ask(), "unseen");
     await chain.broadcast(rival.signed);
-    fateIs(await ask(), "unseen");
+    statusIs(await ask(), "unseen");
     await mine(depth - 1);
-    fateIs(await ask(), "unseen");
+    statusIs(await ask(), "unseen");
     await mine();
-    const dead = fateIs(await ask(), "dead");
+    const dead = statusIs(await ask(), "dropped");
     deepEqual([dead.proof, dead.by, dead.height], ["consumed", rival.signed.hash, since + 1]);
     const both = [never.signed, rival.signed];
-    const fate = await chain.status({ candidates: both, since, depth });
-    equal(fateIs(fate, "mined").hash, rival.signed.hash);
+    const fate = await chain.status({ attempts: both, since, depth });
+    equal(statusIs(fate, "mined").hash, rival.signed.hash);
     equal((await chain.broadcast(never.signed)).outcome, "unknown");
     await reorganise(depth);
-    fateIs(await ask(), "unseen");
+    statusIs(await ask(), "unseen");
   },
   "DOGECOIN",
 );
@@ -164,11 +164,11 @@ onLitecoind(
     const rival = await spend(fixture, payer, coins.slice(0, 1), two.address, amount);
     await chain.broadcast(rival.signed);
     await mine(3);
-    const ask = (candidates: Signed[]) => chain.status({ candidates, since, depth: 1 });
-    fateIs(await ask([gone.signed]), "dead");
-    fateIs(await ask([gone.signed, alive.signed]), "unseen");
+    const ask = (candidates: Signed[]) => chain.status({ attempts: candidates, since, depth: 1 });
+    statusIs(await ask([gone.signed]), "dropped");
+    statusIs(await ask([gone.signed, alive.signed]), "unseen");
     await chain.broadcast(alive.signed);
-    fateIs(await ask([gone.signed, alive.signed]), "pending");
+    statusIs(await ask([gone.signed, alive.signed]), "pending");
   },
 );
 
@@ -195,18 +195,18 @@ onLitecoind("a death that another node contradicts is not believed", async (fixt
     return await node.rpc(method, ...params);
   });
   const both = await fixture.open(other.url, node.url);
-  const ask = () => both.status({ candidates: [never.signed], since, depth: 2 });
-  fateIs(await chain.status({ candidates: [never.signed], since, depth: 2 }), "dead");
-  fateIs(await ask(), "unseen");
+  const ask = () => both.status({ attempts: [never.signed], since, depth: 2 });
+  statusIs(await chain.status({ attempts: [never.signed], since, depth: 2 }), "dropped");
+  statusIs(await ask(), "unseen");
   // A node that has not come as far does not contradict, and one alone is not enough.
   lag = 3;
-  fateIs(await ask(), "unseen");
+  statusIs(await ask(), "unseen");
   await using third = startFaultyNode(null, ({ method, params }) => {
     if (method === "getmempoolentry") throw new NodeError(-5, "Transaction not in mempool");
     return node.rpc(method, ...params);
   });
   const three = await fixture.open(other.url, node.url, third.url);
-  fateIs(await three.status({ candidates: [never.signed], since, depth: 2 }), "dead");
+  statusIs(await three.status({ attempts: [never.signed], since, depth: 2 }), "dropped");
 });
 
 onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", async (fixture) => {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readRefusal } from "../../../workers/chains/evm/broadcast.ts";
 import type { Order } from "../../../workers/chains/outgoing.ts";
-import { failsAs, fateIs, pays, signed } from "../conformance.ts";
+import { failsAs, pays, signed, statusIs } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty, openEvmFixture } from "./fixture.ts";
 
@@ -47,12 +47,12 @@ Deno.test("no answer to a broadcast is unknown, and the payment is found all the
   const chain = await fixture.open(lossy.url);
   const sent = await chain.broadcast(bytes);
   deepEqual([sent.outcome, sent.obstacle], ["unknown", "silent"]);
-  const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
-  fateIs(await ask(), "pending");
+  const ask = () => chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  statusIs(await ask(), "pending");
   lossy.trick = () => undefined;
   equal((await chain.broadcast(bytes)).outcome, "known");
   await mine();
-  ok(fateIs(await ask(), "mined").success);
+  ok(statusIs(await ask(), "mined").success);
 });
 
 Deno.test("bytes count as malformed only if every node says so, and even then nothing is concluded", async () => {
@@ -85,13 +85,13 @@ Deno.test("a transaction that the pool dropped is unseen, and the same bytes bri
   const { signed: bytes } = await signed(fixture, payer, pays(payer, newParty().address, amount));
   await chain.broadcast(bytes);
   await anvil.rpc("anvil_dropTransaction", bytes.hash);
-  const ask = () => chain.status({ candidates: [bytes], since: 0, depth: 1 });
-  fateIs(await ask(), "unseen");
+  const ask = () => chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  statusIs(await ask(), "unseen");
   await mine(5);
-  fateIs(await ask(), "unseen");
+  statusIs(await ask(), "unseen");
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
-  fateIs(await ask(), "mined");
+  statusIs(await ask(), "mined");
 });
 
 Deno.test("a gap in the nonces stops what follows until a noop fills it", async () => {
@@ -106,12 +106,12 @@ Deno.test("a gap in the nonces stops what follows until a noop fills it", async 
   equal((await chain.broadcast(later)).outcome, "accepted");
   await mine(2);
   deepEqual((await chain.nonces(payer.address))?.mined, 0);
-  fateIs(await chain.status({ candidates: [later], since: 0, depth: 1 }), "pending");
+  statusIs(await chain.status({ attempts: [later], since: 0, depth: 1 }), "pending");
   const filler = await plan({ kind: "noop", from: payer.address }, 0);
   deepEqual((await chain.inspect(filler.raw)).payments, []);
   await chain.broadcast(filler);
   await mine();
-  fateIs(await chain.status({ candidates: [later], since: 0, depth: 1 }), "mined");
+  statusIs(await chain.status({ attempts: [later], since: 0, depth: 1 }), "mined");
   deepEqual(await chain.nonces(payer.address), { mined: 2, pooled: 2 });
 });
 
@@ -125,7 +125,7 @@ Deno.test("a reverted payment is mined without success, and its fee is told", as
   await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.claims[0]));
   await chain.broadcast(bytes);
   await mine();
-  const fate = fateIs(await chain.status({ candidates: [bytes], since: 0, depth: 1 }), "mined");
+  const fate = statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined");
   deepEqual([fate.success, fate.fee > 0n], [false, true]);
 });
 
@@ -139,8 +139,8 @@ Deno.test("what the nodes do not agree on stays open", async () => {
   const second = await signed(fixture, payer, pays(payer, to, amount), first.plan);
   await chain.broadcast(second.signed);
   await mine(6);
-  const query = { candidates: [first.signed], since, depth: 3 };
-  fateIs(await chain.status(query), "dead");
+  const query = { attempts: [first.signed], since, depth: 3 };
+  statusIs(await chain.status(query), "dropped");
   // Another node still holds it in its pool, or has mined it: that one is not overruled.
   await using other = startFaultyNode(anvil.url, ({ method, params: [hash] }) => {
     if (hash !== first.signed.hash) return undefined;
@@ -153,7 +153,7 @@ Deno.test("what the nodes do not agree on stays open", async () => {
     return before(question);
   })(other.trick);
   const both = await fixture.open(anvil.url, other.url);
-  fateIs(await both.status(query), "pending");
+  statusIs(await both.status(query), "pending");
   await using gone = startFaultyNode(null, () => new Response("", { status: 500 }));
   const alone = await fixture.open(gone.url);
   await failsAs("unavailable", alone.status(query));
@@ -177,12 +177,12 @@ Deno.test("the taker of a nonce is found also where old states are gone", async 
   });
   const poor = await fixture.open(pruned.url);
   for (const node of [chain, poor]) {
-    const fate = await node.status({ candidates: [first.signed], since, depth: 3 });
-    const { proof, by } = fateIs(fate, "dead");
+    const fate = await node.status({ attempts: [first.signed], since, depth: 3 });
+    const { proof, by } = statusIs(fate, "dropped");
     deepEqual([proof, by], ["consumed", second.signed.hash]);
   }
-  const early = await chain.status({ candidates: [first.signed], since, depth: 40 });
-  fateIs(early, "unseen");
+  const early = await chain.status({ attempts: [first.signed], since, depth: 40 });
+  statusIs(early, "unseen");
 });
 
 function nonceOf(claim: string): string {

@@ -146,7 +146,7 @@ Deno.test("a node that is down, slow or busy is unavailable, and payments go thr
   const { signed: bytes } = await signed({ ...fixture, chain }, payer, order);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
-  const fate = await chain.status({ candidates: [bytes], since: 0, depth: 1 });
+  const fate = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
   equal(fate.state, "mined");
   await slow.abort();
 });
@@ -212,7 +212,7 @@ Deno.test("a receipt whose status is neither says nothing: no deposit is passed 
   });
   const chain = await fixture.open(node.url);
   for (status of [1e300, "0x2", "yes", true, null, -1, ""]) {
-    await failsAs("unavailable", chain.status({ candidates: [paid], since: 0, depth: 1 }));
+    await failsAs("unavailable", chain.status({ attempts: [paid], since: 0, depth: 1 }));
     await failsAs("unavailable", scanned(chain, height, height, watching([to])));
   }
 });

@@ -8,8 +8,6 @@ import { CALLS } from "../../support/nodes/anvil.ts";
 import {
   anything,
   checkedBetween,
-  fateAlone,
-  fateBetween,
   headBetween,
   pricesAlone,
   pricesBetween,
@@ -17,6 +15,8 @@ import {
   scannedAlone,
   scannedBetween,
   sent,
+  statusAlone,
+  statusBetween,
   transfersAlone,
   type Trial,
   type WorkerContext,
@@ -238,9 +238,9 @@ function orderTrials(scene: Scene): Trial[] {
     },
     ...Object.entries(fates).map(([what, candidates]): Trial => ({
       name: `fate of what is ${what}`,
-      ask: (chain) => chain.status({ candidates, since: from, depth: DEPTH }),
-      between: fateBetween as Trial["between"],
-      alone: fateAlone(most) as Trial["between"],
+      ask: (chain) => chain.status({ attempts: candidates, since: from, depth: DEPTH }),
+      between: statusBetween as Trial["between"],
+      alone: statusAlone(most) as Trial["between"],
     })),
     {
       name: "broadcast",

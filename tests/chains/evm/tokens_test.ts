@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Transfer } from "../../../workers/chains/observations.ts";
-import { failsAs, fateIs, pays, scanned, signed, watching } from "../conformance.ts";
+import { failsAs, pays, scanned, signed, statusIs, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
@@ -16,7 +16,7 @@ Deno.test("a token is paid out, its payment known by its log", async () => {
   deepEqual((await chain.inspect(bytes.raw)).payments, [{ to, contract: token, amount: 1234n }]);
   await chain.broadcast(bytes);
   await mine();
-  const fate = fateIs(await chain.status({ candidates: [bytes], since, depth: 1 }), "mined");
+  const fate = statusIs(await chain.status({ attempts: [bytes], since, depth: 1 }), "mined");
   ok(fate.success && fate.fee <= plan.fee);
   const [{ transfers: [transfer] }] = await scanned(chain, since + 1, since + 1, watching([to]));
   deepEqual([transfer.hash, transfer.index, transfer.contract], [bytes.hash, 0, token]);
@@ -33,7 +33,7 @@ Deno.test("tokens whose transfer() gives nothing back are paid like any other", 
   const { signed: bytes } = await signed(fixture, payer, paysToken(payer, token, to, 5n));
   await chain.broadcast(bytes);
   await mine();
-  ok(fateIs(await chain.status({ candidates: [bytes], since, depth: 1 }), "mined").success);
+  ok(statusIs(await chain.status({ attempts: [bytes], since, depth: 1 }), "mined").success);
 });
 
 Deno.test("a token that says no is refused before a nonce is spent, and never a success", async () => {
@@ -48,9 +48,9 @@ Deno.test("a token that says no is refused before a nonce is spent, and never a 
   await anvil.rpc("anvil_setCode", honest, code);
   await chain.broadcast(bytes);
   await mine();
-  const fate = await chain.status({ candidates: [bytes], since: 0, depth: 1 });
-  equal(fateIs(fate, "mined").success, false);
-  ok(fateIs(fate, "mined").fee > 0n);
+  const fate = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  equal(statusIs(fate, "mined").success, false);
+  ok(statusIs(fate, "mined").fee > 0n);
 });
 
 Deno.test("a token that keeps a part is credited with what arrived", async () => {
@@ -148,8 +148,8 @@ Deno.test("a token is deployed where the plan said, and describes itself", async
   equal((await chain.inspect(bytes.raw)).creates, plan.creates);
   await chain.broadcast(bytes);
   await mine();
-  const fate = fateIs(
-    await chain.status({ candidates: [bytes], since: 0, depth: 1 }),
+  const fate = statusIs(
+    await chain.status({ attempts: [bytes], since: 0, depth: 1 }),
     "mined",
   );
   ok(fate.success);
@@ -188,7 +188,7 @@ Deno.test("a contract that receives coins gets the gas it needs, one that refuse
   const { signed: bytes } = await signed(fixture, payer, pays(payer, batcher, 10n));
   await chain.broadcast(bytes);
   await anvil.mine();
-  ok(fateIs(await chain.status({ candidates: [bytes], since: 0, depth: 1 }), "mined").success);
+  ok(statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined").success);
   const token = await anvil.deploy("Silent");
   await failsAs("refused", chain.draft(pays(payer, token, 10n), "slow"));
 });

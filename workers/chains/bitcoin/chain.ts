@@ -13,7 +13,7 @@ import { broadcastRaw } from "./broadcast.ts";
 import { openCoinWitness } from "./coin_queries.ts";
 import type { CoinChain } from "./context.ts";
 import { draftOrder, PAYMENTS_MAX } from "./draft.ts";
-import { fateOf } from "./status.ts";
+import { statusOf } from "./status.ts";
 import { quote } from "./fees.ts";
 import { COIN_TABLES, type CoinChainId, GENESIS } from "./networks.ts";
 import { openCoinNodes } from "./node_answers.ts";
@@ -88,7 +88,7 @@ export async function openCoins(
     inspect: (raw) => inspectRaw(chain, raw),
     raw: (mined) => rawOf(chain, mined),
     broadcast: (signed) => broadcastRaw(chain, signed),
-    status: (query) => fateOf(chain, query),
+    status: (query) => statusOf(chain, query),
     token: () => Promise.resolve(null),
     close: () => {
       chain.nodes.close();

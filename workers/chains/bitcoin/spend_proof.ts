@@ -32,9 +32,9 @@ export async function assertSpent(
   chain: CoinChain,
   peer: Peer,
   spender: Spender,
-  of: { readonly claim: string; readonly candidate: Signed },
+  of: { readonly claim: string; readonly attempt: Signed },
 ): Promise<void> {
-  const coin = coinIn(of.candidate, of.claim);
+  const coin = coinIn(of.attempt, of.claim);
   const raw = await rawOf(chain, peer, spender);
   if (coin !== null && raw !== null && isSigned(chain, raw, spender.hash, coin)) return;
   throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);

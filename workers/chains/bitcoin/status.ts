@@ -1,13 +1,13 @@
 /**
- * Finds out what became of transactions that spend the same coins. That one is dead is believed only
- * with the block in which another transaction spent a coin of it, and with the signature on that.
+ * Status of transactions that spend the same coins. One counts as dropped only by proof: the block in
+ * which another transaction spent one of its coins, and the signature on that transaction.
  * @module
  */
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
-import { type Testimony, voteOnStatus } from "../status_votes.ts";
+import { type Mined, type NodeReport, voteOnStatus } from "../status_votes.ts";
 import type { Peer } from "../node_pool.ts";
-import type { Fate, FateQuery, Signed } from "../outgoing.ts";
+import type { Signed, StatusQuery, TransactionStatus } from "../outgoing.ts";
 import type { Block } from "../observations.ts";
 import type { CoinChain } from "./context.ts";
 import { blockOf, coinOf, headerOf, satoshi, unspentOf } from "./node_answers.ts";
@@ -17,42 +17,44 @@ import { outputsOf } from "./sign.ts";
 import type { Spender } from "./spend_index.ts";
 import { assertSpent } from "./spend_proof.ts";
 
-type Mined = Fate & { state: "mined" };
-
 /** A reorganisation may have mined it below the height at which it was signed. */
 const SLACK = 10;
-/** Outputs of a candidate that are asked for. */
+/** Outputs of an attempt that are asked for. */
 const OUTPUTS_ASKED = 101;
 
 /**
- * Finds the fate of an order by all transactions that were ever signed for it. That one is mined for
- * good, and that all are dead, is said only if as many nodes as the quorum say so.
+ * Reads the status of an order by all its attempts. It is mined for good or dropped only if as many
+ * nodes as the quorum report that.
  */
-export async function fateOf(chain: CoinChain, query: FateQuery): Promise<Fate> {
-  return (await voteOnStatus(chain.nodes, query, (peer) => testify(chain, peer, query))).status;
+export async function statusOf(chain: CoinChain, query: StatusQuery): Promise<TransactionStatus> {
+  return (await voteOnStatus(chain.nodes, query, (peer) => reportOf(chain, peer, query))).status;
 }
 
-async function testify(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Testimony> {
+async function reportOf(chain: CoinChain, peer: Peer, query: StatusQuery): Promise<NodeReport> {
   const { height } = await readHead(peer);
-  const fate = await fateAt(chain, peer, query);
+  const status = await statusAt(chain, peer, query);
   return {
     height,
     settled: height - query.depth + 1,
-    mined: fate.state === "mined" ? fate : null,
-    pending: fate.state === "pending" ? fate.hash : null,
-    dead: fate.state === "dead" ? fate : null,
+    mined: status.state === "mined" ? status : null,
+    pending: status.state === "pending" ? status.hash : null,
+    dropped: status.state === "dropped" ? status : null,
   };
 }
 
-async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<Fate> {
-  const { candidates } = query;
-  const pooled = (await arePooled(peer, candidates.map(({ hash }) => hash))).lastIndexOf(true);
-  if (pooled >= 0) return { state: "pending", hash: candidates[pooled].hash };
-  const claims = [...new Set(candidates.flatMap((one) => one.claims))];
+async function statusAt(
+  chain: CoinChain,
+  peer: Peer,
+  query: StatusQuery,
+): Promise<TransactionStatus> {
+  const { attempts } = query;
+  const pooled = (await arePooled(peer, attempts.map(({ hash }) => hash))).lastIndexOf(true);
+  if (pooled >= 0) return { state: "pending", hash: attempts[pooled].hash };
+  const claims = [...new Set(attempts.flatMap((one) => one.claims))];
   const coins = await unspentOf(peer, claims, false);
   const gone = claims.filter((_, at) => coins[at] === null);
   // While a coin of it is unspent, a transaction is in no block.
-  const possible = candidates.filter((one) => one.claims.every((claim) => gone.includes(claim)));
+  const possible = attempts.filter((one) => one.claims.every((claim) => gone.includes(claim)));
   const mined = await minedByCoin(chain, peer, possible);
   if (mined) return mined;
   const spent = await withConfirmedParent(peer, gone);
@@ -60,57 +62,58 @@ async function fateAt(chain: CoinChain, peer: Peer, query: FateQuery): Promise<F
   return await byBlocks(chain, peer, query, spent);
 }
 
-/** Leaves out coins whose own transaction is not mined yet: nobody spent those in a block. */
+/** Leaves out coins whose own transaction is not mined yet: no block can spend them. */
 async function withConfirmedParent(peer: Peer, claims: readonly string[]): Promise<string[]> {
   const waiting = await arePooled(peer, claims.map((claim) => coinOf(claim).hash));
   return claims.filter((_, at) => !waiting[at]);
 }
 
-/** Looks for an unspent output of a candidate, which tells the block of all of it. */
+/** Looks for an unspent output of an attempt: it tells the block of the whole transaction. */
 async function minedByCoin(
   chain: CoinChain,
   peer: Peer,
-  candidates: readonly Signed[],
+  attempts: readonly Signed[],
 ): Promise<Mined | null> {
-  for (const signed of candidates) {
+  for (const signed of attempts) {
     const outputs = Math.min(outputsOf(chain, signed.raw), OUTPUTS_ASKED);
     const own = Array.from({ length: outputs }, (_, index) => `${signed.hash}:${index}`);
     const coin = (await unspentOf(peer, own, false)).find((one) => one !== null);
-    if (coin) return await minedFate(peer, signed, await blockOf(peer, coin));
+    if (coin) return await minedStatus(peer, signed, await blockOf(peer, coin));
   }
   return null;
 }
 
-/** Looks through blocks for whoever spent the coins. */
+/** Searches blocks for the transactions that spent the coins. */
 async function byBlocks(
   chain: CoinChain,
   peer: Peer,
-  { candidates, since, depth }: FateQuery,
+  { attempts, since, depth }: StatusQuery,
   spent: readonly string[],
-): Promise<Fate> {
+): Promise<TransactionStatus> {
   const head = await readHead(peer);
   const from = Math.max(0, since - SLACK);
   const spenders = await chain.spends.find(peer, spent, from, head.height);
   if (spenders === null) return { state: "unseen" };
-  for (const signed of candidates) {
+  for (const signed of attempts) {
     const own = [...spenders.values()].find(({ hash }) => hash === signed.hash);
     if (!own) continue;
-    return await minedFate(peer, signed, await headerOf(peer, own.blockHash));
+    return await minedStatus(peer, signed, await headerOf(peer, own.blockHash));
   }
-  const deaths = candidates.map((signed) => deathOf(signed, spenders, head.height - depth + 1));
-  // The order is dead when its last candidate is.
-  const last = deaths.reduce((one, other) =>
+  const settled = head.height - depth + 1;
+  const drops = attempts.map((signed) => dropOf(signed, spenders, settled));
+  // The order is dropped when its last attempt is.
+  const last = drops.reduce((one, other) =>
     one === null || other === null ? null : other.height > one.height ? other : one
   );
   if (last === null) return { state: "unseen" };
-  for (const [at, death] of deaths.entries()) {
-    await assertSpent(chain, peer, death!, { claim: death!.claim, candidate: candidates[at] });
+  for (const [at, drop] of drops.entries()) {
+    await assertSpent(chain, peer, drop!, { claim: drop!.claim, attempt: attempts[at] });
   }
-  return { state: "dead", proof: "consumed", by: last.hash, height: last.height };
+  return { state: "dropped", proof: "consumed", by: last.hash, height: last.height };
 }
 
-/** The earliest block that made a candidate impossible, if it is deep enough. */
-function deathOf(
+/** The earliest block, deep enough, that spent a coin of an attempt. */
+function dropOf(
   signed: Signed,
   spenders: ReadonlyMap<string, Spender>,
   settled: number,
@@ -124,7 +127,7 @@ function deathOf(
     .toSorted((one, other) => one.height - other.height)[0] ?? null;
 }
 
-async function minedFate(peer: Peer, signed: Signed, block: Block): Promise<Mined> {
+async function minedStatus(peer: Peer, signed: Signed, block: Block): Promise<Mined> {
   const head = await readHead(peer);
   if (head.height < block.height) {
     throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);

@@ -11,7 +11,7 @@ import type { Head, Nonces } from "../observations.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder, redraftPlan } from "./draft.ts";
-import { fateOf } from "./status.ts";
+import { statusOf } from "./status.ts";
 import { finalHeight, type ToldFinal } from "./finality.ts";
 import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
@@ -73,7 +73,7 @@ export async function openEvm(
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
     raw: ({ hash }) => rawOf(evm, hash),
     broadcast: (signed) => broadcastRaw(evm, signed),
-    status: (query) => fateOf(evm, query),
+    status: (query) => statusOf(evm, query),
     token: (contract) => tokenDetails(evm, contract),
     close: () => evm.nodes.close(),
   };

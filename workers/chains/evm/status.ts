@@ -1,12 +1,12 @@
 /**
- * Finds out what became of transactions that share a nonce. That all are dead is believed only with
- * the block in which another took the nonce, and with the signature on that other.
+ * Status of transactions that share a nonce. They count as dropped only by proof: the block in which
+ * another transaction took the nonce, and the signature on that transaction.
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { type Testimony, voteOnStatus } from "../status_votes.ts";
+import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../status_votes.ts";
 import { allOf, type Peer } from "../node_pool.ts";
-import type { Fate, FateQuery, Signed } from "../outgoing.ts";
+import type { Signed, StatusQuery, TransactionStatus } from "../outgoing.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
@@ -17,50 +17,48 @@ import { bare, blockAt, BLOCKS_AT_ONCE, blocksOf } from "./scan.ts";
 import { assertTook } from "./nonce_proof.ts";
 import { readCip64 } from "./cip64.ts";
 
-/** What one node knows, and what it calls final. */
-type Told = Testimony & Pick<Standing, "finalized">;
-type Mined = Fate & { readonly state: "mined" };
-type Death = Fate & { readonly state: "dead" };
+/** Report of one node, with the block that it calls final. */
+type Told = NodeReport & Pick<Standing, "finalized">;
 
-/** A nonce's address and number. */
-interface Place {
+/** A nonce of an address. */
+interface NonceKey {
   readonly address: string;
   readonly nonce: number;
 }
 
-/** Blocks that are looked through for the taker of a nonce when old states are gone. */
+/** Blocks that are searched for the transaction that took a nonce, where old states are gone. */
 const SEARCH_MAX = 20_000;
-/** What a transaction takes is no more than so many times what it bid. */
+/** A transaction costs at most so many times what it bid: a second layer adds the fee of the first. */
 const LAYERS = 2n;
 
 /**
- * Finds the fate of an order by all transactions that were ever signed for it. That one is mined for
- * good, that it failed, and that all are dead, is said only if as many nodes as the quorum say so.
+ * Reads the status of an order by all its attempts. It is mined for good, failed or dropped only if as
+ * many nodes as the quorum report that.
  */
-export async function fateOf(evm: Evm, query: FateQuery): Promise<Fate> {
-  const { status: fate, heard } = await voteOnStatus(
+export async function statusOf(evm: Evm, query: StatusQuery): Promise<TransactionStatus> {
+  const { status, heard } = await voteOnStatus(
     evm.nodes,
     query,
-    (peer) => testify(evm, peer, query),
+    (peer) => reportOf(evm, peer, query),
   );
-  const ended = fate.state === "dead" || (fate.state === "mined" && !fate.success);
+  const ended = status.state === "dropped" || (status.state === "mined" && !status.success);
   for (const { peer, answer } of heard) {
     if (!ended || evm.network !== "main" || answer.finalized !== null) continue;
-    const { hash } = query.candidates[0];
+    const { hash } = query.attempts[0];
     evm.nodes.report(
       `${peer.name} knows no final block: on ${hash} it is believed by the depth alone`,
     );
   }
-  return fate;
+  return status;
 }
 
-async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Told> {
-  const { candidates } = query;
+async function reportOf(evm: Evm, peer: Peer, query: StatusQuery): Promise<Told> {
+  const { attempts } = query;
   const standing = await standingOf(evm, peer);
   const settled = settledOf(standing, query);
-  const none = { ...standing, settled, mined: null, pending: null, dead: null };
+  const none = { ...standing, settled, mined: null, pending: null, dropped: null };
   const receipts = allOf(
-    await peer.batch(candidates.map(({ hash }) => ({
+    await peer.batch(attempts.map(({ hash }) => ({
       method: "eth_getTransactionReceipt",
       params: [hash],
     }))),
@@ -70,29 +68,29 @@ async function testify(evm: Evm, peer: Peer, query: FateQuery): Promise<Told> {
   if (receipt) {
     return {
       ...none,
-      mined: await minedFate(evm, peer, { signed: candidates[at], receipt, standing }),
+      mined: await minedStatus(evm, peer, { signed: attempts[at], receipt, standing }),
     };
   }
-  const dead = await deathOf(evm, peer, query, { ...standing, settled });
-  if (dead) return { ...none, dead };
+  const dropped = await dropOf(evm, peer, query, { ...standing, settled });
+  if (dropped) return { ...none, dropped };
   const known = allOf(
-    await peer.batch(candidates.map(({ hash }) => ({
+    await peer.batch(attempts.map(({ hash }) => ({
       method: "eth_getTransactionByHash",
       params: [hash],
     }))),
   );
-  // The newest candidate is the one that the pool prefers.
+  // The newest attempt is the one that the pool prefers.
   const pooled = known.findLastIndex((answer) => answer !== null);
-  return { ...none, pending: pooled < 0 ? null : candidates[pooled].hash };
+  return { ...none, pending: pooled < 0 ? null : attempts[pooled].hash };
 }
 
-/** Up to where a proof of death counts: as deep as it must be, and final as far as the node tells. */
-function settledOf({ height, finalized }: Standing, { depth, final = true }: FateQuery): number {
+/** Height up to which a proof of a drop counts: deep enough, and final if the node tells what is final. */
+function settledOf({ height, finalized }: Standing, { depth, final = true }: StatusQuery): number {
   const deep = height - depth + 1;
   return final && finalized !== null ? Math.min(deep, finalized) : deep;
 }
 
-async function minedFate(
+async function minedStatus(
   evm: Evm,
   peer: Peer,
   { signed, receipt, standing }: { signed: Signed; receipt: EvmReceipt; standing: Standing },
@@ -104,7 +102,7 @@ async function minedFate(
   ) throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
   const feeContract = feeTokenOf(evm, signed);
   const most = feeContract === null ? inspectRaw(evm, signed.raw).fee : null;
-  // What was signed bounds what it took; on a second layer the first one takes its part besides.
+  // The signed bytes bound the fee; on a second layer the fee of the first comes on top.
   if (most !== null && (receipt.gasFee > most || receipt.fee > LAYERS * most)) {
     throw new ChainError("unavailable", `${peer.name} tells more than ${signed.hash} can cost`);
   }
@@ -120,7 +118,7 @@ async function minedFate(
   };
 }
 
-/** A token that says no without failing leaves no log of the payment. */
+/** A token contract that refuses without reverting leaves no log of the payment. */
 function moved(evm: Evm, signed: Signed, receipt: EvmReceipt): boolean {
   const { payments, from: [from] } = inspectRaw(evm, signed.raw);
   return payments.every(({ to, contract }) => {
@@ -137,48 +135,46 @@ function feeTokenOf(evm: Evm, signed: Signed): string | null {
   return signed.raw.startsWith("0x7b") ? readCip64(evm.ethers, signed.raw).feeToken : null;
 }
 
-/** Proves that another transaction took the nonce, deep enough; null while nothing is proven. */
-async function deathOf(
+/** Proves that another transaction, deep enough, took the nonce; null while nothing is proven. */
+async function dropOf(
   evm: Evm,
   peer: Peer,
-  query: FateQuery,
+  query: StatusQuery,
   { height, settled }: { height: number; settled: number },
-): Promise<Death | null> {
-  const place = placeOf(query.candidates[0].claims[0]);
+): Promise<Dropped | null> {
+  const key = nonceOf(query.attempts[0].claims[0]);
   if (settled < query.since) return null;
-  const latest = await countAt(peer, place, height);
-  if (latest === null || latest <= place.nonce) return null;
-  const taker = await takerOf(peer, place, query.since, settled);
+  const latest = await countAt(peer, key, height);
+  if (latest === null || latest <= key.nonce) return null;
+  const taker = await takerOf(peer, key, query.since, settled);
   if (taker === null) return null;
-  if (query.candidates.some(({ hash }) => hash === taker.hash)) {
+  if (query.attempts.some(({ hash }) => hash === taker.hash)) {
     throw new ChainError("unavailable", `${peer.name} lists ${taker.hash} but has no receipt`);
   }
-  await assertTook(evm, peer, place, taker.hash);
-  return { state: "dead", proof: "consumed", by: taker.hash, height: taker.height };
+  await assertTook(evm, peer, key, taker.hash);
+  return { state: "dropped", proof: "consumed", by: taker.hash, height: taker.height };
 }
 
-/** Finds the transaction that took a nonce: by halving, or block by block where states are gone. */
-async function takerOf(peer: Peer, place: Place, since: number, settled: number) {
+/** Finds the transaction that took a nonce: by bisection, or block by block where old states are gone. */
+async function takerOf(peer: Peer, key: NonceKey, since: number, settled: number) {
   let [low, high] = [Math.max(0, since - 1), settled];
-  const atEnd = await countAt(peer, place, high);
-  if (atEnd !== null && atEnd <= place.nonce) return null;
-  const atStart = await countAt(peer, place, low);
-  // Taken before we signed at all: by somebody else who has the key.
-  if (atStart !== null && atStart > place.nonce) [low, high] = [0, low];
+  const atEnd = await countAt(peer, key, high);
+  if (atEnd !== null && atEnd <= key.nonce) return null;
+  const atStart = await countAt(peer, key, low);
+  // Taken before the first attempt was signed: somebody else has the key.
+  if (atStart !== null && atStart > key.nonce) [low, high] = [0, low];
   while (atEnd !== null && high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    const count = await countAt(peer, place, middle);
+    const count = await countAt(peer, key, middle);
     if (count === null) break;
-    if (count > place.nonce) high = middle;
+    if (count > key.nonce) high = middle;
     else low = middle;
   }
   if (high - low > SEARCH_MAX) return null;
   for (let from = low; from <= high; from += BLOCKS_AT_ONCE) {
     const blocks = await blocksOf(peer, from, Math.min(high, from + BLOCKS_AT_ONCE - 1));
     for (const { height, transactions } of blocks) {
-      const taker = transactions.find((one) =>
-        one.from === place.address && one.nonce === place.nonce
-      );
+      const taker = transactions.find((one) => one.from === key.address && one.nonce === key.nonce);
       if (taker) return { hash: taker.hash, height };
     }
   }
@@ -186,7 +182,7 @@ async function takerOf(peer: Peer, place: Place, since: number, settled: number)
 }
 
 /** Null if the node no longer knows. */
-async function countAt(peer: Peer, { address }: Place, height: number): Promise<number | null> {
+async function countAt(peer: Peer, { address }: NonceKey, height: number): Promise<number | null> {
   try {
     const answer = await peer.call("eth_getTransactionCount", [address, toHex(height)]);
     return number(answer, "a nonce");
@@ -196,7 +192,7 @@ async function countAt(peer: Peer, { address }: Place, height: number): Promise<
   }
 }
 
-function placeOf(claim: string): Place {
+function nonceOf(claim: string): NonceKey {
   const [address, nonce] = claim.split(":");
   return { address: address.toLowerCase(), nonce: Number(nonce) };
 }
