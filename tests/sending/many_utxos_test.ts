@@ -9,7 +9,7 @@ import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
-/** MANY_COINS=10000 takes longer, and is what docs/operations/performance.md tells of. */
+/** MANY_COINS=10000 takes longer, and is measured in docs/operations/performance.md. */
 const MANY = Number(Deno.env.get("MANY_COINS") ?? 4000);
 /** Outputs of a transaction, and transactions of a block; whatever a node passes on. */
 const AT_ONCE = 500;

@@ -4,6 +4,7 @@
  * @module
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { CHAIN_NAMES, settingNames } from "../../config.ts";
 import { PROBLEMS } from "../../routes/http/problems.ts";
 import { type Answer, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -106,6 +107,18 @@ Deno.test("the guide lists every error code with its status", async () => {
   );
   const all = Object.entries(PROBLEMS).map(([code, { status }]) => `${code} ${status}`);
   deepEqual(listed.sort(), all.sort());
+});
+
+Deno.test("the page on configuration lists every setting, and no other", async () => {
+  const text = await Deno.readTextFile(
+    new URL("../../docs/operations/configuration.md", import.meta.url),
+  );
+  const listed = [...text.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, names]) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name)
+  );
+  const chain = new RegExp(`^(${CHAIN_NAMES.join("|")})_(?!CASH_)`);
+  const all = new Set([...settingNames()].map((name) => name.replace(chain, "<CHAIN>_")));
+  deepEqual([...new Set(listed)].sort(), [...all].sort());
 });
 
 /** A request of the guide, and the answer that stands below it. */
