@@ -373,7 +373,6 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
     {
       action: "realm create",
       idempotency: null,
-      lockLedger: false,
       print(result) {
         if ("refused" in result) throw result.refused;
         return { status: 201, body: JSON.stringify(result.view) };

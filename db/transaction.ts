@@ -6,13 +6,24 @@
 import { Contention, isContention, isDisconnect, isReadOnly } from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
 
+declare const ledgerLock: unique symbol;
+
+/**
+ * A transaction that took the ledger lock before its snapshot. What changes account rows demands one,
+ * so a transaction without the lock does not compile there.
+ */
+export type LedgerTx = Tx & { readonly [ledgerLock]: true };
+
+/** The transaction that work is given, by whether it takes the ledger lock. */
+export type TxFor<Locked extends boolean> = Locked extends true ? LedgerTx : Tx;
+
 /** How a transaction begins. */
-export interface TransactionOptions {
+export interface TransactionOptions<Locked extends boolean = boolean> {
   /**
    * Takes the ledger lock before the snapshot is taken. Every transaction that changes an account row
    * needs it: it then sees all earlier commits, and cannot fail against another one that does the same.
    */
-  lockLedger?: boolean;
+  lockLedger?: Locked;
   /** Told of every run that lost a race. */
   onRetry?: () => void;
 }
@@ -33,19 +44,19 @@ const LOCK_LEDGER = "lock table ledger_lock in exclusive mode";
  *
  * @throws {Contention} when it lost a dozen times in a row
  */
-export async function serializable<T>(
+export async function serializable<T, Locked extends boolean = false>(
   pool: Pool,
-  work: (tx: Tx) => Promise<T>,
-  options: TransactionOptions = {},
+  work: (tx: TxFor<Locked>) => Promise<T>,
+  options: TransactionOptions<Locked> = {},
 ): Promise<T> {
   return await using(pool, (sql) => insist(pool, sql, work, options));
 }
 
-async function insist<T>(
+async function insist<T, Locked extends boolean>(
   pool: Pool,
   sql: Sql,
-  work: (tx: Tx) => Promise<T>,
-  options: TransactionOptions,
+  work: (tx: TxFor<Locked>) => Promise<T>,
+  options: TransactionOptions<Locked>,
 ): Promise<T> {
   for (let attempt = 1;; attempt++) {
     try {
@@ -54,7 +65,7 @@ async function insist<T>(
           text !== ""
         );
         if (opening.length > 0) await tx.unsafe(opening.join("; "));
-        return await work(tx);
+        return await work(tx as Tx as TxFor<Locked>);
       }) as T;
     } catch (error) {
       if (!isContention(error)) throw error;
@@ -75,10 +86,10 @@ class Undo extends Error {
 }
 
 /** Runs `work` as {@link serializable} does, gives its result, and takes back all that it did. */
-export async function trial<T>(
+export async function trial<T, Locked extends boolean = false>(
   pool: Pool,
-  work: (tx: Tx) => Promise<T>,
-  options: TransactionOptions = {},
+  work: (tx: TxFor<Locked>) => Promise<T>,
+  options: TransactionOptions<Locked> = {},
 ): Promise<T> {
   try {
     return await serializable(pool, async (tx) => {
@@ -88,6 +99,14 @@ export async function trial<T>(
     if (error instanceof Undo) return error.result as T;
     throw error;
   }
+}
+
+/** Runs `work` in a savepoint of a transaction, which holds the locks of the transaction around it. */
+export async function savepoint<T, Outer extends Tx>(
+  tx: Outer,
+  work: (tx: Outer) => Promise<T>,
+): Promise<T> {
+  return await tx.savepoint((inner) => work(inner as Outer)) as T;
 }
 
 /** Runs `work` at isolation level read committed: for what one row lock keeps apart. */

@@ -6,12 +6,20 @@
  */
 import type { Db, Pool, Tx } from "../db/database.ts";
 import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
-import { reading, readingBriefly, serializable, trial } from "../db/transaction.ts";
+import {
+  type LedgerTx,
+  reading,
+  readingBriefly,
+  savepoint,
+  serializable,
+  trial,
+  type TxFor,
+} from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, isId, newId } from "./ids.ts";
 
-export type { Db, Pool, Tx };
+export type { Db, LedgerTx, Pool, Tx, TxFor };
 
 /** The key under which an answer is kept, and what the request was. */
 export interface IdempotencyClaim {
@@ -37,12 +45,12 @@ export interface AnswerSeal {
 }
 
 /** How a command runs. */
-export interface CommandOptions {
+export interface CommandOptions<Locked extends boolean = boolean> {
   /** What is done, for the audit trail, such as `POST /v1/accounts`. */
   action: string;
   idempotency: IdempotencyClaim | null;
   /** Takes the ledger lock first: for whatever writes an account row. */
-  lockLedger: boolean;
+  lockLedger?: Locked;
   /** Names of the fields that the request gave, for the audit trail. */
   fields?: string[] | null;
   /** The realm that a command of the platform is about, for the audit trail. */
@@ -60,11 +68,11 @@ export interface CommandOptions {
  *
  * @throws {DomainError} idempotency.key_reused, and the work's own refusals where there is no key
  */
-export async function runCommand(
+export async function runCommand<Locked extends boolean = false>(
   pool: Pool,
   actor: Actor,
-  work: (tx: Tx) => Promise<unknown>,
-  options: CommandOptions,
+  work: (tx: TxFor<Locked>) => Promise<unknown>,
+  options: CommandOptions<Locked>,
 ): Promise<Answer> {
   return await serializable(pool, async (tx): Promise<Answer> => {
     const claim = options.idempotency;
@@ -105,25 +113,25 @@ function unseal(kept: string, options: CommandOptions): string {
 }
 
 /** Runs the work in a savepoint, so that a refusal undoes it and leaves the claimed key. */
-async function attempt(
-  tx: Tx,
+async function attempt<T extends Tx>(
+  tx: T,
   actor: Actor,
   options: CommandOptions,
-  work: (tx: Tx) => Promise<unknown>,
+  work: (tx: T) => Promise<unknown>,
 ): Promise<{ view: unknown } | { refused: DomainError }> {
   try {
-    return { view: await tx.savepoint((sp) => audited(sp, actor, options, work)) };
+    return { view: await savepoint(tx, (sp) => audited(sp, actor, options, work)) };
   } catch (error) {
     if (error instanceof DomainError) return { refused: error };
     throw error;
   }
 }
 
-async function audited(
-  tx: Tx,
+async function audited<T extends Tx>(
+  tx: T,
   actor: Actor,
   options: CommandOptions,
-  work: (tx: Tx) => Promise<unknown>,
+  work: (tx: T) => Promise<unknown>,
 ): Promise<unknown> {
   const view = await work(tx);
   const id = newId(actor.at);
@@ -150,10 +158,10 @@ function entityOf(view: unknown): string | null {
 }
 
 /** Runs `work` with all its checks and takes it back: what would happen. */
-export async function runTrial<T>(
+export async function runTrial<T, Locked extends boolean = false>(
   pool: Pool,
-  work: (tx: Tx) => Promise<T>,
-  options: { lockLedger: boolean },
+  work: (tx: TxFor<Locked>) => Promise<T>,
+  options: { lockLedger?: Locked },
 ): Promise<T> {
   return await trial(pool, work, options);
 }

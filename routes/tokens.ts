@@ -21,7 +21,7 @@ import {
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { command, type DoorOptions } from "./http/execution.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
-import type { Tx } from "../domain/command.ts";
+import type { LedgerTx } from "../domain/command.ts";
 
 /** How long an answer waits for the worker where the caller does not say. */
 const WAIT_S = 10;
@@ -100,8 +100,8 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
 /** Waits for the worker also where the caller did not ask for it. */
 async function patiently<P, Q, B>(
   call: Call<P, Q, B>,
-  work: (tx: Tx) => Promise<unknown>,
-  options: DoorOptions,
+  work: (tx: LedgerTx) => Promise<unknown>,
+  options: DoorOptions<true>,
 ): Promise<Reply> {
   if (call.preferWaitS > 0) return await command(call, work, options);
   const reply = await command({ ...call, preferWaitS: WAIT_S }, work, options);

@@ -1,7 +1,7 @@
 /** The worker context: the realm and the services that every task of a worker is given. @module */
-import type { Database, Pool, Tx } from "../db/database.ts";
+import type { Database, Pool } from "../db/database.ts";
 import type { RealmRow } from "../db/realms/realms.ts";
-import { serializable } from "../db/transaction.ts";
+import { serializable, type TxFor } from "../db/transaction.ts";
 import type { Actor } from "../domain/actor.ts";
 import { newId } from "../domain/ids.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
@@ -34,7 +34,10 @@ export interface WorkerContext extends RealmTarget {
   chains: Chains;
   signer: Signer;
   /** Runs one serializable transaction. No network call is made inside one. */
-  step<T>(work: (tx: Tx) => Promise<T>, options?: { lockLedger?: boolean }): Promise<T>;
+  step<T, Locked extends boolean = false>(
+    work: (tx: TxFor<Locked>) => Promise<T>,
+    options?: { lockLedger?: Locked },
+  ): Promise<T>;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Statements on accounts. Balances are changed by the ledger alone. @module */
-import type { Db, Tx } from "../database.ts";
+import type { LedgerTx } from "../transaction.ts";
+import type { Db } from "../database.ts";
 
 /** An account as stored. Amounts are decimals in whole units of the asset. */
 export interface AccountRow {
@@ -77,7 +78,7 @@ export type NewAccountRow = Omit<
 >;
 
 /** Adds an account. */
-export async function insertAccount(tx: Tx, account: NewAccountRow): Promise<AccountRow> {
+export async function insertAccount(tx: LedgerTx, account: NewAccountRow): Promise<AccountRow> {
   const [row] = await tx<AccountRow[]>`
     insert into accounts (id, type, asset, testnet, decimals, active, enabled, is_default, currency,
       currency_places, country, holder, owner, ramp, reference, data, created_at)
@@ -92,7 +93,7 @@ export async function insertAccount(tx: Tx, account: NewAccountRow): Promise<Acc
 
 /** Takes the default mark from the account of this holder and asset that carries it. */
 export async function clearDefault(
-  tx: Tx,
+  tx: LedgerTx,
   of: { holder: string; asset: string; testnet: boolean },
 ): Promise<void> {
   await tx`
@@ -103,7 +104,7 @@ export async function clearDefault(
 
 /** Finds or makes the counterparty of an asset: where value enters and leaves the realm's ledger. */
 export async function upsertSystemAccount(
-  tx: Tx,
+  tx: LedgerTx,
   account:
     & Pick<
       AccountRow,
@@ -143,7 +144,7 @@ export async function selectEnabledAmong(db: Db, ids: string[]): Promise<string[
 }
 
 /** Makes an account usable; tells whether it had not been before. */
-export async function markEnabled(tx: Tx, id: string): Promise<AccountRow | null> {
+export async function markEnabled(tx: LedgerTx, id: string): Promise<AccountRow | null> {
   const [row] = await tx<AccountRow[]>`
     update accounts set enabled = true, active = true, updated_at = now()
     where id = ${id} and not enabled returning ${tx(COLUMNS)}`;
@@ -159,7 +160,7 @@ export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[
 
 /** Changes what is not a balance. */
 export async function updateAccount(
-  tx: Tx,
+  tx: LedgerTx,
   id: string,
   to: Pick<AccountRow, "data" | "is_default" | "ramp">,
   now: number,
@@ -172,7 +173,7 @@ export async function updateAccount(
 
 /** Freezes an account. One that its owner froze is frozen by the realm from then on, never the other way. */
 export async function freezeAccount(
-  tx: Tx,
+  tx: LedgerTx,
   id: string,
   by: { user: string | null; realm: boolean; at: number },
 ): Promise<void> {
@@ -184,7 +185,7 @@ export async function freezeAccount(
 
 /** Unfreezes an account, unless the realm froze it and it is not the realm that unfreezes. */
 export async function unfreezeAccount(
-  tx: Tx,
+  tx: LedgerTx,
   id: string,
   by: { realm: boolean; at: number },
 ): Promise<void> {
@@ -195,7 +196,12 @@ export async function unfreezeAccount(
 }
 
 /** Activates or deactivates an account. */
-export async function markActive(tx: Tx, id: string, active: boolean, now: number): Promise<void> {
+export async function markActive(
+  tx: LedgerTx,
+  id: string,
+  active: boolean,
+  now: number,
+): Promise<void> {
   await tx`
     update accounts set active = ${active}, updated_at = ${now} where id = ${id} and active <> ${active}`;
 }

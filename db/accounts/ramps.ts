@@ -1,4 +1,5 @@
 /** Statements on ramps and the addresses below them. @module */
+import type { LedgerTx } from "../transaction.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A ramp: where an account's keys and addresses come from. */
@@ -135,7 +136,11 @@ export async function markOpened(
 }
 
 /** Says what keeps an account from becoming ready. */
-export async function markAccountError(tx: Tx, account: string, error: unknown): Promise<void> {
+export async function markAccountError(
+  tx: LedgerTx,
+  account: string,
+  error: unknown,
+): Promise<void> {
   await tx`
     update accounts set error = ${tx.json(error as never)}, updated_at = now()
     where id = ${account} and not enabled`;

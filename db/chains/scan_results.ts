@@ -1,4 +1,5 @@
 /** Statements on what blocks showed of our coins and claims. @module */
+import type { LedgerTx } from "../transaction.ts";
 import type { PlaceKey } from "./cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -82,7 +83,7 @@ export async function sumCoins(
 
 /** Freezes the ramps behind some addresses; those that are only watched have none. */
 export async function freezeRamps(
-  tx: Tx,
+  tx: LedgerTx,
   place: PlaceKey,
   addresses: readonly string[],
 ): Promise<void> {

@@ -3,7 +3,8 @@
  * of them.
  * @module
  */
-import type { Db, Tx } from "../database.ts";
+import type { LedgerTx } from "../transaction.ts";
+import type { Db } from "../database.ts";
 
 /** A block as stored. Amounts are decimals in whole units of the account's asset. */
 export interface BlockRow {
@@ -47,7 +48,7 @@ export type NewBlockRow = Omit<
 >;
 
 /** Opens a block. */
-export async function insertBlock(tx: Tx, block: NewBlockRow): Promise<BlockRow> {
+export async function insertBlock(tx: LedgerTx, block: NewBlockRow): Promise<BlockRow> {
   const [row] = await tx<BlockRow[]>`
     insert into blocks (id, account, amount, reason, expires_at, serves, data, owner)
     values (${block.id}, ${block.account}, ${block.amount}, ${block.reason}, ${block.expires_at},
@@ -57,7 +58,7 @@ export async function insertBlock(tx: Tx, block: NewBlockRow): Promise<BlockRow>
 }
 
 /** Closes a block that is open; null if it is not. */
-export async function closeBlock(tx: Tx, id: string): Promise<BlockRow | null> {
+export async function closeBlock(tx: LedgerTx, id: string): Promise<BlockRow | null> {
   const [row] = await tx<BlockRow[]>`
     update blocks set status = 'RELEASED'
     where id = ${id} and status = 'OPEN' returning ${tx(COLUMNS)}`;
@@ -69,7 +70,7 @@ export async function closeBlock(tx: Tx, id: string): Promise<BlockRow | null> {
  * the transaction is drawn here, and posted next. Null where it is closed, or its time is over.
  */
 export async function captureBlock(
-  tx: Tx,
+  tx: LedgerTx,
   id: string,
   captured: string,
 ): Promise<BlockRow & { transaction: string } | null> {
@@ -109,7 +110,7 @@ export async function isOver(db: Db, time: number): Promise<boolean> {
 }
 
 /** Closes open blocks whose time is over, at most `limit`; tells how many. */
-export async function expireBlocks(tx: Tx, limit: number): Promise<number> {
+export async function expireBlocks(tx: LedgerTx, limit: number): Promise<number> {
   const closed = await tx`
     update blocks set status = 'EXPIRED'
     where status = 'OPEN' and id = any (array(

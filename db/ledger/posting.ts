@@ -1,5 +1,6 @@
 /** The ledger's statements inside a transaction: posting, and reading what was posted. @module */
-import type { Db, Tx } from "../database.ts";
+import type { LedgerTx } from "../transaction.ts";
+import type { Db } from "../database.ts";
 import {
   type ApplyRow,
   type Move,
@@ -28,7 +29,7 @@ const BOOKING = `select ${POSTED_COLUMNS} from ledger_book($1::text, $2::boolean
  * @param options.reserved the id of the only move, drawn from the ledger in this transaction just before
  */
 export async function applyMoves(
-  tx: Tx,
+  tx: LedgerTx,
   moves: readonly Move[],
   options: { type: string; force?: boolean; atomic?: boolean; reserved?: string },
 ): Promise<Outcome[]> {
@@ -39,7 +40,7 @@ export async function applyMoves(
 
 /** Posts moves that are written already, as {@link applyMoves} does. */
 export async function applyWritten(
-  tx: Tx,
+  tx: LedgerTx,
   { columns }: WrittenMoves,
   options: { type: string; force?: boolean; atomic?: boolean; reserved?: string },
 ): Promise<ApplyRow> {

@@ -1,4 +1,5 @@
 /** Statements on stops, and on all that keeps an order from being signed. @module */
+import type { LedgerTx } from "../transaction.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A stop as stored. */
@@ -44,7 +45,7 @@ const COLUMNS = [
 export type NewStopRow = Omit<StopRow, "lifted_by" | "lifted_at">;
 
 /** Adds a stop; the transaction holds the ledger lock. */
-export async function insertStop(tx: Tx, stop: NewStopRow): Promise<StopRow> {
+export async function insertStop(tx: LedgerTx, stop: NewStopRow): Promise<StopRow> {
   const [row] = await tx<StopRow[]>`insert into stops ${tx(stop)} returning ${tx(COLUMNS)}`;
   return row;
 }

@@ -1,4 +1,5 @@
 /** Accounts as a collection: lists, states, changes, deletion; and accounts made with an alias. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import {
   type AccountRow,
@@ -142,7 +143,7 @@ export async function nameAccount(
  *   ramp.not_found, account.asset_mismatch, request.invalid
  */
 export async function changeAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   id: string,
   input: z.infer<typeof AccountChange>,
@@ -172,7 +173,7 @@ export async function changeAccount(
  * @throws {DomainError} account.not_found, permission.owner, account.not_empty
  */
 export async function setState(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   id: string,
   state: "freeze" | "unfreeze" | "deactivate" | "activate",
@@ -194,7 +195,12 @@ export async function setState(
 }
 
 /** Payments to an identity go to its default account: its own user decides which, or a manager. */
-async function moveDefault(tx: Tx, actor: Actor, row: AccountRow, to: boolean): Promise<void> {
+async function moveDefault(
+  tx: LedgerTx,
+  actor: Actor,
+  row: AccountRow,
+  to: boolean,
+): Promise<void> {
   if (to) assertVirtual(row.type);
   const own = await selectIdentityOfUser(tx, actor.user);
   if (own === null || own.id !== row.holder) assertMayAssign(actor);
@@ -220,7 +226,7 @@ export async function removeAccount(
 
 /** Restores an account. It comes back without the default mark: another may carry it meanwhile. */
 export async function restoreAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {

@@ -1,4 +1,5 @@
 /** Accounts: what identities hold and users own. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import {
   type AccountRow,
@@ -111,7 +112,7 @@ export interface LedgerAsset {
  *   chain.not_configured
  */
 export async function createAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: NewAccount,
 ): Promise<AccountRow> {
@@ -132,7 +133,7 @@ export async function createAccount(
 
 /** Writes a new account's row with what it takes from its holder. */
 export async function openAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Omit<NewAccount, "asset"> & {
     asset: LedgerAsset;
@@ -325,7 +326,7 @@ export async function findAccount(db: Db, actor: Actor, id: string): Promise<Acc
 }
 
 /** Makes an account usable and tells the world; once is enough. */
-export async function enableAccount(tx: Tx, actor: Actor, id: string): Promise<void> {
+export async function enableAccount(tx: LedgerTx, actor: Actor, id: string): Promise<void> {
   const row = await markEnabled(tx, id);
   if (row === null) return;
   await emit(tx, actor, "account.enabled", { id, owner: row.owner, view: viewAccount(row) });

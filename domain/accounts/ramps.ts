@@ -3,6 +3,7 @@
  * below which its addresses lie, and an address of its own (index 0). No key is known here.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import { insertRamp, markAccountError } from "../../db/accounts/ramps.ts";
@@ -47,7 +48,7 @@ export async function registerRamp(
 }
 
 /** Says why a ramp cannot be opened; it stays disabled. */
-export async function refuseRamp(tx: Tx, account: string, detail: string): Promise<void> {
+export async function refuseRamp(tx: LedgerTx, account: string, detail: string): Promise<void> {
   await markAccountError(tx, account, { code: "token.invalid", detail });
 }
 

@@ -4,6 +4,7 @@
  * what the loss falls.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
@@ -50,7 +51,7 @@ export const CoverView = z.object({
  *   stop.active, request.invalid
  */
 export async function coverLoss(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Cover,
 ): Promise<Record<string, unknown>> {

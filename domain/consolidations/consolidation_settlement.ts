@@ -3,6 +3,7 @@
  * the chain's fee, which the fees bear.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import {
   type ConsolidationRow,
   selectConsolidation,
@@ -79,7 +80,11 @@ export async function progressConsolidation(
 }
 
 /** Books how a consolidation ended. The transaction holds the ledger lock. */
-export async function settleConsolidation(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleConsolidation(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<void> {
   const row = await selectConsolidation(tx, order.subject!);
   if (row === null || row.status !== "PROCESSING") return;
   await bookGas(tx, actor, order);

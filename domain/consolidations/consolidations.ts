@@ -4,6 +4,7 @@
  * it may cost what it then comes to is checked again when it is planned.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import {
@@ -61,7 +62,7 @@ interface Field {
  *   not two coins to gather, request.invalid
  */
 export async function createConsolidation(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: NewConsolidation & { account: string },
 ): Promise<ConsolidationRow> {
@@ -92,7 +93,7 @@ export async function createConsolidation(
 
 /** Writes an order to send all that is gathered home, and what it is for. */
 async function orderGathering(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   { account, asset, place, address }: Field,
   wanted: Pick<
@@ -230,7 +231,7 @@ export async function listConsolidations(
  *   balance.insufficient, chain.stale, request.invalid
  */
 export async function hastenConsolidation(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Hastening & { account: string; consolidation: string },
 ): Promise<ConsolidationRow> {
@@ -266,7 +267,7 @@ export async function hastenConsolidation(
 
 /** What it may cost more at another speed is charged where it was charged at first. */
 async function chargeHaste(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: { account: AccountRow; row: ConsolidationRow; quote: QuoteRow },
 ): Promise<void> {

@@ -1,4 +1,5 @@
 /** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type CurrencyRow, insertCurrency, type IssueRow } from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
@@ -102,7 +103,7 @@ export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
  * @throws {DomainError} currency.taken, request.invalid
  */
 export async function createCurrency(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: NewCurrency & { decimals?: number },
 ): Promise<CurrencyWithIssues> {

@@ -3,6 +3,7 @@
  * currency is what was issued less what was destroyed, at every commit.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { type CurrencyRow, selectCurrency, selectIssues } from "../../db/currencies/currencies.ts";
@@ -48,7 +49,7 @@ export type CurrencyChange = z.infer<typeof CurrencyChange>;
  *   account.asset_mismatch, account.not_enabled, account.inactive, request.invalid
  */
 export async function issueCurrency(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Issue & { id: string },
 ): Promise<CurrencyWithIssues> {
@@ -68,7 +69,7 @@ export async function issueCurrency(
  *   balance.insufficient, request.invalid
  */
 export async function destroyCurrency(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Issue & { id: string },
 ): Promise<CurrencyWithIssues> {
@@ -98,7 +99,7 @@ export async function changeCurrency(
 }
 
 async function change(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   order: Omit<Issue, "account"> & {
     currency: CurrencyRow;

@@ -1,4 +1,5 @@
 /** What becomes of a token's row while its contract is deployed. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectToken, type TokenRow, updateToken } from "../../db/currencies/tokens.ts";
 import type { Actor } from "../actor.ts";
@@ -18,7 +19,7 @@ export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow):
 }
 
 /** Notes where a contract lives, or that it was not deployed. */
-export async function settleDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleDeployment(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectToken(tx, order.subject!);
   if (row === null || row.status !== "pending") return;
   await bookGas(tx, actor, order);

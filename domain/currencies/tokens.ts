@@ -3,6 +3,7 @@
  * currency that it is in the ledger. What circulates here is never more than what exists there.
  * @module
  */
+import { type LedgerTx, savepoint } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
@@ -100,7 +101,7 @@ interface Home {
  *   ramp.gas_insufficient, request.invalid
  */
 export async function deployToken(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: NewToken,
 ): Promise<TokenRow> {
@@ -162,7 +163,7 @@ export async function deployToken(
  *   token.unsupported_chain, currency.taken, request.invalid
  */
 export async function registerToken(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: TokenRegistration,
 ): Promise<TokenRow> {
@@ -240,7 +241,11 @@ export interface TokenFindings {
 }
 
 /** Registers a token of another's making, or says why not, by what its contract tells. */
-export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings): Promise<void> {
+export async function concludeCheck(
+  tx: LedgerTx,
+  worker: Actor,
+  found: TokenFindings,
+): Promise<void> {
   const token = await selectToken(tx, found.id);
   if (token === null || token.status !== "pending") return;
   const fail = (code: "token.invalid" | "currency.taken", title: string, detail: string) => {
@@ -252,7 +257,7 @@ export async function concludeCheck(tx: Tx, worker: Actor, found: TokenFindings)
   // It is made for whoever asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
-    await tx.savepoint(async (sp) => {
+    await savepoint(tx, async (sp) => {
       const checked = { status: "deployed", since: found.height, updated_at: worker.at } as const;
       await link(sp, owner, await updateToken(sp, token.id, checked));
     });
@@ -280,7 +285,7 @@ function faultOf(token: TokenRow, { told, held, twin }: TokenFindings): string |
 }
 
 /** Makes the virtual currency that a token is in the ledger. */
-async function link(tx: Tx, actor: Actor, token: TokenRow): Promise<TokenRow> {
+async function link(tx: LedgerTx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
   const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
   return await markRegistered(tx, token.id, { currency: currency.id, at: actor.at });

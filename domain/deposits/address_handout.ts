@@ -3,7 +3,7 @@
  * account that it was given to.
  * @module
  */
-import type { Tx } from "../../db/database.ts";
+import type { LedgerTx } from "../../db/transaction.ts";
 import { endAssignments } from "../../db/accounts/external_addresses.ts";
 import {
   handOverDeposits,
@@ -21,7 +21,11 @@ import { counterparty, postMove } from "../ledger/posting.ts";
  * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
  * transaction holds the ledger lock.
  */
-export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow): Promise<void> {
+export async function handOutAddress(
+  tx: LedgerTx,
+  actor: Actor,
+  address: AddressRow,
+): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
   await insertAddress(tx, address);
   await handOver(tx, actor, address);
@@ -29,7 +33,7 @@ export async function handOutAddress(tx: Tx, actor: Actor, address: AddressRow):
 
 /** Notes addresses that a worker has derived after they were handed out. The transaction holds the ledger lock. */
 export async function proveAddresses(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   rows: readonly UnprovenRow[],
 ): Promise<void> {
@@ -38,7 +42,7 @@ export async function proveAddresses(
 }
 
 async function handOver(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   { id, asset }: Pick<AddressRow, "id" | "asset">,
 ): Promise<void> {
@@ -48,7 +52,7 @@ async function handOver(
 }
 
 /** Takes linked value back out of the account that it was shown in: it never was that account's. */
-async function takeBack(tx: Tx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
+async function takeBack(tx: LedgerTx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
   const { account, transaction, amount, asset: code, decimals, testnet } = deposit;
   const destination = await counterparty(tx, actor, "world", { code, decimals, testnet });
   const move = { type: "revert" as const, source: account, destination, amount };

@@ -4,9 +4,10 @@
  * holder of the account that its deposits go on to.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts/accounts.ts";
-import type { Db, Tx } from "../../db/database.ts";
+import type { Db } from "../../db/database.ts";
 import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
 import { insertEmptyHolding } from "../../db/accounts/onchain_balances.ts";
 import {
@@ -82,7 +83,7 @@ interface Wanted {
  *   permission.role, permission.owner
  */
 export async function addAddress(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: { account: string; data: Record<string, unknown> },
 ): Promise<AccountRow> {
@@ -101,7 +102,7 @@ export async function addAddress(
  * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
  */
 export async function serveAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: { account: AccountRow; data: Record<string, unknown> },
 ): Promise<AccountRow> {
@@ -126,7 +127,7 @@ export async function serveAccount(
  * @throws {DomainError} ramp.not_found, account.no_ramp and those of {@link addAddress}
  */
 export async function createNamedDepositAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: NewAccount,
 ): Promise<AccountRow> {
@@ -143,7 +144,11 @@ export async function createNamedDepositAccount(
   });
 }
 
-async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promise<AccountRow> {
+async function createDepositAccount(
+  tx: LedgerTx,
+  actor: Actor,
+  wanted: Wanted,
+): Promise<AccountRow> {
   const { ramp, serves } = wanted;
   const { asset: code, decimals, testnet } = serves ?? ramp;
   const registered = findAsset(code);
@@ -171,7 +176,7 @@ async function createDepositAccount(tx: Tx, actor: Actor, wanted: Wanted): Promi
  * not known: it is the ramp's, until an operator moves what came there. Once is enough.
  */
 export async function recoverAddress(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   found: { ramp: string; index: number; address: string },
 ): Promise<void> {
@@ -213,7 +218,7 @@ export async function recoverAddress(
 }
 
 async function addAddressRow(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: Wanted & { account: AccountRow },
 ): Promise<void> {
@@ -253,7 +258,7 @@ async function addAddressRow(
  * @returns the account that is ready now; null if it was before
  */
 async function openRamp(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   ramp: RampRow,
   derived: { xpub: string; addresses: readonly string[] },
@@ -284,7 +289,7 @@ async function openRamp(
 
 /** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */
 export async function openRampAccount(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   ramp: RampRow,
   derived: { xpub: string; addresses: readonly string[] },

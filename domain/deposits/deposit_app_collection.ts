@@ -1,4 +1,5 @@
 /** The collection of deposit applications, and how one is made. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Db, Tx } from "../../db/database.ts";
@@ -67,7 +68,7 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
  *   account.asset_mismatch, account.not_enabled, asset.suspended, permission.role, permission.owner
  */
 export async function createDepositApp(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: NewDepositApp,
 ): Promise<Record<string, unknown>> {

@@ -3,6 +3,7 @@
  * it is booked once and for all, under the key (chain, network, transaction, index).
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccounts } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectAppAccounts } from "../../db/deposits/deposit_apps.ts";
@@ -53,7 +54,7 @@ interface Booked extends Booking {
  * what arrived is its holder's, and shown again when it is restored.
  */
 export async function creditDeposits(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   proofs: readonly Proof[],
 ): Promise<void> {
@@ -84,7 +85,7 @@ export async function creditDeposits(
 }
 
 async function bookingsOf(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: { rows: readonly DepositRow[]; received: ReadonlyMap<string, bigint> },
 ): Promise<Booking[]> {

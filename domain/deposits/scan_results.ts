@@ -3,6 +3,7 @@
  * and what a reorganisation took away is taken back. A block done twice changes nothing.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import {
   type BlockRow,
   deleteBlocks,
@@ -119,7 +120,7 @@ async function recordArrivals(
  * @returns the booked deposits that lost their block
  */
 export async function rollBack(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   to: {
@@ -155,7 +156,7 @@ export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number):
 
 /** Follows a place again that waited for an operator, from a block on that its chain has. */
 export async function resume(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   to: Parameters<typeof rollBack>[3],

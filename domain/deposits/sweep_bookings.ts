@@ -4,7 +4,7 @@
  * was on the chain and not credited yet: that is booked when it is.
  * @module
  */
-import type { Tx } from "../../db/database.ts";
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { ForwardRow, SweepRow } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset } from "../assets.ts";
@@ -36,7 +36,7 @@ export function contractOf({ asset, token }: Pick<ForwardRow, "asset" | "token">
  * @returns the fee in whole units of what it was paid in, and how much of it the fees bore
  */
 export async function bookFee(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   forward: ForwardRow,
   order: OrderRow,
@@ -66,7 +66,7 @@ export async function bookFee(
  * @returns what was booked on, and what the sweep took ahead of its credit
  */
 export async function bookCarried(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   forward: ForwardRow,
   carried: Carried,
@@ -90,7 +90,7 @@ export async function bookCarried(
  * @returns what was booked on, and what remains to be booked
  */
 export async function bookAhead(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   forward: ForwardRow,
   sweep: SweepRow,
@@ -112,7 +112,7 @@ export async function bookAhead(
 }
 
 async function bookOn(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   forward: ForwardRow,
   of: { amount: string; seal: Record<string, unknown> },
@@ -128,7 +128,7 @@ function wayOf({ account, ramp, serves, token }: ForwardRow): [string, string][]
 }
 
 function bookFor(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   type: "fee" | "forward",
   seal: Record<string, unknown>,
@@ -140,7 +140,7 @@ function bookFor(
 }
 
 async function systemOf(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   { asset: code, decimals, testnet }: ForwardRow,
   system: "world" | "fees",

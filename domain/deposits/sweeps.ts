@@ -4,6 +4,7 @@
  * chain has it for good: deposit account → ramp → the virtual account that it serves.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectDeposit } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
@@ -34,7 +35,12 @@ import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { add, compare, fromUnits, subtract } from "../money.ts";
 import { feeUnits, recentQuote } from "../sending/fees.ts";
-import { createOrder, type NewOrder, type OrderRow } from "../sending/chain_orders.ts";
+import {
+  createOrder,
+  createOrderWithGas,
+  type NewOrder,
+  type OrderRow,
+} from "../sending/chain_orders.ts";
 import type { ChainPlace } from "../chains/networks.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
 import { releaseGas } from "../sending/token_gas.ts";
@@ -89,16 +95,36 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Pro
   }
 }
 
+/** The account of a sweep, and what its worker decided to do next. */
+export interface SweepTurn {
+  forward: ForwardRow;
+  step: SweepStep;
+}
+
+type Ordered = NewOrder & { gas?: bigint };
+
 /**
- * Takes the next step of an account's sweep, unless one is on its way already. For a token of the
- * realm's own the transaction holds the ledger lock: the ramp's account pays for it.
+ * Takes the next step of an account's sweep, unless one is on its way already. Not for tokens of the
+ * realm's own.
  */
-export async function stepSweep(
+export async function stepSweep(tx: Tx, actor: Actor, turn: SweepTurn): Promise<void> {
+  await takeStep(tx, actor, turn, async ({ gas, ...order }) => {
+    if (gas !== undefined) throw new TypeError("gas is blocked under the ledger lock alone");
+    return await createOrder(tx, actor, order);
+  });
+}
+
+/** Takes the next step of the sweep of a token of the realm's own: the ramp's account pays for it. */
+export async function stepTokenSweep(tx: LedgerTx, actor: Actor, turn: SweepTurn): Promise<void> {
+  await takeStep(tx, actor, turn, (order) => createOrderWithGas(tx, actor, order));
+}
+
+async function takeStep(
   tx: Tx,
   actor: Actor,
-  input: { forward: ForwardRow; step: SweepStep },
+  { forward, step }: SweepTurn,
+  create: (order: Ordered) => Promise<string>,
 ): Promise<void> {
-  const { forward, step } = input;
   const { chain, network, account, ramp } = forward;
   const sweep = await lockOpenSweep(tx, {
     id: newId(actor.at),
@@ -120,7 +146,7 @@ export async function stepSweep(
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
   try {
     const cost = await costOf(tx, actor, forward, step);
-    const made = await orderStep(tx, actor, forward, { step, order: { ...common, ...cost } });
+    const made = await create(orderOf(forward, { step, order: { ...common, ...cost } }));
     const next = step.do === "top up"
       ? { state: "topping" as const, gas_order: made }
       : { state: "sweeping" as const, order_id: made };
@@ -132,15 +158,13 @@ export async function stepSweep(
   }
 }
 
-async function orderStep(
-  tx: Tx,
-  actor: Actor,
+function orderOf(
   forward: ForwardRow,
   { step, order }: {
     step: SweepStep & { do: "top up" | "sweep" };
-    order: Omit<NewOrder, "purpose" | "wish">;
+    order: Omit<Ordered, "purpose" | "wish">;
   },
-): Promise<string> {
+): Ordered {
   const topsUp = step.do === "top up";
   const [from, to] = topsUp
     ? [forward.to_address, forward.from_address]
@@ -152,7 +176,7 @@ async function orderStep(
     payments: [{ to, amount: `${step.amount}` }],
     ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
   };
-  return await createOrder(tx, actor, { ...order, purpose: topsUp ? "gas" : "sweep", wish });
+  return { ...order, purpose: topsUp ? "gas" : "sweep", wish };
 }
 
 /** What a step may cost at most, and of tokens of the realm's own what the ramp's account blocks for it. */
@@ -161,7 +185,7 @@ async function costOf(
   actor: Actor,
   forward: ForwardRow,
   step: SweepStep & { do: "top up" | "sweep" },
-): Promise<Pick<NewOrder, "cost" | "gas">> {
+): Promise<Pick<Ordered, "cost" | "gas">> {
   const own = forward.token !== null;
   const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, actor, forward) : null;
   if (budget === undefined || budget === null) return {};
@@ -193,7 +217,7 @@ export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Pro
 }
 
 /** Books what came of a sweep's order, in a transaction that holds the ledger lock. */
-export async function settleSweep(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
   await releaseGas(tx, order);
   if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
@@ -234,7 +258,12 @@ async function failSweep(
   await settleApp(tx, actor, sweep.account, { status: "FAILED", error });
 }
 
-async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow): Promise<void> {
+async function settleGas(
+  tx: LedgerTx,
+  actor: Actor,
+  sweep: SweepRow,
+  order: OrderRow,
+): Promise<void> {
   if (sweep.gas_order !== order.id || sweep.state !== "topping") return;
   await bookGas(tx, actor, order);
   const arrived = order.state === "done";
@@ -249,7 +278,7 @@ async function settleGas(tx: Tx, actor: Actor, sweep: SweepRow, order: OrderRow)
  * @param found.arrived base units
  */
 export async function settleSwept(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   found: { sweep: string; arrived: bigint },
 ): Promise<void> {
@@ -265,7 +294,7 @@ export async function settleSwept(
 }
 
 async function settleDone(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   sweep: SweepRow,
   of: { order: OrderRow; fee: string | null; arrived: bigint },
@@ -295,7 +324,7 @@ async function settleDone(
  * Books on what was credited after a sweep had carried it to the ramp already: a sweep of everything
  * takes what it finds. Runs in a transaction that holds the ledger lock.
  */
-export async function settleAhead(tx: Tx, actor: Actor, account: string): Promise<void> {
+export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): Promise<void> {
   for (const sweep of await lockAhead(tx, account)) {
     const forward = (await selectForward(tx, account))!;
     if (compare(forward.free, "0") <= 0) return;

@@ -3,6 +3,7 @@
  * once: captured into a transaction, released, or expired. Everything here runs under the ledger lock.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import {
@@ -101,7 +102,7 @@ export interface BlockOrder {
  *   account.inactive, account.frozen, balance.insufficient, request.invalid
  */
 export async function createBlock(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: NewBlock & { account: string },
 ): Promise<BlockRow> {
@@ -118,7 +119,7 @@ export async function createBlock(
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, balance.insufficient,
  *   request.invalid
  */
-export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promise<BlockRow> {
+export async function openBlock(tx: LedgerTx, actor: Actor, order: BlockOrder): Promise<BlockRow> {
   const { account, amount } = order;
   assertScale(amount, account.decimals, "/amount");
   assertUsable(account, "account");
@@ -146,7 +147,7 @@ export async function openBlock(tx: Tx, actor: Actor, order: BlockOrder): Promis
  * @throws {DomainError} account.not_found, block.not_found, block.closed, permission.owner,
  *   permission.role
  */
-export async function releaseBlock(tx: Tx, actor: Actor, name: BlockName): Promise<BlockRow> {
+export async function releaseBlock(tx: LedgerTx, actor: Actor, name: BlockName): Promise<BlockRow> {
   const { block } = await openBlockOf(tx, actor, name);
   return await freeBlock(tx, block.id);
 }
@@ -156,7 +157,7 @@ export async function releaseBlock(tx: Tx, actor: Actor, name: BlockName): Promi
  *
  * @throws {DomainError} block.closed
  */
-export async function freeBlock(tx: Tx, id: string): Promise<BlockRow> {
+export async function freeBlock(tx: LedgerTx, id: string): Promise<BlockRow> {
   const closed = await closeBlock(tx, id);
   if (closed === null) throw new DomainError("block.closed", "the block is not open any more");
   return closed;
@@ -170,7 +171,7 @@ export async function freeBlock(tx: Tx, id: string): Promise<BlockRow> {
  *   account.asset_mismatch, request.invalid
  */
 export async function capture(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Capture & BlockName,
 ): Promise<Record<string, unknown>> {
@@ -201,7 +202,7 @@ export async function capture(
  * @throws {DomainError} block.closed, account.*, request.invalid
  */
 export async function spendBlock(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   order: {
     block: BlockRow;
@@ -289,7 +290,7 @@ export async function listBlocks(
 export const EXPIRED_MAX = 500;
 
 /** Expires blocks whose time is over, at most {@link EXPIRED_MAX}; tells how many. */
-export async function expireDueBlocks(tx: Tx): Promise<number> {
+export async function expireDueBlocks(tx: LedgerTx): Promise<number> {
   return await expireBlocks(tx, EXPIRED_MAX);
 }
 

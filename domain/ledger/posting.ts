@@ -3,9 +3,9 @@
  * database's posting functions refuse is said here in the service's own words.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { upsertSystemAccount } from "../../db/accounts/accounts.ts";
-import type { Tx } from "../../db/database.ts";
 import { applyMoves, type TransactionRow } from "../../db/ledger/posting.ts";
 import type { Move, Outcome, Posted } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
@@ -101,7 +101,7 @@ export type TransactionFacts = Omit<TransactionRow, "testnet">;
  * @throws {DomainError} balance.insufficient, account.*, request.invalid
  */
 export async function postMove(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   move: InternalMove,
   options: { force?: boolean } = {},
@@ -202,7 +202,7 @@ export function refusal(why: string, visible: boolean): DomainError {
 
 /** Finds or makes the account that value enters from, or leaves to: the world, or the fees. */
 export async function counterparty(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   system: "world" | "fees",
   asset: { code: string; decimals: number; testnet: boolean },

@@ -3,6 +3,7 @@
  * revert it by a counter-move. The transaction itself never changes.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
 import { type CurrencyRow, selectCurrencyByName } from "../../db/currencies/currencies.ts";
@@ -77,7 +78,7 @@ export async function changeTransaction(
  *   ramp.assets_insufficient
  */
 export async function revertTransaction(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: Revert & { id: string },
 ): Promise<Record<string, unknown>> {

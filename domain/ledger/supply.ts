@@ -3,6 +3,7 @@
  * currency that stands for a token never more is issued than there is of the token.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { CurrencyRow } from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Posted } from "../../db/ledger/posting_protocol.ts";
@@ -50,7 +51,11 @@ export interface SupplyChange {
  *
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, balance.insufficient
  */
-export async function postSupply(tx: Tx, actor: Actor, change: SupplyChange): Promise<Posted> {
+export async function postSupply(
+  tx: LedgerTx,
+  actor: Actor,
+  change: SupplyChange,
+): Promise<Posted> {
   const { currency, account, operation, amount, seal, data } = change;
   const asset = { code: currency.name, decimals: currency.decimals, testnet: false };
   const world = await counterparty(tx, actor, "world", asset);

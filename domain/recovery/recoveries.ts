@@ -4,6 +4,7 @@
  * fees until an operator has found whose it was.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { PlaceKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
@@ -87,7 +88,7 @@ interface Part {
 
 /** Takes in a transaction of ours that is not known here; null if it is. */
 export async function takeIn(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   found: FoundTransaction,
@@ -111,7 +112,7 @@ export async function takeIn(
 }
 
 async function takeSweep(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   of: { found: FoundTransaction; sender: OwnPlace; payment: FoundPayment },
@@ -152,7 +153,7 @@ async function takeSweep(
 }
 
 async function takePayments(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   of: {
@@ -197,7 +198,7 @@ async function takePayments(
 
 /** Finds the withdrawals that payments were for, by destination, token and amount. */
 async function matchParts(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   place: PlaceKey,
   { sender, external }: { sender: OwnPlace; external: readonly FoundPayment[] },
@@ -271,7 +272,7 @@ async function settleHeld(
 }
 
 /** Books what a recovered transaction did, in a transaction that holds the ledger lock. */
-export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const parts = (order.wish as unknown as { payments: Part[] }).payments;
   const carried = new Map((await selectCarried(tx, order.id)).map((one) => [one.id, one]));
   const paying = parts.filter((one) => one.order !== null);
@@ -295,7 +296,12 @@ export async function settleRecovered(tx: Tx, actor: Actor, order: OrderRow): Pr
 }
 
 /** Nobody here asked for it: the fees bear it until it is known whose it was. */
-async function bookUnmatched(tx: Tx, actor: Actor, order: OrderRow, part: Part): Promise<void> {
+async function bookUnmatched(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+  part: Part,
+): Promise<void> {
   const chain = order.chain as ChainId;
   const { contract } = part;
   const kept = contract === null

@@ -4,6 +4,7 @@
  * number, so that of several that were planned only the last does anything.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { deleteUnmadeCoins, selectDependants } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import {
@@ -74,8 +75,6 @@ export interface NewOrder {
   nonce?: number;
   /** What users are charged for it, and what it may cost at most (null: the market bounds it); without, the house bears it. */
   cost?: Omit<OrderCost, "budget"> & { budget: bigint | null };
-  /** What the account of its ramp is to have blocked for it, in base units of the chain's own coin. */
-  gas?: bigint;
 }
 
 /** What users are charged for an order, and what it may cost at most. */
@@ -91,18 +90,40 @@ export interface OrderCost {
 /** An order that nobody looks at for so long was lost, and is taken up again. */
 const FORGOTTEN_S = 900;
 
+/** Makes an order without gas to block, and has it carried out after the commit. */
+export async function createOrder(
+  tx: Tx,
+  actor: Actor,
+  order: NewOrder & { gas?: never },
+): Promise<string> {
+  return await addOrder(tx, actor, order, { id: newId(actor.at), gas_block: null });
+}
+
 /**
- * Makes an order and has it carried out after the commit.
+ * Makes an order as {@link createOrder} does, and blocks its gas on the account of its ramp.
  *
+ * @param order.gas what is blocked, in base units of the chain's own coin; without it, nothing is
  * @throws {DomainError} ramp.gas_insufficient
  */
-export async function createOrder(tx: Tx, actor: Actor, order: NewOrder): Promise<string> {
-  const { wish, place } = order;
+export async function createOrderWithGas(
+  tx: LedgerTx,
+  actor: Actor,
+  { gas, ...order }: NewOrder & { gas?: bigint },
+): Promise<string> {
   const id = newId(actor.at);
-  const { ramp, gas } = order;
   const gas_block = gas === undefined
     ? null
-    : await holdGas(tx, actor, { order: id, ramp, units: gas });
+    : await holdGas(tx, actor, { order: id, ramp: order.ramp, units: gas });
+  return await addOrder(tx, actor, order, { id, gas_block });
+}
+
+async function addOrder(
+  tx: Tx,
+  actor: Actor,
+  order: NewOrder,
+  { id, gas_block }: { id: string; gas_block: string | null },
+): Promise<string> {
+  const { wish, place } = order;
   await insertOrder(tx, {
     id,
     chain: place.chain,
@@ -172,15 +193,22 @@ export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
  *
  * @returns the order as it is now; null if bytes may have left, or it has ended
  */
-export async function cancelOrder(tx: Tx, actor: Actor, id: string): Promise<OrderRow | null> {
+export async function cancelOrder(
+  tx: LedgerTx,
+  actor: Actor,
+  id: string,
+): Promise<OrderRow | null> {
   // The payout is locked before what it carries, here as everywhere.
   const carrier = (await selectOrder(tx, id))?.carrier ?? null;
   if (carrier !== null && !await undoPayout(tx, actor, carrier)) return null;
   const order = await lockOrder(tx, id);
-  return order === null ? null : await withdrawBytes(tx, actor, order);
+  const withdrawn = order === null ? null : await withdrawBytes(tx, actor, order);
+  if (withdrawn === null) return null;
+  await passGasOn(tx, actor, withdrawn.order, withdrawn.fill);
+  return withdrawn.order;
 }
 
-/** Undoes a payout none of whose bytes can be mined: what it carried is new again. */
+/** Undoes a payout none of whose bytes can be mined: what it carried is new again. It has no gas blocked. */
 export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<boolean> {
   const payout = await lockOrder(tx, id);
   if (payout === null || await withdrawBytes(tx, actor, payout) === null) return false;
@@ -188,8 +216,16 @@ export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<bool
   return true;
 }
 
-/** Cancels a locked order, unless bytes may have left or others build on what it makes. */
-async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<OrderRow | null> {
+/**
+ * Cancels a locked order, unless bytes may have left or others build on what it makes.
+ *
+ * @returns the order as it is then, and the order that fills its nonce
+ */
+async function withdrawBytes(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<{ order: OrderRow; fill: string | null } | null> {
   if (!["new", "planned", "signed"].includes(order.state)) return null;
   const living = (await selectMade(tx, order.id)).filter((one) => !one.dead);
   if (living.some((one) => one.sent_at !== null)) return null;
@@ -199,8 +235,7 @@ async function withdrawBytes(tx: Tx, actor: Actor, order: OrderRow): Promise<Ord
     await deleteUnmadeCoins(tx, order, made);
   }
   const canceled = await markCanceled(tx, order);
-  await passGasOn(tx, actor, canceled, await releaseClaims(tx, actor, canceled));
-  return canceled;
+  return { order: canceled, fill: await releaseClaims(tx, actor, canceled) };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Network fees: what the chain takes for a transaction, booked for orders of any purpose. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
-import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
@@ -12,7 +12,7 @@ import { chargeTokenGas, releaseGas } from "./token_gas.ts";
  * Books what an order took for its fee, where that is of a ramp's asset: the fees bear it, unless the
  * ramp's account does. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
  */
-export async function bookGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function bookGas(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);
   if (order.height === null || order.fee === null) return;
   const ramp = await selectAccount(tx, order.ramp);

@@ -4,8 +4,8 @@
  * of the ramp's account, for the coins at its address cover what others are owed.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
-import type { Tx } from "../../db/database.ts";
 import { availableOf } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { type Asset, findAsset } from "../assets.ts";
@@ -25,7 +25,7 @@ import { isBorneByHouse } from "./token_gas.ts";
  * @throws {DomainError} balance.insufficient, account.frozen, stop.active
  */
 export async function chargeRamp(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: { ramp: AccountRow; units: bigint },
 ): Promise<Pick<OrderCost, "charged" | "contract"> | null> {
@@ -47,7 +47,7 @@ export async function chargeRamp(
  * ramp's account, and what it took beyond that comes from there as far as it is covered. What the house
  * has canceled is the house's to pay.
  */
-export async function settleCharge(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleCharge(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const charged = BigInt(order.charged);
   const ramp = charged === 0n ? null : await selectAccount(tx, order.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
@@ -78,7 +78,7 @@ function coinOf(ramp: AccountRow): Asset | null {
   return asset === null || asset.contract !== null ? null : asset;
 }
 
-async function feesOf(tx: Tx, actor: Actor, ramp: AccountRow, coin: Asset): Promise<string> {
+async function feesOf(tx: LedgerTx, actor: Actor, ramp: AccountRow, coin: Asset): Promise<string> {
   const { code, decimals } = coin;
   return await counterparty(tx, actor, "fees", { code, decimals, testnet: ramp.testnet });
 }

@@ -6,6 +6,7 @@
  * does not cover it.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { closeBlock, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
 import type { Tx } from "../../db/database.ts";
@@ -43,7 +44,7 @@ export interface Holding {
  *   of a token
  * @throws {DomainError} ramp.gas_insufficient
  */
-export async function holdGas(tx: Tx, actor: Actor, of: Holding): Promise<string | null> {
+export async function holdGas(tx: LedgerTx, actor: Actor, of: Holding): Promise<string | null> {
   const ramp = await selectAccount(tx, of.ramp);
   const coin = ramp === null ? null : coinOf(ramp);
   if (ramp === null || coin === null) return null;
@@ -63,7 +64,7 @@ export async function holdGas(tx: Tx, actor: Actor, of: Holding): Promise<string
  * @throws {DomainError} ramp.gas_insufficient
  */
 export async function raiseGas(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   order: OrderRow,
   budget: bigint,
@@ -79,7 +80,7 @@ export async function raiseGas(
 }
 
 /** Gives up what is blocked for an order that has ended. The transaction holds the ledger lock. */
-export async function releaseGas(tx: Tx, order: OrderRow): Promise<void> {
+export async function releaseGas(tx: LedgerTx, order: OrderRow): Promise<void> {
   if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
 }
 
@@ -90,7 +91,7 @@ export async function releaseGas(tx: Tx, order: OrderRow): Promise<void> {
  * @param fill the order that fills the nonce
  */
 export async function passGasOn(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   order: OrderRow,
   fill: string | null,
@@ -108,7 +109,7 @@ export async function passGasOn(
  * for it lies where only that token can use it, if it ever does; a sweep that it pays for costs no more. What
  * the house has canceled is the house's to pay. The transaction holds the ledger lock.
  */
-export async function chargeTokenGas(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function chargeTokenGas(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);
   if (order.height === null || order.fee === null || order.fee_contract !== null) return;
   const counted = order.gas_block !== null || order.contract !== "" || order.purpose === "gas";
@@ -165,7 +166,7 @@ export async function sponsorshipOf(
 }
 
 async function blockFor(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   { account, order, amount }: { account: string; order: string; amount: string },
 ): Promise<string> {

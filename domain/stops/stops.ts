@@ -4,6 +4,7 @@
  * every process. Deposits are credited under every stop, and signed bytes go on being sent.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
@@ -121,7 +122,7 @@ export async function readDestination(
  *   user.not_found
  */
 export async function setStop(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   input: NewStop & { target: StoppedDestination | null },
 ): Promise<StopRow> {

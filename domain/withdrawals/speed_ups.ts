@@ -3,6 +3,7 @@
  * once a block at most. Where a payout carries the withdrawal, the whole payout is lifted.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
@@ -57,7 +58,7 @@ interface Rise {
  *   ramp.gas_insufficient
  */
 export async function hastenWithdrawal(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: { id: string; speed: Speed },
 ): Promise<WithdrawalRow> {
@@ -142,7 +143,7 @@ async function coinsOf(
 
 /** What is charged on top raises what the transaction may cost, in the same proportion. */
 async function raisedBudget(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
 ): Promise<Raise> {
@@ -174,7 +175,7 @@ function larger(one: bigint, other: bigint): bigint {
 
 /** Moves the difference to the ramp, and blocks it there with what the withdrawal takes already. */
 async function chargeRise(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   of: { row: WithdrawalRow; account: AccountRow; rise: Rise },
 ): Promise<WithdrawalChange> {

@@ -3,6 +3,7 @@
  * an order of its own; what becomes of the payout becomes of all that it carries.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
@@ -20,7 +21,7 @@ export async function progressPayout(tx: Tx, actor: Actor, payout: OrderRow): Pr
 }
 
 /** Ends the withdrawals that a payout carried; each books its share of what the chain took. */
-export async function settlePayout(tx: Tx, actor: Actor, payout: OrderRow): Promise<void> {
+export async function settlePayout(tx: LedgerTx, actor: Actor, payout: OrderRow): Promise<void> {
   const members = await selectCarried(tx, payout.id);
   const shares = payout.fee === null ? [] : divideFee(BigInt(payout.fee), members.length);
   for (const [at, member] of members.entries()) {

@@ -4,6 +4,7 @@
  * takes for a transaction that moved nothing is the sender's: less comes back.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectMade } from "../../db/sending/order_attempts.ts";
 import {
@@ -56,7 +57,7 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
 }
 
 /** Books how a withdrawal ended. The transaction holds the ledger lock. */
-export async function settleWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectWithdrawal(tx, order.subject!);
   await releaseGas(tx, order);
   if (row === null || row.status !== "PROCESSING") return;
@@ -111,7 +112,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
  * Ends a withdrawal that an operator knows to be paid, although its transaction was not found: its
  * value has left. The transaction holds the ledger lock.
  */
-export async function settlePaid(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);
   if (row === null || row.status !== "PROCESSING") return;
   if (await cancelOrder(tx, actor, order.id) === null) return;
@@ -145,7 +146,7 @@ function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
 }
 
 /** The value has left: ramp → world, with what the chain took; the rest of the fee is earned. */
-async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
+async function bookSent(tx: LedgerTx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
   await freeBlock(tx, row.block);
   const sides = await sidesOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
@@ -161,7 +162,7 @@ async function bookSent(tx: Tx, actor: Actor, row: WithdrawalRow, cost: Cost): P
  * unless the house had canceled the payment. A fee in another coin is counted as it was at the charge.
  */
 async function bookFailed(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   row: WithdrawalRow,
   { order, cost, asset }: { order: OrderRow; cost: Cost; asset: ChainAsset },
@@ -193,7 +194,7 @@ function convertedAsCharged(row: WithdrawalRow, cost: Cost, asset: ChainAsset): 
 
 /** Gives back what was charged, or what is left of it. */
 export async function returnCharge(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   row: WithdrawalRow,
   left: string = row.charged,
@@ -203,7 +204,7 @@ export async function returnCharge(
   await bookFor(tx, actor, row)("return", row.ramp, row.account, left);
 }
 
-function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {
+function bookFor(tx: LedgerTx, actor: Actor, row: WithdrawalRow) {
   return async (type: MoveType, source: string, destination: string, amount: string) => {
     if (compare(amount, "0") === 0) return;
     const move = { type, source, destination, amount, data: { withdrawal: row.id } };
@@ -212,7 +213,7 @@ function bookFor(tx: Tx, actor: Actor, row: WithdrawalRow) {
 }
 
 async function sidesOf(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   row: WithdrawalRow,
 ): Promise<{ world: string; fees: string }> {

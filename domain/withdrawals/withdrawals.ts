@@ -3,6 +3,7 @@
  * sending; no chain is touched here.
  * @module
  */
+import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
@@ -22,7 +23,7 @@ import { newIds } from "../ids.ts";
 import { openBlock } from "../ledger/blocks.ts";
 import { postMove } from "../ledger/posting.ts";
 import { toUnits } from "../money.ts";
-import { cancelOrder, createOrder } from "../sending/chain_orders.ts";
+import { cancelOrder, createOrderWithGas } from "../sending/chain_orders.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
 import type { Speed } from "../sending/fees.ts";
 import { cappedBudgets } from "../sending/holder_losses.ts";
@@ -47,7 +48,7 @@ const DISCARDED_RETRY_S = 3_600;
  *   request.invalid
  */
 export async function createWithdrawal(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   input: NewWithdrawal,
 ): Promise<WithdrawalRow> {
@@ -99,7 +100,7 @@ function requested(input: NewWithdrawal, checked: CheckedWithdrawal) {
 
 /** Moves the charge to the ramp's account, where it is not there already, and blocks it there. */
 async function reserveFunds(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   { id, account, ramp, charged }: CheckedWithdrawal & { id: string },
 ): Promise<{ transaction: string | null; block: string }> {
@@ -121,14 +122,14 @@ async function reserveFunds(
 
 /** Orders the payment on the chain. */
 async function orderPayment(
-  tx: Tx,
+  tx: LedgerTx,
   actor: RequestActor,
   payment: CheckedWithdrawal & { id: string; speed: Speed },
 ): Promise<string> {
   const { asset, ramp, amount, price } = payment;
   const cost = budgetFor(price, { asset, amount, factor: actor.settings.hotFeeMaxFactor });
   const rampPaysGas = asset.token !== null && cost.contract === null;
-  return await createOrder(tx, actor, {
+  return await createOrderWithGas(tx, actor, {
     place: payment.place,
     ramp: sendingRamp(asset, ramp.id),
     purpose: "withdrawal",
@@ -169,7 +170,7 @@ async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promi
  *   database may have paid it
  */
 export async function cancelWithdrawal(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   id: string,
 ): Promise<WithdrawalRow> {

@@ -8,7 +8,7 @@ import {
   listEntities,
 } from "../../domain/collections/collection.ts";
 import { queriesOf } from "../../domain/collections/collection_parameters.ts";
-import type { Db, Tx } from "../../domain/command.ts";
+import type { Db, TxFor } from "../../domain/command.ts";
 import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
@@ -18,27 +18,27 @@ import { type AnyRoute, type Call, route } from "./route.ts";
 const ById = z.strictObject({ id: z.string() });
 
 /** What a change of an entity does; it gives the entity's view. */
-export type Change = (
-  tx: Tx,
+export type Change<Locked extends boolean = false> = (
+  tx: TxFor<Locked>,
   actor: Actor,
   id: string,
 ) => Promise<Record<string, unknown>>;
 
 /** What the routes of a collection are made of. */
-export interface CollectionRoutes {
+export interface CollectionRoutes<Locked extends boolean = false> {
   collection: AnyCollection;
   tag: string;
   /** In the singular, for summaries: "an account". */
   one: string;
   view: z.ZodType;
-  remove?: Change;
-  restore?: Change;
+  remove?: Change<Locked>;
+  restore?: Change<Locked>;
   /** Restoring takes a login of the last minutes. */
   restoreTakesLogin?: true;
   /** Codes that removing or restoring can answer besides the usual. */
   errors?: readonly ErrorCode[];
   /** Whether a change writes an account's row. */
-  lockLedger?: boolean;
+  lockLedger?: Locked;
   /** Runs after a change was committed. */
   changed?: (call: Call<unknown, unknown, unknown>) => void;
 }
@@ -55,11 +55,15 @@ export function pageView(view: z.ZodType): z.ZodType {
 }
 
 /** Makes find, list, count, get, and delete and undelete where the collection has them. */
-export function collectionRoutes(of: CollectionRoutes): AnyRoute[] {
+export function collectionRoutes<Locked extends boolean = false>(
+  of: CollectionRoutes<Locked>,
+): AnyRoute[] {
   return [...readingRoutes(of), ...changingRoutes(of)];
 }
 
-function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRoute[] {
+function readingRoutes<Locked extends boolean>(
+  { collection, tag, one, view }: CollectionRoutes<Locked>,
+): AnyRoute[] {
   const path = `/v1/${collection.name}`;
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
@@ -112,7 +116,7 @@ function readingRoutes({ collection, tag, one, view }: CollectionRoutes): AnyRou
   ];
 }
 
-function changingRoutes(of: CollectionRoutes): AnyRoute[] {
+function changingRoutes<Locked extends boolean>(of: CollectionRoutes<Locked>): AnyRoute[] {
   const path = `/v1/${of.collection.name}/{id}`;
   const shared = {
     tag: of.tag,
@@ -122,13 +126,14 @@ function changingRoutes(of: CollectionRoutes): AnyRoute[] {
     answer: of.view,
     errors: [of.collection.notFound, "permission.role", "permission.owner", ...of.errors ?? []],
   } as const;
-  const handler = (change: Change) => async (call: Call<{ id: string }, unknown, unknown>) => {
-    const reply = await command(call, (tx) => change(tx, call.actor, call.params.id), {
-      lockLedger: of.lockLedger,
-    });
-    of.changed?.(call);
-    return reply;
-  };
+  const handler =
+    (change: Change<Locked>) => async (call: Call<{ id: string }, unknown, unknown>) => {
+      const reply = await command(call, (tx) => change(tx, call.actor, call.params.id), {
+        lockLedger: of.lockLedger,
+      });
+      of.changed?.(call);
+      return reply;
+    };
   const routes: AnyRoute[] = [];
   if (of.remove !== undefined) {
     routes.push(route({

@@ -16,7 +16,7 @@ import {
   runQuery,
   runSearch,
   runTrial,
-  type Tx,
+  type TxFor,
 } from "../../domain/command.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
@@ -52,9 +52,9 @@ export interface Readiness {
 }
 
 /** How a command runs. */
-export interface DoorOptions {
+export interface DoorOptions<Locked extends boolean = boolean> {
   /** Takes the ledger lock: for whatever writes an account row. */
-  lockLedger?: boolean;
+  lockLedger?: Locked;
   /** The answer shows a secret: what is kept of it under an idempotency key is sealed. */
   secret?: boolean;
   /** The realm that a command of the platform is about. */
@@ -68,10 +68,10 @@ export interface DoorOptions {
 }
 
 /** Runs a change and answers with its view. */
-export async function command<P, Q, B>(
+export async function command<P, Q, B, Locked extends boolean = false>(
   call: Call<P, Q, B>,
-  work: (tx: Tx) => Promise<unknown>,
-  options: DoorOptions = {},
+  work: (tx: TxFor<Locked>) => Promise<unknown>,
+  options: DoorOptions<Locked> = {},
 ): Promise<Reply> {
   if (!options.confirmed) return await change(call, work, options);
   const where = { platform: call.services.platform, realm: call.realm!.id };
@@ -82,24 +82,24 @@ export async function command<P, Q, B>(
     }, options));
 }
 
-async function change<P, Q, B>(
+async function change<P, Q, B, Locked extends boolean>(
   call: Call<P, Q, B>,
-  given: (tx: Tx) => Promise<unknown>,
-  options: DoorOptions,
+  given: (tx: TxFor<Locked>) => Promise<unknown>,
+  options: DoorOptions<Locked>,
 ): Promise<Reply> {
   const pool = poolOf(call);
   const { work, tag } = conditional(call, given);
   if (options.dryRun) {
     const view = await seated(
       pool,
-      () => runTrial(pool, work, { lockLedger: options.lockLedger ?? false }),
+      () => runTrial(pool, work, { lockLedger: options.lockLedger }),
     );
     return { status: call.route.status, body: JSON.stringify(view) };
   }
-  const how: CommandOptions = {
+  const how: CommandOptions<Locked> = {
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
-    lockLedger: options.lockLedger ?? false,
+    lockLedger: options.lockLedger,
     fields: fieldsOf(call.body),
     realm: options.realm,
     seal: options.secret ? sealOf(call) : undefined,

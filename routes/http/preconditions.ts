@@ -81,10 +81,10 @@ function invalid(name: string, message: string): DomainError {
 }
 
 /** Runs a change with its condition; `tag` is then the tag of an answer, or null. */
-export function conditional(
+export function conditional<T extends Tx>(
   { route, params, conditions }: Requested,
-  work: (tx: Tx) => Promise<unknown>,
-): { work: (tx: Tx) => Promise<unknown>; tag: (body: string) => string | null } {
+  work: (tx: T) => Promise<unknown>,
+): { work: (tx: T) => Promise<unknown>; tag: (body: string) => string | null } {
   const table = tableOf(route);
   if (table === null) return { work, tag: () => null };
   const { match } = conditions;

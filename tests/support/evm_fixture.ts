@@ -206,6 +206,7 @@ export async function credit(realm: TestRealm, account: string, amount: string):
   const source = await serializable(
     realm.pool,
     (tx) => counterparty(tx, actor, "world", { code: row.asset, decimals, testnet }),
+    { lockLedger: true },
   );
   // No deposit stands behind it, so it is none.
   const refusals = await bookAsOwner(realm, "forward", [{ source, destination: account, amount }]);

@@ -5,9 +5,9 @@
  * @module
  */
 import { type Config, readConfig } from "../../config.ts";
-import { actingAs, type Database, openDatabase, type Pool, type Tx } from "../../db/database.ts";
+import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
 import { type Ladders, migratePlatform, readLadders } from "../../db/migrate.ts";
-import { serializable, writing } from "../../db/transaction.ts";
+import { serializable, type TxFor, writing } from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
@@ -87,7 +87,10 @@ export interface TestRealm extends AsyncDisposable {
   /** A virtual account that is ready, funded from a currency's account. */
   account(of: { asset: string; by?: TestUser; from?: string; total?: string }): Promise<string>;
   balance(account: string): Promise<{ total: string; available: string }>;
-  command<T>(work: (tx: Tx) => Promise<T>, lockLedger?: boolean): Promise<T>;
+  command<T, Locked extends boolean = false>(
+    work: (tx: TxFor<Locked>) => Promise<T>,
+    lockLedger?: Locked,
+  ): Promise<T>;
   /** Runs every job that is due. */
   drain(): Promise<void>;
   /** Ends what is the realm's own, and nothing that others share. */
@@ -224,7 +227,7 @@ async function furnish(
     nobody: send(null),
     neighbour: () => makeNeighbour(services, database),
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
-    command: (work, lockLedger = false) => serializable(pool, work, { lockLedger }),
+    command: (work, lockLedger) => serializable(pool, work, { lockLedger }),
     async user(of = {}) {
       const row = await serializable(
         pool,

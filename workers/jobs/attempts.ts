@@ -63,7 +63,11 @@ export async function attemptJob(
 }
 
 /** Runs a step of an attempt, in a transaction that holds the job. */
-async function fenced<T>(tx: Tx, job: JobRow, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function fenced<T, Fenced extends Tx>(
+  tx: Fenced,
+  job: JobRow,
+  work: (tx: Fenced) => Promise<T>,
+): Promise<T> {
   if (!await holdJob(tx, job)) throw new LeaseLost(`attempt ${job.attempts} has lost its lease`);
   return await work(tx);
 }

@@ -3,7 +3,7 @@ import { insertChange } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, selectLeaves } from "../../db/sending/chain_orders.ts";
 import { markAttemptSigned, selectCandidates } from "../../db/sending/order_attempts.ts";
-import { reading } from "../../db/transaction.ts";
+import { reading, type TxFor } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { isOpen, markSigned } from "../../domain/sending/order_states.ts";
@@ -58,10 +58,10 @@ export class Outdated extends Error {
  *
  * @throws {Outdated} if the look has lost its turn; nothing is written then
  */
-export async function stepInTurn<T>(
+export async function stepInTurn<T, Locked extends boolean = false>(
   { context, turn }: Pick<OrderWork, "context" | "turn">,
-  work: (tx: Tx, order: OrderRow) => Promise<T>,
-  options: { lockLedger?: boolean } = {},
+  work: (tx: TxFor<Locked>, order: OrderRow) => Promise<T>,
+  options: { lockLedger?: Locked } = {},
 ): Promise<T> {
   return await context.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
 }

@@ -14,6 +14,7 @@ import {
   settleAhead,
   settleSwept,
   stepSweep,
+  stepTokenSweep,
   type SweepStep,
 } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -59,9 +60,9 @@ export async function forwardJob(
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
-  // The ramp's account pays for a token of the realm's own: it is written under the ledger lock.
-  const lockLedger = forward.token !== null;
-  await context.step((tx) => stepSweep(tx, context.actor, { forward, step }), { lockLedger });
+  const turn = { forward, step };
+  if (forward.token === null) await context.step((tx) => stepSweep(tx, context.actor, turn));
+  else await context.step((tx) => stepTokenSweep(tx, context.actor, turn), { lockLedger: true });
 }
 
 /** Measures what a token's sweep brought to its ramp, and has it booked. */
