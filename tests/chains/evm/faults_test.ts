@@ -236,13 +236,14 @@ Deno.test("of three nodes one that refuses, hides a contract or tells of nothing
     throw new NodeError(3, "execution reverted");
   };
   const lies: Record<string, Trick> = {
+    // First: one that contradicts others is asked last from then on.
+    "its chain is at its first block": ({ method }) =>
+      method === "eth_blockNumber" ? "0x0" : undefined,
     "nothing of it": () => undefined,
     "calls revert": ({ method }) => method === "eth_call" ? refuse() : undefined,
     "payments revert": ({ method }) => method === "eth_estimateGas" ? refuse() : undefined,
     "there is no contract": ({ method }) => method === "eth_getCode" ? "0x" : undefined,
     "nothing is held": ({ method }) => method === "eth_getBalance" ? "0x0" : undefined,
-    "its chain is at its first block": ({ method }) =>
-      method === "eth_blockNumber" ? "0x0" : undefined,
     "tokens are none": ({ method }) => method === "eth_call" ? `0x${"0".repeat(64)}` : undefined,
   };
   for (const [name, lie] of Object.entries(lies)) {
