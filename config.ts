@@ -73,7 +73,7 @@ export interface Config {
   installationEpoch: string | null;
   workers: boolean;
   pollIntervalMs: number;
-  tokenTtlS: number;
+  userKeyTtlS: number;
   /** Address of a CoinGecko-compatible price source; null: rates are set by hand. */
   ratesUrl: string | null;
   logLevel: "debug" | "info" | "warn" | "error";
@@ -198,7 +198,7 @@ function configOf(
     installationEpoch: installationEpoch(read),
     workers,
     pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
-    tokenTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
+    userKeyTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
     ratesUrl: read.url("RATES_URL", ["http:", "https:"])?.replace(/\/+$/, "") ?? null,
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),

@@ -15,7 +15,7 @@ import { prepareRealm, type RealmSite } from "./domain/realms/provisioning.ts";
 import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
 import { parseNetwork } from "./domain/ip_addresses.ts";
-import { openKeyring } from "./domain/security/signing_keys.ts";
+import { openSigningKeys } from "./domain/security/signing_keys.ts";
 import { parseStoredJson } from "./domain/json.ts";
 import { assertEncoding, migrateAll, restateAll } from "./domain/realms/migrations.ts";
 import { hashPassword } from "./domain/security/passwords.ts";
@@ -166,9 +166,9 @@ async function start(base: Base, ending: Promise<string>, args: readonly string[
     ladders,
     site: base.site,
     realms: openRealmContexts(database, now),
-    keyring: openKeyring({
+    signingKeys: openSigningKeys({
       platform: database.platform,
-      tokenTtlS: config.tokenTtlS,
+      userKeyTtlS: config.userKeyTtlS,
       now,
     }),
     secrets: base.site.secrets,

@@ -37,7 +37,7 @@ const PARTS: readonly Row[] = [
   ["hasten hastened hastens", "speed up"],
   ["joined", "batched"],
   ["keeper", "managed pool"],
-  ["keyring", "signing keys"],
+  ["signingKeys", "signing keys"],
   ["ladder ladders", "migrations"],
   ["lane", "posting queue, serial key"],
   ["lend", "with keys"],
@@ -93,7 +93,7 @@ export const NOT_YET: ReadonlySet<string> = new Set(
   `
   AccountFacts arrival arrivals bear Branch candidate candidates carrier ChainFacts conceive
   crossing death desk died door drafts fate fates Floor follower followers furnish gate gather
-  gathered gathering gatherings glance hasten hastened joined keeper keyring ladder ladders
+  gathered gathering gatherings glance hasten hastened joined keeper signingKeys ladder ladders
   lane Leaf lend liar liars lingers look looked looks mate mates meter nudge Order PassFacts
   patience patiently payout payouts permits Place placement placeOf road rung rungs sealed
   seals seated seats sides sight site sites stock stray strays stretch survey tallied tallies

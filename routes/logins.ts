@@ -109,7 +109,7 @@ export const loginRoutes: readonly AnyRoute[] = [
 ];
 
 function of<P, Q, B>({ claims, services }: Call<P, Q, B>, user: string): LoginsOf {
-  return { user, claims, ttlS: services.config.tokenTtlS };
+  return { user, claims, ttlS: services.config.userKeyTtlS };
 }
 
 async function ending<P, Q, B>(call: Call<P, Q, B>, end: () => Promise<Reply>): Promise<Reply> {

@@ -108,7 +108,7 @@ export const sessionRoutes: readonly AnyRoute[] = [
     errors: [],
     handle: async ({ services }) => ({
       status: 200,
-      body: JSON.stringify({ keys: await services.keyring.published() }),
+      body: JSON.stringify({ keys: await services.signingKeys.published() }),
     }),
   }),
 ];
@@ -158,7 +158,7 @@ async function enter<P, Q, B>(
         address,
         network,
         agent: agentOf(call.agent),
-        ttlS: services.config.tokenTtlS,
+        ttlS: services.config.userKeyTtlS,
         requestId: call.requestId,
         openFactor: (user, sealed) => services.secrets.open("totp", `${realm.id} ${user}`, sealed),
       },
@@ -176,10 +176,10 @@ async function enter<P, Q, B>(
     entrant.user,
     realm.id,
     entrant.at,
-    services.config.tokenTtlS,
+    services.config.userKeyTtlS,
     entrant.jti,
   );
-  const key = await services.keyring.sign(claims);
+  const key = await services.signingKeys.sign(claims);
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
   return { status: call.route.status, body, headers: { ...limits } };
 }

@@ -88,11 +88,11 @@ export const userRoutes: readonly AnyRoute[] = [
         await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
       }
       const verifier = password === undefined ? undefined : await hashPassword(password);
-      const { tokenTtlS } = call.services.config;
+      const { userKeyTtlS } = call.services.config;
       const reply = await command(call, async (tx) => {
         const change = { ...rest, verifier };
         const assertFresh = () => assertFreshLogin(call.claims, call.at);
-        const terms = { ttlS: tokenTtlS, assertFresh };
+        const terms = { ttlS: userKeyTtlS, assertFresh };
         return viewUser(await changeUser(tx, call.actor, call.params.id, change, terms));
       });
       call.realm!.refresh();
@@ -124,10 +124,10 @@ export const userRoutes: readonly AnyRoute[] = [
         () => provePassword(pool, actor, given, rest),
       );
       const prepared = { was: verifier, verifier: await hashPassword(body.new_password) };
-      const { tokenTtlS } = services.config;
+      const { userKeyTtlS } = services.config;
       const reply = await command(
         call,
-        async (tx) => viewUser(await changePassword(tx, actor, params.id, prepared, tokenTtlS)),
+        async (tx) => viewUser(await changePassword(tx, actor, params.id, prepared, userKeyTtlS)),
       );
       call.realm!.refresh();
       return reply;
@@ -147,10 +147,10 @@ export const userRoutes: readonly AnyRoute[] = [
     answer: UserView,
     errors: CHANGE_ERRORS,
     handle: async (call) => {
-      const { tokenTtlS } = call.services.config;
+      const { userKeyTtlS } = call.services.config;
       const reply = await command(
         call,
-        (tx) => removeUser(tx, call.actor, call.params.id, tokenTtlS),
+        (tx) => removeUser(tx, call.actor, call.params.id, userKeyTtlS),
       );
       call.realm!.refresh();
       return reply;

@@ -1,6 +1,6 @@
 /**
- * This process's signing key and the published keys of all processes. The private half is made here
- * on the first login and never leaves memory; the public half is published before it is used.
+ * Signing keys: this process's key pair, and the published keys of all processes. The private half is
+ * made on the first login and never leaves memory; the public half is published before it is used.
  * @module
  */
 import type { JWK } from "jose";
@@ -13,36 +13,36 @@ import {
   type Claims,
   createSigningKey,
   type SigningKey,
-  signToken,
-  verifyToken,
+  signUserKey,
+  verifyUserKey,
 } from "./user_keys.ts";
 
 /** Signs user keys and checks them. */
-export interface Keyring {
+export interface SigningKeys {
   sign(claims: Claims): Promise<string>;
   /**
    * Checks a user key, whichever process of the installation has signed it.
    *
    * @throws {DomainError} auth.invalid, auth.expired
    */
-  verify(token: string): Promise<Claims>;
+  verify(userKey: string): Promise<Claims>;
   /** All published keys that are still valid. */
   published(): Promise<JWK[]>;
 }
 
-/** How a keyring works. */
-export interface KeyringOptions {
+/** What signing keys are opened with. */
+export interface SigningKeysOptions {
   platform: Pool;
-  tokenTtlS: number;
+  userKeyTtlS: number;
   now: () => number;
 }
 
 const ROTATION_MS = 24 * 3600 * 1000;
 
-/** Opens the keyring; nothing is made or read before it is needed. */
-export function openKeyring(options: KeyringOptions): Keyring {
+/** Opens the signing keys; nothing is made or read before it is needed. */
+export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
   const known = new Map<string, JWK>();
-  let looking: Promise<void> | null = null;
+  let refreshing: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   let issuer: Promise<string> | null = null;
   let current: Promise<{ key: SigningKey; madeAt: number }> | null = null;
@@ -63,39 +63,39 @@ export function openKeyring(options: KeyringOptions): Keyring {
     return (await current!).key;
   }
 
-  async function look(): Promise<void> {
+  async function readPublished(): Promise<void> {
     const keys = await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];
     known.clear();
     for (const jwk of keys) known.set(jwk.kid!, jwk);
   }
 
   /**
-   * Reads all published keys by a look that begins after it was asked for. At most one runs and one
-   * waits, so a flood of keys with made-up ids is answered by a query at a time.
+   * Reads all published keys by a query that begins after this call. At most one query runs and one
+   * waits, so a flood of keys with invented ids causes one query at a time.
    */
-  function lookAgain(): Promise<void> {
-    next ??= (looking ?? Promise.resolve()).catch(() => {}).then(() => {
+  function refresh(): Promise<void> {
+    next ??= (refreshing ?? Promise.resolve()).catch(() => {}).then(() => {
       next = null;
-      return looking = look().finally(() => looking = null);
+      return refreshing = readPublished().finally(() => refreshing = null);
     });
     return next;
   }
 
   async function find(kid: string): Promise<JWK | null> {
     if (!isId(kid)) return null;
-    if (!known.has(kid)) await lookAgain();
+    if (!known.has(kid)) await refresh();
     return known.get(kid) ?? null;
   }
 
   return {
     async sign(claims) {
-      return await signToken(await currentKey(), await issuerName(), claims);
+      return await signUserKey(await currentKey(), await issuerName(), claims);
     },
-    async verify(token) {
-      return await verifyToken(token, await issuerName(), find);
+    async verify(userKey) {
+      return await verifyUserKey(userKey, await issuerName(), find);
     },
     async published() {
-      await lookAgain(); // one look for all who ask meanwhile: everybody may
+      await refresh(); // the route is public: all who ask meanwhile share one query
       return [...known.values()];
     },
   };
@@ -103,7 +103,7 @@ export function openKeyring(options: KeyringOptions): Keyring {
 
 /** Makes a signing key; its public half is stored before it signs anything. */
 async function publishNewKey(
-  options: KeyringOptions,
+  options: SigningKeysOptions,
 ): Promise<{ key: SigningKey; madeAt: number }> {
   const madeAt = options.now();
   const key = await createSigningKey(newId(madeAt));
@@ -111,7 +111,7 @@ async function publishNewKey(
     insertSigningKey(tx, {
       kid: key.kid,
       jwk: key.publicJwk,
-      expires_at: madeAt + ROTATION_MS + options.tokenTtlS * 1000 + 60_000,
+      expires_at: madeAt + ROTATION_MS + options.userKeyTtlS * 1000 + 60_000,
       created_at: madeAt,
     }));
   return { key, madeAt };

@@ -18,7 +18,7 @@ import { ROLES, SCOPES } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 
-/** What a user key says. */
+/** Claims of a user key. */
 export interface Claims {
   user: string;
   realm: string;
@@ -49,7 +49,11 @@ export async function createSigningKey(kid: string): Promise<SigningKey> {
 }
 
 /** Signs a user key. */
-export async function signToken(key: SigningKey, issuer: string, claims: Claims): Promise<string> {
+export async function signUserKey(
+  key: SigningKey,
+  issuer: string,
+  claims: Claims,
+): Promise<string> {
   return await new SignJWT({
     realm: claims.realm,
     roles: claims.roles.join(","),
@@ -67,13 +71,13 @@ export async function signToken(key: SigningKey, issuer: string, claims: Claims)
  * @param publicKeys the published keys; given the key's id, so that an unknown one can be looked up
  * @throws {DomainError} auth.invalid, auth.expired
  */
-export async function verifyToken(
-  token: string,
+export async function verifyUserKey(
+  userKey: string,
   issuer: string,
   publicKeys: (kid: string) => Promise<JWK | null>,
 ): Promise<Claims> {
   try {
-    const { payload } = await jwtVerify(token, async (header) => {
+    const { payload } = await jwtVerify(userKey, async (header) => {
       const jwk = header.kid === undefined ? null : await publicKeys(header.kid);
       if (jwk === null) throw new errors.JWKSNoMatchingKey();
       return await createLocalJWKSet({ keys: [jwk] })(header);

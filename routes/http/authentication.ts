@@ -66,10 +66,10 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     if (key.split(".").length !== 3) {
       throw new DomainError("auth.invalid", "the key is not one of ours");
     }
-    const { keyring, config } = services;
-    const given = await keyring.verify(key);
+    const { signingKeys, config } = services;
+    const given = await signingKeys.verify(key);
     // A lifetime that was shortened holds for keys of before, whose revocations may be forgotten.
-    const expiresAt = Math.min(given.expiresAt, given.issuedAt + config.tokenTtlS);
+    const expiresAt = Math.min(given.expiresAt, given.issuedAt + config.userKeyTtlS);
     const claims = { ...given, expiresAt };
     if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value!);
     remembered.set(key, claims);

@@ -2,7 +2,7 @@
 import type { Config } from "../../config.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { RealmSite } from "../../domain/realms/provisioning.ts";
-import type { Keyring } from "../../domain/security/signing_keys.ts";
+import type { SigningKeys } from "../../domain/security/signing_keys.ts";
 import type { RealmContexts } from "../../domain/realms/context.ts";
 import type { Ladders } from "../../domain/realms/realms.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
@@ -20,7 +20,7 @@ export interface Services {
   /** What building a realm takes. */
   site: RealmSite;
   realms: RealmContexts;
-  keyring: Keyring;
+  signingKeys: SigningKeys;
   secrets: Secrets;
   limits: Limits;
   ending: Ending;

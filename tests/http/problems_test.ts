@@ -115,7 +115,7 @@ const AUTH: Partial<Record<ErrorCode, Provoke>> = {
   "auth.expired": async (scene) => {
     const { realm } = scene;
     const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 10_000, 5);
-    return await me(scene, await realm.services.keyring.sign(claims));
+    return await me(scene, await realm.services.signingKeys.sign(claims));
   },
   "auth.revoked": async ({ realm }) => {
     const leaver = await realm.user();
@@ -142,14 +142,14 @@ const AUTH: Partial<Record<ErrorCode, Provoke>> = {
     realm.services.log = () => {};
     const failing = Promise.reject(new Error("select secret from somewhere"));
     failing.catch(() => {});
-    realm.services.keyring.published = () => failing;
+    realm.services.signingKeys.published = () => failing;
     return await realm.nobody("GET", "/.well-known/jwks.json");
   },
   "service.overloaded": async ({ realm }) => {
     realm.services.log = () => {};
     const failing = Promise.reject(Object.assign(new Error(), { code: "57P03" }));
     failing.catch(() => {});
-    realm.services.keyring.published = () => failing;
+    realm.services.signingKeys.published = () => failing;
     return await realm.nobody("GET", "/.well-known/jwks.json");
   },
   "rate.limited": async ({ realm }) => {

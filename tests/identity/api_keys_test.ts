@@ -162,8 +162,8 @@ test("keys are made with a login of the last minutes, not with a key or an old l
   const logout = await machine(realm, key)("POST", "/v1/auth/logout");
   deepEqual(codeOf(logout), [401, "auth.invalid"]);
   const ago = Date.now() - 11 * 60_000;
-  const old = await realm.services.keyring.sign(
-    claimsOf(realm.made.admin, realm.id, ago, realm.services.config.tokenTtlS),
+  const old = await realm.services.signingKeys.sign(
+    claimsOf(realm.made.admin, realm.id, ago, realm.services.config.userKeyTtlS),
   );
   equal((await machine(realm, old)("GET", "/v1/auth/me")).status, 200);
   const stale = await machine(realm, old)("POST", "/v1/keys", { name: "child" });

@@ -99,13 +99,13 @@ Deno.test("a second factor is begun and ended with a login of late, and by nobod
   const stranger = await realm.user({ role: "admin", scope: "own" });
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const { path, username } = await guarded(user);
-  const ttlS = realm.services.config.tokenTtlS;
+  const ttlS = realm.services.config.userKeyTtlS;
   const [row] = await rowsOf<TestRealm["made"]["admin"]>(
     realm,
     "select * from users where id = $1",
     [user.id],
   );
-  const old = await realm.services.keyring.sign(
+  const old = await realm.services.signingKeys.sign(
     claimsOf(row, realm.id, Date.now() - 11 * 60_000, ttlS),
   );
   const made = await user.send("POST", "/v1/keys", { name: "machine" });

@@ -14,7 +14,7 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const OLD = btoa("0123456789abcdef0123456789abcdef");
 const NEW = btoa("fedcba9876543210fedcba9876543210");
-const BRANCH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
+const PATH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
 
 interface Host extends AsyncDisposable {
   dataDir: string;
@@ -187,17 +187,17 @@ Deno.test("a process that ends between record and database finds itself again", 
 
 Deno.test("a seed that is gone although there are addresses is an error, and never made anew", async () => {
   await using realm = await testRealm();
-  const vault = { realm: realm.id, pool: realm.pool };
+  const store = { realm: realm.id, pool: realm.pool };
   const signer = openSigner(OLD, Date.now);
-  await signer.plant(vault);
+  await signer.ensureSeed(store);
   await rampRow(realm);
   await realm.command((tx) => tx`update ramps set xpub = 'x', next_index = 3`);
   await rejects(realm.command((tx) => tx`delete from secrets`), /permission denied/);
   await rejects(rowsOf(realm, "delete from secrets"), /the seed .* stays/);
   const schema = `realm_${realm.id.replaceAll("-", "")}`;
   await asSuperuser(`set session_replication_role = replica; delete from ${schema}.secrets`);
-  await rejects(signer.plant(vault), /has addresses and no seed/);
-  await rejects(signer.xpub(vault, BRANCH), { fault: "held" });
+  await rejects(signer.ensureSeed(store), /has addresses and no seed/);
+  await rejects(signer.xpub(store, PATH), { fault: "held" });
   await rejects(
     realm.command((tx) =>
       tx`insert into secrets (id, kind, master, wrapped, sealed, created_at)
@@ -215,19 +215,19 @@ Deno.test("while the master key changes, a process with the old one writes no se
   await using first = await host();
   await using old = await first.fence(own.url, { key: OLD });
   const before = openSigner(OLD, Date.now, old);
-  const vault = { realm: realm.id, pool: realm.pool };
-  const xpub = await before.xpub(vault, BRANCH);
+  const store = { realm: realm.id, pool: realm.pool };
+  const xpub = await before.xpub(store, PATH);
   const options = { database: realm.database, log: () => {}, from: OLD, to: NEW };
   equal(await rotateMasterKey(options), 1);
   const late = { realm: neighbour.id, pool: neighbour.pool };
-  await rejects(before.plant(late), { fault: "held" });
-  await rejects(before.xpub(vault, BRANCH), { fault: "held" });
+  await rejects(before.ensureSeed(late), { fault: "held" });
+  await rejects(before.xpub(store, PATH), { fault: "held" });
   match((await old.fault())!, /the master key is/);
   equal((await rowsOf(neighbour, "select 1 from secrets")).length, 0);
   await using current = await first.fence(own.url, { key: NEW });
   const after = openSigner(NEW, Date.now, current);
-  await after.plant(late);
-  equal(await after.xpub(vault, BRANCH), xpub);
+  await after.ensureSeed(late);
+  equal(await after.xpub(store, PATH), xpub);
   equal(await rotateMasterKey(options), 0);
   await rejects(
     rotateMasterKey({ ...options, from: btoa("00000000000000000000000000000000"), to: OLD }),

@@ -84,9 +84,9 @@ async function taken(funded: FundedRamp): Promise<string> {
   const { context, address } = funded;
   const order = { chain: "ETHEREUM", network: "main" } as const;
   const rows = await reading(context.pool, (db) => selectLeaves(db, order as never, [address]));
-  const leaves = rows.map((row) => ({ ...order, ...row }));
-  const vault = { realm: context.realm.id, pool: context.pool };
-  const raw = await context.signer.lend(vault, leaves, (keys) => {
+  const paths = rows.map((row) => ({ ...order, ...row }));
+  const store = { realm: context.realm.id, pool: context.pool };
+  const raw = await context.signer.withKeys(store, paths, (keys) => {
     const one = Transaction.from({
       ...{ type: 2, chainId: 1, nonce: 0, to: STRANGER, value: 1n, gasLimit: 21_000n },
       ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },

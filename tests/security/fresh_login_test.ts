@@ -111,8 +111,8 @@ Deno.test("what a stolen key must not do takes a login of the last minutes, on e
   const { services } = realm;
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
   const ago = Date.now() - 11 * 60_000;
-  const old = await services.keyring.sign(
-    claimsOf(realm.made.admin, realm.id, ago, services.config.tokenTtlS),
+  const old = await services.signingKeys.sign(
+    claimsOf(realm.made.admin, realm.id, ago, services.config.userKeyTtlS),
   );
   const by = (key: string): Send => (method, path, body) =>
     realm.nobody(method, path, body, { "x-api-key": key });
@@ -217,9 +217,9 @@ Deno.test("a stolen key takes away no name by which a user logs in, and no addre
 Deno.test("what took a login of late is done by a repeat under the same idempotency key, after a login", async () => {
   await using realm = await testRealm();
   const user = await realm.user();
-  const { keyring, config } = realm.services;
+  const { signingKeys, config } = realm.services;
   const ago = Date.now() - 11 * 60_000;
-  const old = await keyring.sign(claimsOf(realm.made.admin, realm.id, ago, config.tokenTtlS));
+  const old = await signingKeys.sign(claimsOf(realm.made.admin, realm.id, ago, config.userKeyTtlS));
   const rename = (key: string) =>
     realm.nobody("PATCH", `/v1/users/${user.id}`, { username: "renamed" }, {
       "x-api-key": key,
@@ -249,7 +249,7 @@ Deno.test("a process whose clock is behind takes no old login for one of late, a
   const now = () => Date.now() - 3_600_000;
   Object.assign(process.services, { now, realms: openRealmContexts(process.database, now) });
   const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 40 * 60_000, 86_400);
-  const old = process.send(await realm.services.keyring.sign(claims));
+  const old = process.send(await realm.services.signingKeys.sign(claims));
   equal((await old("GET", "/v1/auth/me")).status, 200);
   deepEqual(codeOf(await old("POST", "/v1/keys", { name: "k" })), [401, "auth.expired"]);
   const expired = process.send(made.body.key);

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { insertSigningKey } from "../../db/realms/realms.ts";
 import { reading, serializable } from "../../db/transaction.ts";
-import { openKeyring } from "../../domain/security/signing_keys.ts";
+import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -201,8 +201,10 @@ Deno.test("a key expires, also one that is remembered", async () => {
   await using realm = await testRealm();
   const { services } = realm;
   const at = Date.now();
-  const short = await services.keyring.sign(claimsOf(realm.made.admin, realm.id, at, 2));
-  const past = await services.keyring.sign(claimsOf(realm.made.admin, realm.id, at - 10_000, 5));
+  const short = await services.signingKeys.sign(claimsOf(realm.made.admin, realm.id, at, 2));
+  const past = await services.signingKeys.sign(
+    claimsOf(realm.made.admin, realm.id, at - 10_000, 5),
+  );
   const send = (key: string) => realm.nobody("GET", "/v1/auth/me", undefined, { "x-api-key": key });
   deepEqual(codeOf(await send(past)), [401, "auth.expired"]);
   equal((await send(short)).status, 200);
@@ -246,12 +248,12 @@ Deno.test("a signing key is replaced without logging anyone out, and both are pu
   await using realm = await testRealm();
   await using other = realm.another();
   let at = Date.now();
-  const keyring = openKeyring({
+  const signingKeys = openSigningKeys({
     platform: realm.services.platform,
-    tokenTtlS: 86_400,
+    userKeyTtlS: 86_400,
     now: () => at,
   });
-  const sign = () => keyring.sign(claimsOf(realm.made.admin, realm.id, Date.now(), 86_400));
+  const sign = () => signingKeys.sign(claimsOf(realm.made.admin, realm.id, Date.now(), 86_400));
   const kidOf = (key: string) => JSON.parse(atob(key.split(".")[0])).kid;
   const old = await sign();
   equal(kidOf(await sign()), kidOf(old));

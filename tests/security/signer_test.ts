@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
 import { openSecret, readMasterKey, sealSecret } from "../../domain/security/envelope.ts";
-import type { Leaf } from "../../workers/keys/signer.ts";
+import type { KeyPath } from "../../workers/keys/signer.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { placeOf } from "../../domain/realms/realms.ts";
 import { rotateRealm } from "../../workers/installation/master_key_rotation.ts";
@@ -9,7 +9,7 @@ import { rowsOf, testRealm } from "../support/realm.ts";
 
 const OLD = btoa("0123456789abcdef0123456789abcdef");
 const NEW = btoa("fedcba9876543210fedcba9876543210");
-const BRANCH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
+const PATH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
 
 Deno.test("a secret opens under its key, for its realm, kind and id, and not when altered", async () => {
   const master = await readMasterKey(OLD);
@@ -31,12 +31,12 @@ Deno.test("a secret opens under its key, for its realm, kind and id, and not whe
 
 Deno.test("a realm has one seed, whoever makes it first, and it is stored sealed alone", async () => {
   await using realm = await testRealm();
-  const vault = { realm: realm.id, pool: realm.pool };
+  const store = { realm: realm.id, pool: realm.pool };
   const signers = [1, 2, 3].map(() => openSigner(OLD, Date.now));
-  const xpubs = await Promise.all(signers.map((signer) => signer.xpub(vault, BRANCH)));
+  const xpubs = await Promise.all(signers.map((signer) => signer.xpub(store, PATH)));
   match(xpubs[0]!, /^tpub/);
   deepEqual(new Set(xpubs).size, 1);
-  const other = await signers[0].xpub(vault, { ...BRANCH, number: 1 });
+  const other = await signers[0].xpub(store, { ...PATH, number: 1 });
   notEqual(other, xpubs[0]);
   const rows = await rowsOf<{ kind: string; size: number }>(
     realm,
@@ -47,22 +47,22 @@ Deno.test("a realm has one seed, whoever makes it first, and it is stored sealed
 
 Deno.test("keys are lent for one call, wiped after it, and only for their own addresses", async () => {
   await using realm = await testRealm();
-  const vault = { realm: realm.id, pool: realm.pool };
+  const store = { realm: realm.id, pool: realm.pool };
   const signer = openSigner(OLD, Date.now);
-  const wrong: Leaf = {
-    ...BRANCH,
+  const wrong: KeyPath = {
+    ...PATH,
     index: 0,
     address: "0x00000000000000000000000000000000DeaDBeef",
   };
-  await rejects(signer.lend(vault, [wrong], () => Promise.resolve()), (error: Error) => {
+  await rejects(signer.withKeys(store, [wrong], () => Promise.resolve()), (error: Error) => {
     match(error.message, /no key of 0x0+DeaDBeef/);
     return true;
   });
   const { deriveAddress } = await import("../../domain/chains/derivation.ts");
-  const xpub = (await signer.xpub(vault, BRANCH))!;
+  const xpub = (await signer.xpub(store, PATH))!;
   const address = await deriveAddress("ETHEREUM", "testnet", xpub, 3);
   let lent: Uint8Array = new Uint8Array();
-  await signer.lend(vault, [{ ...BRANCH, index: 3, address }], (keys) => {
+  await signer.withKeys(store, [{ ...PATH, index: 3, address }], (keys) => {
     lent = keys.get(address)!;
     equal(lent.some((byte) => byte !== 0), true);
     return Promise.resolve();
@@ -72,13 +72,13 @@ Deno.test("keys are lent for one call, wiped after it, and only for their own ad
 
 Deno.test("rotating the master key keeps every key, and may be done twice", async () => {
   await using realm = await testRealm();
-  const vault = { realm: realm.id, pool: realm.pool };
-  const before = await openSigner(OLD, Date.now).xpub(vault, BRANCH);
+  const store = { realm: realm.id, pool: realm.pool };
+  const before = await openSigner(OLD, Date.now).xpub(store, PATH);
   const keys = { from: await readMasterKey(OLD), to: await readMasterKey(NEW) };
   const owner = realm.database.owner(placeOf(realm.made.realm));
   equal(await rotateRealm(owner, realm.id, keys), 1);
   equal(await rotateRealm(owner, realm.id, keys), 0);
   await owner.sql.end();
-  await rejects(openSigner(OLD, Date.now).xpub(vault, BRANCH), /another master key/);
-  equal(await openSigner(NEW, Date.now).xpub(vault, BRANCH), before);
+  await rejects(openSigner(OLD, Date.now).xpub(store, PATH), /another master key/);
+  equal(await openSigner(NEW, Date.now).xpub(store, PATH), before);
 });

@@ -63,7 +63,7 @@ async function openVerifier(url: string, database: Database) {
     );
     if (admin === undefined) return null;
     await sealRealm(pool, Date.now);
-    const key = await services.keyring.sign(claimsOf(admin, row.id, Date.now(), 3600));
+    const key = await services.signingKeys.sign(claimsOf(admin, row.id, Date.now(), 3600));
     const said: string[] = [];
     const code = await verify({
       ...{ url: "http://purser.test", key, from: NOTHING, expect: null },

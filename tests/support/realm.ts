@@ -11,7 +11,7 @@ import { serializable, type TxFor, writing } from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { openKeyring } from "../../domain/security/signing_keys.ts";
+import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
 import { createRealm, type MadeRealm, placeOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
@@ -155,9 +155,9 @@ export function wire(config: Config, database: Database, ladders: Ladders): Serv
     ladders,
     site: { database, ladders, roles: config.realmRoles, secrets },
     realms: openRealmContexts(database, Date.now),
-    keyring: openKeyring({
+    signingKeys: openSigningKeys({
       platform: database.platform,
-      tokenTtlS: config.tokenTtlS,
+      userKeyTtlS: config.userKeyTtlS,
       now: Date.now,
     }),
     secrets,
@@ -337,7 +337,9 @@ async function asUser(
   send: (key: string | null) => Send,
 ): Promise<TestUser> {
   const at = Date.now();
-  const key = await services.keyring.sign(claimsOf(row, realm, at, services.config.tokenTtlS));
+  const key = await services.signingKeys.sign(
+    claimsOf(row, realm, at, services.config.userKeyTtlS),
+  );
   const actor: Actor = {
     user: row.id,
     kind: "user",

@@ -239,9 +239,9 @@ async function theft(
   const plan = chain.plan(await chain.draft(order, "fast"), { nonce: null, coins: offered });
   const place = { chain: id, network: "regtest" as const };
   const rows = await reading(context.pool, (db) => selectLeaves(db, place, [address]));
-  const vault = { realm: context.realm.id, pool: context.pool };
-  const leaves = rows.map((row) => ({ ...place, ...row }));
-  return (await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+  const store = { realm: context.realm.id, pool: context.pool };
+  const paths = rows.map((row) => ({ ...place, ...row }));
+  return (await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys))).raw;
 }
 
 async function troubles(realm: TestRealm): Promise<string> {

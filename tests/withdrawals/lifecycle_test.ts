@@ -202,9 +202,9 @@ async function rivalOf({ context, address }: FundedRamp): Promise<string> {
   const draft = await chain.draft({ kind: "noop", from: address }, "fast");
   const plan = chain.plan(draft, { nonce: 0, coins: [] });
   const rows = await reading(context.pool, (db) => selectLeaves(db, place, plan.signers));
-  const leaves = rows.map((row) => ({ ...place, ...row }));
-  const vault = { realm: context.realm.id, pool: context.pool };
-  return (await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys))).raw;
+  const paths = rows.map((row) => ({ ...place, ...row }));
+  const store = { realm: context.realm.id, pool: context.pool };
+  return (await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys))).raw;
 }
 
 /** Ends the work of all orders at a step. */

@@ -4,7 +4,14 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import { inRanks, lend, openSingle, type Peer, type PeerSettings, type Single } from "./peer.ts";
+import {
+  inRanks,
+  openSingle,
+  type Peer,
+  type PeerSettings,
+  revocable,
+  type Single,
+} from "./peer.ts";
 import {
   campOf,
   campsOf,
@@ -183,9 +190,9 @@ async function hearing<T>(
   for (const some of inRanks(pool.singles)) {
     if (some.length === 0 || enough(heard)) continue;
     const before = [...heard];
-    const loan = lend(work);
-    const found = await hearAll(some, loan.work, (more) => enough([...before, ...more]));
-    loan.end();
+    const task = revocable(work);
+    const found = await hearAll(some, task.work, (more) => enough([...before, ...more]));
+    task.end();
     heard.push(...found.heard);
     failures.push(...found.failures);
     late.push(...found.late);
@@ -207,13 +214,13 @@ async function fewOf<T>(
   isClear: Enough<T>,
 ): Promise<Hearing<T>> {
   const { quorum, patienceMs } = pool;
-  const loan = lend(work);
-  const found = await hearFew(inRanks(ordered).flat(), resting(loan.work), {
+  const task = revocable(work);
+  const found = await hearFew(inRanks(ordered).flat(), resting(task.work), {
     quorum,
     patienceMs,
     isClear,
   });
-  loan.end();
+  task.end();
   trail(pool, found.late);
   if (found.heard.length > 0) return found;
   throw faultOf(found.failures);
@@ -226,9 +233,9 @@ async function othersOf<T>(
 ): Promise<Hearing<T>> {
   const now = performance.now();
   const others = pool.singles.filter((one) => !asked.includes(one) && one.restsUntil <= now);
-  const loan = lend(work);
-  const found = await hearAll(others, loan.work, () => false, pool.patienceMs);
-  loan.end();
+  const task = revocable(work);
+  const found = await hearAll(others, task.work, () => false, pool.patienceMs);
+  task.end();
   trail(pool, found.late);
   return found;
 }
@@ -309,11 +316,11 @@ async function firstAnswer<T>(
   const waiting = inRanks(ordered).flat();
   const asked = new Map<Single, Promise<Outcome<T>>>();
   const failures: unknown[] = [];
-  const loan = lend(work);
+  const task = revocable(work);
   try {
     while (waiting.length > 0 || asked.size > 0) {
       const next = waiting.shift();
-      if (next !== undefined) asked.set(next, outcomeOf(next, loan.work));
+      if (next !== undefined) asked.set(next, outcomeOf(next, task.work));
       const outcome = await firstOf([...asked.values()], waiting.length > 0 ? patienceMs : null);
       // The next one is asked too, and the first answer counts.
       if (outcome === null) continue;
@@ -332,7 +339,7 @@ async function firstAnswer<T>(
       if (error instanceof ChainError) single.rest(error);
     }
   } finally {
-    loan.end();
+    task.end();
   }
   throw worst(failures);
 }

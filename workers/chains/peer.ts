@@ -40,11 +40,11 @@ export interface Single extends Peer {
   trail(): void;
 }
 
-/** A piece of work that is given a node for as long as somebody waits for it. */
-export interface Loan<T> {
-  /** Does it with a node. */
+/** Work on nodes that can be ended from outside: it then asks no further question. */
+export interface RevocableWork<T> {
+  /** Does the work with a node. */
   work(single: Single): Promise<T>;
-  /** Ends it: a node that still owes an answer is asked nothing more. */
+  /** Ends the work: a node that still owes an answer is asked nothing more. */
   end(): void;
 }
 
@@ -55,24 +55,24 @@ const IDENTITY_MS = 600_000;
 const BATCH_MAX = 50;
 const PARALLEL = 8;
 
-/** Lends nodes to a piece of work. */
-export function lend<T>(work: (peer: Peer) => Promise<T>): Loan<T> {
+/** Makes work revocable. */
+export function revocable<T>(work: (peer: Peer) => Promise<T>): RevocableWork<T> {
   let over = false;
-  function assertLent(name: string): void {
+  function assertInUse(name: string): void {
     if (over) throw new ChainError("unavailable", `${name} is not waited for any more`);
   }
-  function lent(single: Single): Peer {
+  function wrapped(single: Single): Peer {
     const { name } = single;
     return {
       name,
       call: async (method, params) => {
-        assertLent(name);
+        assertInUse(name);
         return await single.call(method, params);
       },
       batch: async (calls) => {
         const answers: unknown[] = [];
         while (answers.length < calls.length) {
-          assertLent(name);
+          assertInUse(name);
           const { length } = answers;
           answers.push(...await single.batch(calls.slice(length, length + BATCH_MAX)));
         }
@@ -80,7 +80,7 @@ export function lend<T>(work: (peer: Peer) => Promise<T>): Loan<T> {
       },
     };
   }
-  return { work: (single) => work(lent(single)), end: () => void (over = true) };
+  return { work: (single) => work(wrapped(single)), end: () => void (over = true) };
 }
 
 /** Sorts nodes: those that neither rest nor trail, those that trail, and those that rest. */

@@ -1,6 +1,6 @@
 /**
- * The only opener of seeds. It derives xpubs, lends private keys for one call, and forgets what it
- * opened. Nothing it throws or logs holds key material.
+ * The signer: the only module that decrypts seeds. It derives xpubs, and private keys for one call, and
+ * wipes both seed and keys after it. No error or log line of it holds key material.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -24,16 +24,16 @@ import { ChainError } from "../chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
 import type { Keys } from "../chains/outgoing.ts";
 
-/** A realm's own secrets: where they are, and whose. */
-export interface Vault {
+/** Where a realm's encrypted seed is stored. */
+export interface KeyStore {
   /** Realm id. */
   readonly realm: string;
   /** The realm's pool. */
   readonly pool: Pool;
 }
 
-/** Where in the tree of keys an account of a ramp is. */
-export interface Branch {
+/** Derivation path of a ramp's account. */
+export interface AccountPath {
   /** Which chain. */
   readonly chain: ChainId;
   /** Which network. */
@@ -42,37 +42,41 @@ export interface Branch {
   readonly number: number;
 }
 
-/** One key of a branch. */
-export interface Leaf extends Branch {
+/** Derivation path of one key. */
+export interface KeyPath extends AccountPath {
   /** The address's number. */
   readonly index: number;
   /** The address that the key must be of. */
   readonly address: string;
 }
 
-/** What may be asked of whoever holds the seeds. */
+/** Derives keys from the seeds of realms. */
 export interface Signer {
-  /** Why nothing may be signed now, for any ramp; null if it may. */
+  /** Tells why nothing may be signed now, for any ramp; null if it may. */
   fault(): Promise<string | null>;
   /**
-   * Makes the realm's seed, once and for all.
+   * Makes the realm's seed, unless it has one.
    *
    * @throws {ChainError} `held` if it is missing although the realm has addresses
    */
-  plant(vault: Vault): Promise<void>;
+  ensureSeed(store: KeyStore): Promise<void>;
   /** Derives the xpub of a ramp; null on Solana. */
-  xpub(vault: Vault, branch: Branch): Promise<string | null>;
+  xpub(store: KeyStore, path: AccountPath): Promise<string | null>;
   /**
-   * Lends the keys of addresses for one call and wipes them after it.
+   * Derives the keys of addresses for one call and wipes them after it.
    *
    * @throws {TypeError} if a derived key is not its address's
    */
-  lend<T>(vault: Vault, leaves: readonly Leaf[], use: (keys: Keys) => Promise<T>): Promise<T>;
+  withKeys<T>(
+    store: KeyStore,
+    paths: readonly KeyPath[],
+    use: (keys: Keys) => Promise<T>,
+  ): Promise<T>;
 }
 
 const KIND = "seed";
 
-/** Says whether keys may be used. */
+/** Decides whether keys may be used. */
 export interface Guard {
   /**
    * Compares the database with the record.
@@ -80,7 +84,7 @@ export interface Guard {
    * @throws {ChainError} `held` while nothing may be signed
    */
   assertOpen(): Promise<void>;
-  /** Why nothing may be signed; null if it may. */
+  /** Tells why nothing may be signed; null if it may. */
   fault(): Promise<string | null>;
   /**
    * Writes a secret while the master key cannot be changed.
@@ -109,18 +113,18 @@ export function openSigner(
   let master: Promise<MasterKey> | null = null;
   const key = () => master ??= readMasterKey(masterKey);
   async function withSeed<T>(
-    vault: Vault,
+    store: KeyStore,
     use: (seed: Uint8Array<ArrayBuffer>) => Promise<T>,
   ): Promise<T> {
     await guard.assertOpen();
-    const row = await seedRow(vault, await key(), { at: now(), guard });
+    const row = await seedRow(store, await key(), { at: now(), guard });
     if (row.master !== (await key()).id) {
       const why = "the seed is sealed under another master key: finish the change of the key";
       throw new ChainError("held", why);
     }
     const entropy = await openSecret(
       await key(),
-      { realm: vault.realm, kind: KIND, id: row.id },
+      { realm: store.realm, kind: KIND, id: row.id },
       row,
     );
     const seed = await stretch(entropy).finally(() => wipe(entropy));
@@ -128,23 +132,23 @@ export function openSigner(
   }
   return {
     fault: guard.fault,
-    async plant(vault) {
-      await seedRow(vault, await key(), { at: now(), guard });
+    async ensureSeed(store) {
+      await seedRow(store, await key(), { at: now(), guard });
     },
-    xpub: (vault, { chain, network, number }) =>
-      withSeed(vault, (seed) => accountXpub(seed, chain, network, number)),
-    lend: (vault, leaves, use) => withSeed(vault, (seed) => lendFrom(seed, leaves, use)),
+    xpub: (store, { chain, network, number }) =>
+      withSeed(store, (seed) => accountXpub(seed, chain, network, number)),
+    withKeys: (store, paths, use) => withSeed(store, (seed) => useKeys(seed, paths, use)),
   };
 }
 
-async function lendFrom<T>(
+async function useKeys<T>(
   seed: Uint8Array,
-  leaves: readonly Leaf[],
+  paths: readonly KeyPath[],
   use: (keys: Keys) => Promise<T>,
 ): Promise<T> {
   const keys = new Map<string, Uint8Array>();
   try {
-    for (const { chain, network, number, index, address } of leaves) {
+    for (const { chain, network, number, index, address } of paths) {
       const made = await addressKey(seed, chain, network, number, index);
       keys.set(made.address, made.key);
       if (made.address !== address) throw new TypeError(`the seed has no key of ${address}`);
@@ -156,27 +160,27 @@ async function lendFrom<T>(
 }
 
 /**
- * Finds the realm's seed, or makes it; of two who make one at once, the first wins. Where addresses
- * were made of a seed that is gone, another would lose all that they hold.
+ * Reads the realm's seed, or makes it; of two made at once, the first stored wins. A realm that has
+ * addresses and no seed gets none: under a new seed the value at those addresses would be lost.
  */
 async function seedRow(
-  vault: Vault,
+  store: KeyStore,
   master: MasterKey,
   of: { at: number; guard: Guard },
 ): Promise<SecretRow> {
-  const read = () => reading(vault.pool, (db) => selectSecretOfKind(db, KIND));
+  const read = () => reading(store.pool, (db) => selectSecretOfKind(db, KIND));
   const found = await read();
   if (found !== null) return found;
-  if (await reading(vault.pool, selectSeedNeeded)) {
+  if (await reading(store.pool, selectSeedNeeded)) {
     throw new ChainError("held", "the realm has addresses and no seed: restore its secrets");
   }
   await of.guard.assertOpen();
   const id = newId(of.at);
   const entropy = crypto.getRandomValues(new Uint8Array(32));
   try {
-    const sealed = await sealSecret(master, { realm: vault.realm, kind: KIND, id }, entropy);
+    const sealed = await sealSecret(master, { realm: store.realm, kind: KIND, id }, entropy);
     const row = { id, kind: KIND, created_at: of.at, ...sealed };
-    await of.guard.underMaster(() => serializable(vault.pool, (tx) => insertSecret(tx, row)));
+    await of.guard.underMaster(() => serializable(store.pool, (tx) => insertSecret(tx, row)));
   } finally {
     wipe(entropy);
   }

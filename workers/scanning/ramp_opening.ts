@@ -44,8 +44,8 @@ export async function openRampJob(
   }
   const chain = ramp.chain as ChainId;
   const network = ramp.network as Network;
-  const vault = { realm: context.realm.id, pool: context.pool };
-  const xpub = await context.signer.xpub(vault, { chain, network, number: ramp.number });
+  const store = { realm: context.realm.id, pool: context.pool };
+  const xpub = await context.signer.xpub(store, { chain, network, number: ramp.number });
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
   const addresses = await deriveRange(context, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
   // Whoever withdraws as soon as the ramp is ready finds a price.

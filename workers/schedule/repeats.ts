@@ -119,7 +119,7 @@ async function sumTallies({ pool }: WorkerContext): Promise<void> {
 
 /** A realm's seed is made moments after the realm, long before anybody needs an address. */
 async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
-  await signer.plant({ realm: realm.id, pool });
+  await signer.ensureSeed({ realm: realm.id, pool });
 }
 
 async function purgeRealm({ pool }: WorkerContext, { signal }: RepeatDependencies): Promise<void> {

@@ -177,9 +177,9 @@ export async function holdInTurn(
 async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {
   const rows = await reading(context.pool, (db) => selectLeaves(db, order, plan.signers));
   const network = order.network as Network;
-  const leaves = rows.map((row) => ({ chain: chain.id, network, ...row }));
-  const vault = { realm: context.realm.id, pool: context.pool };
-  return await context.signer.lend(vault, leaves, (keys) => chain.sign(plan, keys));
+  const paths = rows.map((row) => ({ chain: chain.id, network, ...row }));
+  const store = { realm: context.realm.id, pool: context.pool };
+  return await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys));
 }
 
 /** Reads stored bytes as the chain takes them. */
