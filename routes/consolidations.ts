@@ -3,16 +3,16 @@ import { z } from "zod";
 import { answerable } from "../domain/answers.ts";
 import {
   ConsolidationList,
+  ConsolidationSpeedUp,
   ConsolidationView,
-  Hastening,
   NewConsolidation,
   viewConsolidation,
 } from "../domain/consolidations/consolidation_views.ts";
 import {
   createConsolidation,
   findConsolidation,
-  hastenConsolidation,
   listConsolidations,
+  speedUpConsolidation,
 } from "../domain/consolidations/consolidations.ts";
 import { DryRun } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";
@@ -119,7 +119,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     access: "user",
     cost: "chain",
     params: ById,
-    body: Hastening,
+    body: ConsolidationSpeedUp,
     status: 200,
     answer: ConsolidationView,
     errors: [
@@ -133,7 +133,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
       command(call, async (tx) => {
         const { id: account, consolidation } = call.params;
         const input = { ...call.body, account, consolidation };
-        return viewConsolidation(await hastenConsolidation(tx, call.actor, input));
+        return viewConsolidation(await speedUpConsolidation(tx, call.actor, input));
       }, { lockLedger: true }),
   }),
 ];

@@ -11,7 +11,7 @@ import {
 import { NewWithdrawal } from "../domain/withdrawals/withdrawal_checks.ts";
 import { viewWithdrawal, WithdrawalView } from "../domain/withdrawals/withdrawal_views.ts";
 import { Amount } from "../domain/money.ts";
-import { hastenWithdrawal } from "../domain/withdrawals/speed_ups.ts";
+import { speedUpWithdrawal } from "../domain/withdrawals/speed_ups.ts";
 import { WITHDRAWALS } from "../domain/withdrawals/withdrawal_collection.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { command, query } from "./http/execution.ts";
@@ -162,7 +162,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       const input = { ...call.params, ...call.body };
       return command(
         call,
-        async (tx) => viewWithdrawal(await hastenWithdrawal(tx, call.actor, input)),
+        async (tx) => viewWithdrawal(await speedUpWithdrawal(tx, call.actor, input)),
         { lockLedger: true },
       );
     },

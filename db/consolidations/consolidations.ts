@@ -1,4 +1,4 @@
-/** Statements on consolidations, and on the small coins that they gather. @module */
+/** Statements on consolidations, and on the small coins that they spend. @module */
 import type { CoinRow } from "../sending/utxos.ts";
 import type { Db, Tx } from "../database.ts";
 

@@ -1,7 +1,4 @@
-/**
- * What gathering small coins goes by on each chain that has coins, and what it may cost.
- * @module
- */
+/** The limits of consolidations on each UTXO chain, and the ceilings of their fees. @module */
 import type { ConsolidationRow } from "../../db/consolidations/consolidations.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import type { ChainId } from "../assets.ts";
@@ -10,59 +7,59 @@ import type { NewConsolidation } from "./consolidation_views.ts";
 import { DomainError } from "../errors.ts";
 import { assertScale, compare, fromUnits, toUnits } from "../money.ts";
 
-/** What gathering coins of a chain goes by. */
-export interface Gathering {
+/** The limits of consolidations on a chain. */
+export interface ConsolidationLimits {
   /** Virtual bytes of an input that spends a coin of ours. */
   readonly inputSize: number;
-  /** Coins that one transaction takes: what fits it, and what one plan is offered. */
+  /** Most coins in one transaction: as many as fit into it, and as many as a plan is offered. */
   readonly coinsMax: number;
   /** In whole units per 1000 virtual bytes: up to here fees count as low. */
   readonly rateLow: string;
-  /** What was sent may be replaced. */
+  /** Nodes replace a transaction that they have. */
   readonly replaceable: boolean;
 }
 
-/** The chains that keep value in coins; the others keep balances and have nothing to gather. */
-export const GATHERINGS: Readonly<Partial<Record<ChainId, Gathering>>> = {
+/** The chains that keep value in coins. The others keep balances, and nothing is consolidated there. */
+export const CONSOLIDATION_LIMITS: Readonly<Partial<Record<ChainId, ConsolidationLimits>>> = {
   BITCOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },
   LITECOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },
   BITCOIN_CASH: { inputSize: 148, coinsMax: 641, rateLow: "0.00002", replaceable: false },
   DOGECOIN: { inputSize: 148, coinsMax: 641, rateLow: "0.02", replaceable: false },
 };
 
-/** What it may cost; whole units, and per 1000 virtual bytes. */
-export interface Ceilings {
+/** What a consolidation may cost at most; whole units, and whole units per 1000 virtual bytes. */
+export interface FeeCeilings {
   maxFee: string | null;
   maxFeeRate: string;
 }
 
 /**
- * Reads ceilings; without one of the rate, fees must be low.
+ * Reads the ceilings of a request. Without a ceiling of the rate, fees must be low.
  *
  * @throws {DomainError} request.invalid
  */
-export function ceilingsOf(
+export function feeCeilings(
   { max_fee, max_fee_rate }: Pick<NewConsolidation, "max_fee" | "max_fee_rate">,
-  { rateLow }: Gathering,
+  { rateLow }: ConsolidationLimits,
   decimals: number,
-): Ceilings {
+): FeeCeilings {
   if (max_fee !== undefined) assertScale(max_fee, decimals, "/max_fee");
   if (max_fee_rate !== undefined) assertScale(max_fee_rate, decimals, "/max_fee_rate");
   return { maxFee: max_fee ?? null, maxFeeRate: max_fee_rate ?? rateLow };
 }
 
 /**
- * Refuses prices above the ceiling, by what spending one coin costs.
+ * Refuses a consolidation while spending one coin costs more than the ceiling of the rate.
  *
  * @throws {DomainError} condition.failed
  */
 export function assertRate(
-  { maxFeeRate }: Ceilings,
+  { maxFeeRate }: FeeCeilings,
   quote: QuoteRow,
-  { gathering, asset }: { gathering: Gathering; asset: Pick<ChainAsset, "code" | "decimals"> },
+  { limits, asset }: { limits: ConsolidationLimits; asset: Pick<ChainAsset, "code" | "decimals"> },
 ): void {
   const perInput = BigInt(quote.per_input);
-  const size = BigInt(gathering.inputSize);
+  const size = BigInt(limits.inputSize);
   if (perInput <= priceAt(toUnits(maxFeeRate, asset.decimals), size)) return;
   const rate = fromUnits(perInput * 1000n / size, asset.decimals);
   const why = `1000 virtual bytes cost ${rate} ${asset.code} now, above ${maxFeeRate}`;
@@ -75,18 +72,18 @@ export function priceAt(rate: bigint, size: bigint): bigint {
 }
 
 /**
- * Refuses ceilings below what was sent already: that cannot be forbidden any more.
+ * Refuses ceilings below the cost of a transaction that was sent: it may still be mined.
  *
  * @throws {DomainError} condition.failed
  */
 export function assertAbove(
   { fee, size }: ConsolidationRow,
-  { maxFee, maxFeeRate }: Ceilings,
+  { maxFee, maxFeeRate }: FeeCeilings,
   decimals: number,
 ): void {
   if (fee === null || size === null) return;
   const dear = maxFee !== null && compare(fee, maxFee) > 0;
   const most = priceAt(toUnits(maxFeeRate, decimals), BigInt(size));
   if (!dear && toUnits(fee, decimals) <= most) return;
-  throw new DomainError("condition.failed", `what was sent already may cost ${fee}`);
+  throw new DomainError("condition.failed", `the transaction that was sent may cost ${fee}`);
 }

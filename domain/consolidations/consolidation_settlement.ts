@@ -1,6 +1,6 @@
 /**
- * What becomes of a consolidation while its order is carried out. It moves nothing in the ledger but
- * the chain's fee, which the fees bear.
+ * Settlement of consolidations: a consolidation follows its chain order to the end. The ledger books
+ * nothing but the chain's fee, which the account `fees` bears.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -18,10 +18,10 @@ import type { OrderRow } from "../sending/chain_orders.ts";
 import { settleCharge } from "../sending/ramp_charges.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-/** A whole transaction that is about to be written down; amounts in base units. */
-export interface GatheringPlan {
+/** The planned transaction of a consolidation; amounts in base units. */
+export interface ConsolidationPlan {
   readonly coins: number;
-  /** What the coins hold together. */
+  /** The sum of the coins. */
   readonly amount: bigint;
   readonly fee: bigint;
   /** Virtual bytes. */
@@ -29,19 +29,19 @@ export interface GatheringPlan {
 }
 
 /**
- * Notes what a consolidation comes to, unless that is above what it may cost. From here on the
- * database refuses it too.
+ * Records the plan of a consolidation, or refuses one above its fee ceilings. From here on the database
+ * refuses a cost above them too.
  *
- * @returns why it may not be; null if it may
+ * @returns the reason of a refusal; null if the plan is recorded
  */
 export async function admitPlan(
   tx: Tx,
   actor: Actor,
   order: OrderRow,
-  plan: GatheringPlan,
+  plan: ConsolidationPlan,
 ): Promise<string | null> {
   const row = await selectConsolidation(tx, order.subject!);
-  if (row === null || row.status !== "PROCESSING") return "it has ended";
+  if (row === null || row.status !== "PROCESSING") return "the consolidation has ended";
   const { decimals } = nativeAsset(row.chain as ChainId);
   const refused = whyNot(row, plan, decimals);
   if (refused !== null) return refused;
@@ -54,8 +54,8 @@ export async function admitPlan(
   return null;
 }
 
-function whyNot(row: ConsolidationRow, plan: GatheringPlan, decimals: number): string | null {
-  if (plan.coins < 2) return "there are no two coins to gather any more";
+function whyNot(row: ConsolidationRow, plan: ConsolidationPlan, decimals: number): string | null {
+  if (plan.coins < 2) return "fewer than two coins are left to consolidate";
   const fee = fromUnits(plan.fee, decimals);
   if (row.max_fee !== null && plan.fee > toUnits(row.max_fee, decimals)) {
     return `it would cost ${fee} ${row.asset}, above ${row.max_fee}`;
@@ -67,7 +67,7 @@ function whyNot(row: ConsolidationRow, plan: GatheringPlan, decimals: number): s
   return null;
 }
 
-/** Notes what is known of a consolidation on its chain. */
+/** Records how far the transaction of a consolidation is on its chain. */
 export async function progressConsolidation(
   tx: Tx,
   actor: Actor,
@@ -79,7 +79,7 @@ export async function progressConsolidation(
   await updateConsolidation(tx, row.id, { hash, height, confirmations }, actor.at);
 }
 
-/** Books how a consolidation ended. The transaction holds the ledger lock. */
+/** Books the end of a consolidation. The transaction holds the ledger lock. */
 export async function settleConsolidation(
   tx: LedgerTx,
   actor: Actor,
@@ -96,8 +96,8 @@ export async function settleConsolidation(
     await updateConsolidation(tx, row.id, { ...seen, status: "DONE", fee }, actor.at);
     return;
   }
-  const detail = order.error ?? "the chain did not carry it out";
-  // What was never signed failed by a condition of the request.
+  const detail = order.error ?? "the chain did not execute the transaction";
+  // An order without a hash was never signed: a condition of the request stopped it.
   const error = hash === null
     ? { code: "condition.failed", title: "Condition failed", status: 409, detail }
     : { code: "upstream.failed", title: "Not sent", status: 502, detail };

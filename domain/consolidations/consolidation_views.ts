@@ -1,4 +1,4 @@
-/** How consolidations are asked for and shown. @module */
+/** Consolidations: input schemas and views. @module */
 import { z } from "zod";
 import type { ConsolidationRow } from "../../db/consolidations/consolidations.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
@@ -7,7 +7,7 @@ import { Failure, FreeForm } from "../entity.ts";
 import { Speed } from "../sending/fees.ts";
 import { Amount, DecimalText, trim } from "../money.ts";
 
-const Ceilings = {
+const FeeCeilingFields = {
   max_fee: Amount.optional().meta({
     description: "The most that it may cost, in whole units. Unset: whatever its size comes to.",
   }),
@@ -18,20 +18,20 @@ const Ceilings = {
   }),
 };
 
-/** What is asked for when small coins are to be gathered. */
+/** A request for a consolidation. */
 export const NewConsolidation = z.strictObject({
   speed: Speed.default("slow"),
-  ...Ceilings,
+  ...FeeCeilingFields,
   data: FreeForm.default({}),
 }).meta({ id: "NewConsolidation" });
-/** What is asked for when small coins are to be gathered. */
+/** A request for a consolidation. */
 export type NewConsolidation = z.infer<typeof NewConsolidation>;
 
-/** What is asked for when a consolidation shall be mined sooner. */
-export const Hastening = z.strictObject({ speed: Speed, ...Ceilings })
+/** A request to speed up a consolidation. */
+export const ConsolidationSpeedUp = z.strictObject({ speed: Speed, ...FeeCeilingFields })
   .meta({ id: "ConsolidationSpeedUp" });
-/** What is asked for when a consolidation shall be mined sooner. */
-export type Hastening = z.infer<typeof Hastening>;
+/** A request to speed up a consolidation. */
+export type ConsolidationSpeedUp = z.infer<typeof ConsolidationSpeedUp>;
 
 const Status = z.enum(["PROCESSING", "DONE", "FAILED"]);
 
@@ -52,10 +52,12 @@ export const ConsolidationView = z.object({
   speed: Speed,
   max_fee: DecimalText.nullable(),
   max_fee_rate: DecimalText,
-  coins: z.number().int().meta({ description: "Expected to be spent, then spent." }),
-  amount: DecimalText.meta({ description: "What these coins hold together." }),
-  estimate: DecimalText.meta({ description: "The most that it was expected to cost." }),
-  fee: DecimalText.nullable().meta({ description: "What it costs; null until it is planned." }),
+  coins: z.number().int().meta({
+    description: "Coins that it is expected to spend; once it is planned, those it spends.",
+  }),
+  amount: DecimalText.meta({ description: "The sum of these coins." }),
+  estimate: DecimalText.meta({ description: "The highest cost that was expected." }),
+  fee: DecimalText.nullable().meta({ description: "The cost; null until it is planned." }),
   status: Status,
   chain: z.object({
     hash: z.string(),

@@ -1,7 +1,7 @@
 /**
- * Consolidations: while fees are low, many small coins of a ramp are spent into one, so that later
- * payments stay small and cheap. What is asked for is checked against what workers last saw; whether
- * it may cost what it then comes to is checked again when it is planned.
+ * Consolidations: while fees are low, one transaction spends many small coins of a ramp into one coin.
+ * Later payments then need fewer inputs and cost less. A request is checked against the coins and
+ * prices that workers last read; its fee ceilings are checked again when the transaction is planned.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -22,15 +22,19 @@ import { assertAccount, findAccount } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { chainFacts, nativeAsset } from "../assets.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
-import type { ConsolidationList, Hastening, NewConsolidation } from "./consolidation_views.ts";
+import type {
+  ConsolidationList,
+  ConsolidationSpeedUp,
+  NewConsolidation,
+} from "./consolidation_views.ts";
 import { DomainError } from "../errors.ts";
 import { feeUnits, recentQuote } from "../sending/fees.ts";
 import {
   assertAbove,
   assertRate,
-  ceilingsOf,
-  type Gathering,
-  GATHERINGS,
+  CONSOLIDATION_LIMITS,
+  type ConsolidationLimits,
+  feeCeilings,
 } from "./consolidation_limits.ts";
 import { isId, newIds } from "../ids.ts";
 import { type Page, parsePage } from "../collections/list_parameters.ts";
@@ -43,11 +47,11 @@ import type { ChainSettings } from "../installation_settings.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
 import { raiseBudget } from "../sending/order_states.ts";
 
-/** A ramp whose coins may be gathered. */
-interface Field {
+/** The ramp whose coins are consolidated. */
+interface ConsolidationTarget {
   account: AccountRow;
   asset: ChainAsset;
-  gathering: Gathering;
+  limits: ConsolidationLimits;
   place: ChainPlace;
   address: string;
 }
@@ -58,27 +62,27 @@ interface Field {
  * @param input.max_fee the most that it may cost, in whole units
  * @param input.max_fee_rate the most that 1000 virtual bytes may cost, in whole units
  * @throws {DomainError} account.*, permission.*, asset.suspended, chain.*, version.conflict while
- *   another one is open, condition.failed above a ceiling, ramp.assets_insufficient where there are
- *   not two coins to gather, request.invalid
+ *   another one is open, condition.failed above a ceiling, ramp.assets_insufficient with fewer than
+ *   two coins to consolidate, request.invalid
  */
 export async function createConsolidation(
   tx: LedgerTx,
   actor: RequestActor,
   input: NewConsolidation & { account: string },
 ): Promise<ConsolidationRow> {
-  const field = await fieldOf(tx, actor, input.account);
-  const { account, asset, gathering, place } = field;
-  const ceilings = ceilingsOf(input, gathering, asset.decimals);
+  const target = await resolveTarget(tx, actor, input.account);
+  const { account, asset, limits, place } = target;
+  const ceilings = feeCeilings(input, limits, asset.decimals);
   const { total } = await selectConsolidations(tx, account.id, OPEN);
   if (total > 0) throw stillOpen();
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
-  assertRate(ceilings, quote, { gathering, asset });
-  const { coins, units, estimate } = await appraise(tx, field, quote, actor.settings.chains);
+  assertRate(ceilings, quote, { limits, asset });
+  const { coins, units, estimate } = await estimateInputs(tx, target, quote, actor.settings.chains);
   if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
     const why = `it would cost up to ${estimate} ${asset.code}, above ${ceilings.maxFee}`;
     throw new DomainError("condition.failed", why);
   }
-  const made = await orderGathering(tx, actor, field, {
+  const made = await orderConsolidation(tx, actor, target, {
     speed: input.speed,
     max_fee: ceilings.maxFee,
     max_fee_rate: ceilings.maxFeeRate,
@@ -91,11 +95,11 @@ export async function createConsolidation(
   return made;
 }
 
-/** Writes an order to send all that is gathered home, and what it is for. */
-async function orderGathering(
+/** Writes the consolidation and its chain order, a payment of the coins to the ramp's own address. */
+async function orderConsolidation(
   tx: LedgerTx,
   actor: Actor,
-  { account, asset, place, address }: Field,
+  { account, asset, place, address }: ConsolidationTarget,
   wanted: Pick<
     ConsolidationRow,
     "speed" | "max_fee" | "max_fee_rate" | "coins" | "amount" | "estimate" | "data"
@@ -111,7 +115,7 @@ async function orderGathering(
     purpose: "consolidation",
     subject: id,
     speed: wanted.speed,
-    // Who pays for it out of an account that may be empty by then pays for all that it may cost.
+    // The charge is the whole budget: at the end the account may be empty, and could not pay more.
     ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
     wish: { kind: "pay", from: address, contract: null, payments },
   });
@@ -131,16 +135,16 @@ async function orderGathering(
 
 const OPEN = { status: "PROCESSING", limit: 1, offset: 0 };
 
-async function fieldOf(
+async function resolveTarget(
   tx: Tx,
   actor: RequestActor,
   id: string,
-): Promise<Field> {
+): Promise<ConsolidationTarget> {
   const account = await writableRamp(tx, actor, id);
   const asset = await resolveChainAsset(tx, account.asset);
-  const gathering = GATHERINGS[asset.chain];
-  if (gathering === undefined) {
-    const why = `${chainFacts(asset.chain).name} keeps balances, not coins to gather`;
+  const limits = CONSOLIDATION_LIMITS[asset.chain];
+  if (limits === undefined) {
+    const why = `${chainFacts(asset.chain).name} keeps balances, not coins`;
     throw new DomainError("account.asset_mismatch", why);
   }
   await rampOf(tx, account, asset);
@@ -148,35 +152,35 @@ async function fieldOf(
   await assertSolvent(tx, { asset: asset.code, testnet: account.testnet });
   const place = placeFor(actor.settings.chains, asset.chain, account.testnet);
   const address = await findOwnAddress(tx, account.id);
-  return { account, asset, gathering, place, address };
+  return { account, asset, limits, place, address };
 }
 
 async function writableRamp(db: Db, actor: Actor, id: string): Promise<AccountRow> {
   const account = isId(id) ? await selectAccount(db, id) : null;
   assertAccount(actor, "write", account);
   if (account.type === "ramp") return account;
-  throw new DomainError("account.no_ramp", "only a ramp's address has its coins gathered");
+  throw new DomainError("account.no_ramp", "only a ramp's coins are consolidated");
 }
 
-/** Finds out what would be gathered, by the coins and prices that workers last saw. */
-async function appraise(
+/** Estimates inputs and cost by the coins and prices that workers last read. */
+async function estimateInputs(
   tx: Tx,
-  { asset, gathering, place, address, account }: Field,
+  { asset, limits, place, address, account }: ConsolidationTarget,
   quote: QuoteRow,
   chains: ChainSettings,
 ): Promise<{ coins: number; units: bigint; estimate: string }> {
   const cursor = await selectCursor(tx, place);
   if (cursor === null) {
-    const why = `${chainFacts(place.chain).name} was not seen yet`;
+    const why = `${chainFacts(place.chain).name} was not scanned yet`;
     throw new DomainError("chain.stale", why, { retryAfterS: 10 });
   }
   const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
   const which = { ...place, address, head: cursor.head, settled, cost: quote.per_input };
-  const { count, units } = await countSmallCoins(tx, which, gathering.coinsMax);
+  const { count, units } = await countSmallCoins(tx, which, limits.coinsMax);
   const cost = feeUnits(quote, { payments: 1, inputs: BigInt(count) });
   if (count < 2 || BigInt(units) - cost < BigInt(quote.least)) {
     const why = `${count} free coins are worth more than it costs to spend them`;
-    throw new DomainError("ramp.assets_insufficient", `there is nothing to gather: ${why}`);
+    throw new DomainError("ramp.assets_insufficient", `there is nothing to consolidate: ${why}`);
   }
   return { coins: count, units: BigInt(units), estimate: fromUnits(cost, asset.decimals) };
 }
@@ -222,42 +226,42 @@ export async function listConsolidations(
 }
 
 /**
- * Asks for a consolidation to be mined sooner, within its ceilings or within new ones: what was sent
- * is replaced by a transaction that spends the same coins.
+ * Speeds up a consolidation within its fee ceilings, or within new ones: a transaction that spends the
+ * same coins and pays more replaces the one that was sent.
  *
  * @throws {DomainError} account.not_found, account.no_ramp, permission.*, consolidation.not_found,
- *   account.asset_mismatch where the chain replaces nothing, version.conflict once it is in a block
- *   or has ended, condition.failed where a ceiling is below the price or below what was sent already,
+ *   account.asset_mismatch on a chain without replacement, version.conflict once it is in a block or
+ *   has ended, condition.failed where a ceiling is below the price or below the transaction sent,
  *   balance.insufficient, chain.stale, request.invalid
  */
-export async function hastenConsolidation(
+export async function speedUpConsolidation(
   tx: LedgerTx,
   actor: Actor,
-  input: Hastening & { account: string; consolidation: string },
+  input: ConsolidationSpeedUp & { account: string; consolidation: string },
 ): Promise<ConsolidationRow> {
   const { speed } = input;
   const account = await writableRamp(tx, actor, input.account);
   const row = await ofAccount(tx, account, input.consolidation);
   const place = { chain: row.chain, network: row.network } as ChainPlace;
-  const gathering = GATHERINGS[place.chain]!;
+  const limits = CONSOLIDATION_LIMITS[place.chain]!;
   const asset = nativeAsset(place.chain);
-  if (!gathering.replaceable) {
-    const why = `on ${asset.blockchain} nothing that was sent is replaced`;
+  if (!limits.replaceable) {
+    const why = `${asset.blockchain} does not replace transactions`;
     throw new DomainError("account.asset_mismatch", why);
   }
-  const ceilings = ceilingsOf(
+  const ceilings = feeCeilings(
     {
       max_fee: input.max_fee ?? row.max_fee ?? undefined,
       max_fee_rate: input.max_fee_rate ?? row.max_fee_rate,
     },
-    gathering,
+    limits,
     asset.decimals,
   );
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed });
-  assertRate(ceilings, quote, { gathering, asset });
+  assertRate(ceilings, quote, { limits, asset });
   assertAbove(row, ceilings, asset.decimals);
   const open = row.status === "PROCESSING";
-  if (open) await chargeHaste(tx, actor, { account, row, quote });
+  if (open) await chargeSpeedUp(tx, actor, { account, row, quote });
   if (!open || await hastenOrder(tx, actor, row.order_id, speed) === null) {
     throw new DomainError("version.conflict", "it is in a block, or has ended");
   }
@@ -265,8 +269,8 @@ export async function hastenConsolidation(
   return await updateConsolidation(tx, row.id, { speed, max_fee, max_fee_rate }, actor.at);
 }
 
-/** What it may cost more at another speed is charged where it was charged at first. */
-async function chargeHaste(
+/** Charges the higher budget of another speed to the account that paid the first charge. */
+async function chargeSpeedUp(
   tx: LedgerTx,
   actor: Actor,
   of: { account: AccountRow; row: ConsolidationRow; quote: QuoteRow },

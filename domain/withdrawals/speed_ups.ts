@@ -57,7 +57,7 @@ interface Rise {
  *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
  *   ramp.gas_insufficient
  */
-export async function hastenWithdrawal(
+export async function speedUpWithdrawal(
   tx: LedgerTx,
   actor: RequestActor,
   input: { id: string; speed: Speed },

@@ -96,12 +96,12 @@ async function lifeOnLitecoin(names: string): Promise<Life & AsyncDisposable> {
       await funded.follow();
     },
     deposit: () => funded.deposit(COIN),
-    async gather() {
+    async consolidate() {
       const { status, text } = await funded.realm.admin.send(
         "POST",
         `/v1/accounts/${funded.ramp}/consolidate`,
       );
-      // There may be too few coins, or those of the last round are being gathered.
+      // There may be too few coins, or those of the last round are being consolidated.
       ok([201, 202, 409].includes(status), text);
     },
     async withdraw() {

@@ -4,7 +4,7 @@ import { rich } from "../support/nodes/anvil.ts";
 import type { RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Question, type Trick } from "../support/nodes/faulty_node.ts";
-import { among, chainOf, hasten } from "../support/witnesses.ts";
+import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 const FAKE = `0x${"ab".repeat(32)}`;
@@ -52,7 +52,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
       await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       for (let round = 0; round < 5; round++) {
         await fixture.mine();
-        await hasten(fixture);
+        await retryDepositsNow(fixture);
       }
       await fixture.mine();
       const { total } = (await fixture.account(ramp.id)).balance;
@@ -90,7 +90,7 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
       liar.trick = withholds(url, hash, ramp.address);
       for (let round = 0; round < 10; round++) {
         await fixture.mine();
-        await hasten(fixture);
+        await retryDepositsNow(fixture);
       }
       equal((await fixture.account(ramp.id)).balance.total, "1");
     } finally {
@@ -125,14 +125,14 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
     liar.trick = withholds(url, hash, ramp.address);
     for (let round = 0; round < 8; round++) {
       await fixture.mine();
-      await hasten(fixture);
+      await retryDepositsNow(fixture);
     }
     const [row] = await fixture.deposits();
     equal(row.status, "PENDING");
     match(row.error.detail, /1 of 2 nodes confirm/);
     equal((await chainOf(fixture)).healthy, false);
     liar.trick = () => undefined;
-    await hasten(fixture);
+    await retryDepositsNow(fixture);
     // It is recorded as both tell it, and then credited.
     await fixture.mine(2);
     await fixture.mine();
@@ -167,7 +167,7 @@ for (const nodes of ["lh", "lhh"]) {
       for (const one of staged.nodes) one.trick = () => undefined;
       for (let round = 0; round < 8; round++) {
         await fixture.mine();
-        await hasten(fixture);
+        await retryDepositsNow(fixture);
       }
       const totals = await Promise.all(
         [ramp, other].map(async ({ id }) => (await fixture.account(id)).balance.total),

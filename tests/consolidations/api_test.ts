@@ -13,7 +13,7 @@ const CASH: UtxoChain = {
 };
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
-Deno.test("POST /v1/accounts/<id>/consolidate tells what it will gather, and can be followed", async () => {
+Deno.test("POST /v1/accounts/<id>/consolidate tells which coins it will spend, and can be followed", async () => {
   await using fixture = await openConsolidatingRamp(CASH);
   await fixture.fund(COIN, 2n * COIN, 3n * COIN);
   const { send } = fixture.realm.admin;
@@ -136,7 +136,7 @@ Deno.test("it is refused on ramps that cannot send, and on stale knowledge", asy
   equal((await fixture.consolidate()).status, 201);
 });
 
-Deno.test("whoever may write the ramp's account may gather its coins; others may not, or see nothing", async () => {
+Deno.test("users who may write the ramp's account may consolidate its coins; others may not, or see nothing", async () => {
   await using fixture = await openConsolidatingRamp(CASH);
   await fixture.fund(COIN, COIN);
   const { realm, ramp } = fixture;

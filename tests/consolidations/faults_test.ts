@@ -2,9 +2,9 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type Step, STEPS } from "../../workers/sending/signing.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
 import {
+  consolidatedOnce,
   type ConsolidatingRamp,
   feesOf,
-  gatheredOnce,
   openConsolidatingRamp,
 } from "../support/consolidation_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -14,7 +14,7 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 const ignore = !hasLitecoind();
 
 Deno.test({
-  name: "a worker that ends anywhere and begins anew gathers once",
+  name: "a worker that stops anywhere and starts again consolidates once",
   ignore,
   fn: async () => {
     await using fixture = await openConsolidatingRamp(LITECOIN);
@@ -28,7 +28,7 @@ Deno.test({
       }
       ok(reached.done, `nobody passed ${step}`);
       equal((await fixture.finish(id)).status, "DONE", step);
-      await gatheredOnce(fixture);
+      await consolidatedOnce(fixture);
     }
   },
 });
@@ -50,7 +50,7 @@ async function crashAt(
 }
 
 Deno.test({
-  name: "several workers at once gather once",
+  name: "several workers at once consolidate once",
   ignore,
   fn: async () => {
     await using fixture = await openConsolidatingRamp(LITECOIN);
@@ -61,7 +61,7 @@ Deno.test({
       await fixture.mine();
     }
     equal((await fixture.finish(id)).status, "DONE");
-    await gatheredOnce(fixture);
+    await consolidatedOnce(fixture);
   },
 });
 
@@ -85,7 +85,7 @@ Deno.test({
     equal(done.status, "DONE");
     equal(done.chain.hash, chain.hash);
     ok(done.chain.block > chain.block);
-    await gatheredOnce(fixture);
+    await consolidatedOnce(fixture);
   },
 });
 
@@ -111,7 +111,7 @@ Deno.test({
     await rowsOf(fixture.realm, "delete from claims");
     const again = await fixture.consolidate();
     equal((await fixture.finish(again.body.id)).status, "DONE");
-    await gatheredOnce(fixture);
+    await consolidatedOnce(fixture);
   },
 });
 

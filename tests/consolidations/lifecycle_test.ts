@@ -4,9 +4,9 @@ import { startBcash } from "../support/nodes/bcash.ts";
 import { COIN, LITECOIN, UTXO_CHAINS } from "../support/utxo_fixture.ts";
 import {
   agrees,
+  consolidatedOnce,
   type ConsolidatingRamp,
   feesOf,
-  gatheredOnce,
   openConsolidatingRamp,
 } from "../support/consolidation_fixture.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
@@ -39,7 +39,7 @@ Deno.test({
     equal(done.chain.confirmations, 2);
     ok(compare(done.fee, estimate) <= 0, `${done.fee} is above ${estimate}`);
     equal(await feesOf(fixture), `-${done.fee}`);
-    await gatheredOnce(fixture);
+    await consolidatedOnce(fixture);
     const mined = await fixture.node.rpc<{ vin: unknown[]; vsize: number }>(
       "getrawtransaction",
       done.chain.hash,
@@ -61,7 +61,7 @@ for (const utxo of UTXO_CHAINS.filter((one) => one !== LITECOIN)) {
       const { body: { id } } = await fixture.consolidate();
       const done = await fixture.finish(id);
       deepEqual([done.status, done.coins, done.amount], ["DONE", 4, "10"]);
-      await gatheredOnce(fixture);
+      await consolidatedOnce(fixture);
     },
   });
 }
@@ -199,8 +199,8 @@ Deno.test({
     deepEqual([dear.status, dear.body.code], [409, "condition.failed"]);
     const low = await send("POST", path, { speed: "medium", max_fee: "0.0000001" });
     deepEqual([low.status, low.body.code], [409, "condition.failed"]);
-    const hastened = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
-    equal(hastened.status, 200, hastened.text);
+    const spedUp = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
+    equal(spedUp.status, 200, spedUp.text);
     await fixture.look();
     const replaced = await fixture.read(id);
     ok(replaced.chain.hash !== first.hash, "it was not replaced");
@@ -229,7 +229,7 @@ Deno.test({
     match(error, /above/);
     const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash], ["DONE", first.hash]);
-    await gatheredOnce(fixture);
+    await consolidatedOnce(fixture);
   },
 });
 

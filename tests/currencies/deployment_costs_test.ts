@@ -144,16 +144,16 @@ Deno.test({
     };
     const rest = await balance();
     await move(fixture.ramp, aside, rest);
-    const hasten = () =>
+    const speedUp = () =>
       user.send("POST", `${path}/consolidations/${made.body.id}/speed-up`, {
         speed: "fast",
         max_fee_rate: "0.0002",
       });
-    const refused = await hasten();
+    const refused = await speedUp();
     deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
     await move(aside, fixture.ramp, rest);
-    const hastened = await hasten();
-    equal(hastened.status, 200, hastened.text);
+    const spedUp = await speedUp();
+    equal(spedUp.status, 200, spedUp.text);
     await move(fixture.ramp, aside, await balance());
     const done = await fixture.finish(made.body.id);
     equal(done.status, "DONE");

@@ -192,8 +192,8 @@ Deno.test("a speed-up of an own token's withdrawal blocks more on the ramp's acc
   deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);
   deepEqual(await orderOf(fixture, made), before);
   await moveCoins(user, [to, ramp], subtract(await availableAt(user, to), "0.1"));
-  const hastened = await user.send("POST", `${path}/speed-up`, { speed: "fast" });
-  equal(hastened.status, 200, hastened.text);
+  const spedUp = await user.send("POST", `${path}/speed-up`, { speed: "fast" });
+  equal(spedUp.status, 200, spedUp.text);
   const raised = await orderOf(fixture, made);
   ok(BigInt(raised.budget) > BigInt(before.budget));
   equal(units(whole) - units(await availableAt(user, ramp)), BigInt(raised.budget));

@@ -5,7 +5,7 @@ import { driftsOf, mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, passOn } from "../support/nodes/faulty_node.ts";
 import { installToken } from "../support/token_contracts.ts";
-import { among, chainOf, hasten } from "../support/witnesses.ts";
+import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 // deno-lint-ignore no-explicit-any
@@ -35,7 +35,7 @@ Deno.test("a payment from inside a contract whose trace is gone is proven by bal
     for (let round = 0; round < 6; round++) await fixture.mine();
     equal((await fixture.account(ramp.id)).balance.total, "5");
     balances = true;
-    await hasten(fixture);
+    await retryDepositsNow(fixture);
     await fixture.mine();
     await fixture.mine();
     equal((await fixture.account(one.id)).balance.total, "0.000000000000000001");
@@ -65,7 +65,7 @@ for (const fault of ["503", "execution timeout"]) {
       };
       await fixture.mine();
       equal(failed, 1);
-      await hasten(fixture);
+      await retryDepositsNow(fixture);
       await fixture.mine();
       await fixture.mine();
       await fixture.mine();
@@ -92,7 +92,7 @@ Deno.test("more blocks with payments from inside contracts than one pass searche
     }
     for (let round = 0; round < 12; round++) {
       await fixture.mine();
-      await hasten(fixture);
+      await retryDepositsNow(fixture);
     }
     equal((await fixture.account(one.id)).balance.total, "0.00000000000000002");
     equal((await chainOf(fixture)).unexplained, 0);
@@ -147,7 +147,7 @@ Deno.test("a token deposit that one lagging answer hid is found by its balance",
     liar.trick = () => undefined;
     for (let round = 0; round < 4; round++) {
       await fixture.mine();
-      await hasten(fixture);
+      await retryDepositsNow(fixture);
     }
     equal((await fixture.account(usdc.id)).balance.total, "5");
     deepEqual((await driftsOf(fixture)).find(([asset]) => asset === "USDC"), ["USDC", "0"]);

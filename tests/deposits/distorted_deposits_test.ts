@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Trick } from "../support/nodes/faulty_node.ts";
-import { among, chainOf, hasten, type Witnessed } from "../support/witnesses.ts";
+import { among, chainOf, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 /** More than may stay in dispute. */
@@ -37,7 +37,7 @@ for (const nodes of ["l", "lh"]) {
       await fixture.mine();
       liar.trick = () => undefined;
       for (let round = 0; round < 6; round++) {
-        await hasten(fixture);
+        await retryDepositsNow(fixture);
         await fixture.mine();
       }
       const totals = await Promise.all(
@@ -188,7 +188,7 @@ Deno.test("payments out of one call that nodes deny for a moment are each record
     ]);
     for (const node of nodes) node.trick = denies(hash, 2);
     for (let round = 0; round < 3; round++) {
-      await hasten(fixture);
+      await retryDepositsNow(fixture);
       await fixture.mine();
     }
     const totals = await Promise.all(

@@ -1,5 +1,5 @@
 /**
- * A funded ramp on a coin chain whose ramp gathers its small coins, step by step.
+ * A funded ramp on a coin chain whose ramp consolidates its small coins, step by step.
  * @module
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
@@ -88,7 +88,7 @@ export async function agrees(fixture: ConsolidatingRamp): Promise<void> {
 }
 
 /** Makes sure that one transaction was made of each, it left one coin, and its fee was booked once. */
-export async function gatheredOnce(fixture: ConsolidatingRamp): Promise<void> {
+export async function consolidatedOnce(fixture: ConsolidatingRamp): Promise<void> {
   equal((await fixture.coins()).length, 1);
   deepEqual(await rowsOf(fixture.realm, "select claim from claims"), []);
   const orders = await rowsOf<{ hashes: number }>(

@@ -18,8 +18,8 @@ export interface Life {
   deposit(): Promise<string>;
   /** Asks for a withdrawal to somebody new; gives its id and who is paid. */
   withdraw(): Promise<{ readonly id: string; readonly to: string }>;
-  /** Has small coins gathered, where the chain has coins. */
-  gather?(): Promise<void>;
+  /** Has small coins consolidated, where the chain has coins. */
+  consolidate?(): Promise<void>;
   /** Mines, looks and does what follows. */
   step(): Promise<void>;
   /** What somebody outside holds, in base units. */
@@ -72,7 +72,7 @@ async function round(life: Life, lies: readonly Lie[]): Promise<void> {
   try {
     const hash = await life.deposit();
     const { id, to } = await life.withdraw();
-    await life.gather?.();
+    await life.consolidate?.();
     for (const lie of lies) {
       telling.lie = lie;
       await life.step();

@@ -40,7 +40,7 @@ export async function among(
 }
 
 /** Lets deferred deposits and gains be tried again now. */
-export async function hasten({ realm }: RampFixture): Promise<void> {
+export async function retryDepositsNow({ realm }: RampFixture): Promise<void> {
   await rowsOf(realm, "update deposits set retry_at = now() where retry_at is not null");
   await rowsOf(realm, "update unexplained_gains set retry_at = now()");
 }

@@ -1,4 +1,4 @@
-/** Which coins a consolidation is offered, and whether its plan may be. @module */
+/** Consolidations in sending: locks their inputs and checks their plans. @module */
 import type { CoinRow } from "../../db/sending/utxos.ts";
 import {
   lockSmallCoins,
@@ -12,18 +12,22 @@ import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
 
-/** Locks the coins of a consolidation: no more than were told when it was asked for. */
-export async function lockGathered(tx: Tx, order: OrderRow, of: SmallCoins): Promise<CoinRow[]> {
+/** Locks the inputs of a consolidation: at most as many coins as its answer named. */
+export async function lockConsolidationInputs(
+  tx: Tx,
+  order: OrderRow,
+  of: SmallCoins,
+): Promise<CoinRow[]> {
   const row = await selectConsolidation(tx, order.subject!);
   return await lockSmallCoins(tx, of, row?.coins ?? 0);
 }
 
 /**
- * Notes what a consolidation comes to.
+ * Records the plan of a consolidation.
  *
- * @throws {ChainError} `refused` above what it may cost, or with nothing to gather
+ * @throws {ChainError} `refused` above a fee ceiling, or with fewer than two coins
  */
-export async function admitGathering(
+export async function admitConsolidation(
   context: WorkerContext,
   tx: Tx,
   order: OrderRow,

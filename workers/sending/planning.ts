@@ -28,7 +28,7 @@ import {
 import type { Balances } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
-import { admitGathering, lockGathered } from "./consolidations.ts";
+import { admitConsolidation, lockConsolidationInputs } from "./consolidations.ts";
 import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./signing.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
@@ -94,7 +94,7 @@ export async function planOrder(
     const exceeded = error instanceof ChainError && error.fault === "exceeded";
     if (exceeded && cap !== undefined) throw new ChainError("held", BORNE);
     if (exceeded) return refusalOf(error);
-    // Coins are gathered while that is cheap and makes sense, or not at all.
+    // A consolidation is planned while it is cheap, or not at all.
     const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
       error.fault === "unavailable" || error.fault === "held";
     if (waits) throw error;
@@ -265,7 +265,7 @@ export async function coinsFor(
   const settled = head - work.context.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
   const rows = order.purpose === "consolidation"
-    ? await lockGathered(tx, order, { ...of, cost: `${draft.fee.perInput}` })
+    ? await lockConsolidationInputs(tx, order, { ...of, cost: `${draft.fee.perInput}` })
     : await lockFreeCoins(tx, of, COINS_MAX);
   return rows.map((coin) => ({
     hash: coin.hash,
@@ -328,7 +328,7 @@ export async function keepPlan(
   head: number,
 ): Promise<OrderRow> {
   const attempts = await selectCandidates(tx, order.id);
-  if (order.purpose === "consolidation") await admitGathering(context, tx, order, plan);
+  if (order.purpose === "consolidation") await admitConsolidation(context, tx, order, plan);
   if (!await insertClaims(tx, order, plan.claims, context.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }

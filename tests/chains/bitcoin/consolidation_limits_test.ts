@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { nativeAsset } from "../../../domain/assets.ts";
 import { NewConsolidation } from "../../../domain/consolidations/consolidation_views.ts";
-import { GATHERINGS } from "../../../domain/consolidations/consolidation_limits.ts";
+import { CONSOLIDATION_LIMITS } from "../../../domain/consolidations/consolidation_limits.ts";
 import { toUnits } from "../../../domain/money.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../../../workers/chains/bitcoin/payment.ts";
@@ -10,12 +10,12 @@ import type { Draft } from "../../../workers/chains/outgoing.ts";
 
 const COIN = 100_000_000n;
 
-for (const [id, gathering] of Object.entries(GATHERINGS)) {
+for (const [id, limits] of Object.entries(CONSOLIDATION_LIMITS)) {
   Deno.test(`${id}: what the domain goes by is what the adapter does, down to the smallest`, () => {
     const table = COIN_TABLES[id as CoinChainId];
-    equal(4 * gathering.inputSize, inputWeight(table));
-    equal(toUnits(gathering.rateLow, 8), table.rateLow);
-    equal(gathering.replaceable, table.replaceable);
+    equal(4 * limits.inputSize, inputWeight(table));
+    equal(toUnits(limits.rateLow, 8), table.rateLow);
+    equal(limits.replaceable, table.replaceable);
     const coins = Array.from({ length: 1000 }, (_, at) => ({
       hash: at.toString(16).padStart(64, "0"),
       index: 0,
@@ -24,10 +24,10 @@ for (const [id, gathering] of Object.entries(GATHERINGS)) {
       height: 1,
       parent: null,
     }));
-    const plan = planDraft(table, gatheringDraft(table.rateMin), { nonce: null, coins });
-    equal(plan.claims.length, gathering.coinsMax);
+    const plan = planDraft(table, consolidationDraft(table.rateMin), { nonce: null, coins });
+    equal(plan.claims.length, limits.coinsMax);
     const least = coins.map(({ amount }) => amount).sort((a, b) => (a < b ? -1 : 1))
-      .slice(0, gathering.coinsMax).reduce((sum, one) => sum + one, 0n);
+      .slice(0, limits.coinsMax).reduce((sum, one) => sum + one, 0n);
     equal(plan.amounts[0] + plan.fee, least);
     deepEqual([plan.change, plan.amounts.length], [null, 1]);
   });
@@ -38,14 +38,14 @@ Deno.test("the rates up to which fees count as low are told as they are", async 
     new URL("../../../docs/guide/consolidations.md", import.meta.url),
   );
   const { description } = NewConsolidation.shape.max_fee_rate.meta() ?? {};
-  for (const [id, { rateLow }] of Object.entries(GATHERINGS)) {
+  for (const [id, { rateLow }] of Object.entries(CONSOLIDATION_LIMITS)) {
     const said = `${rateLow} ${nativeAsset(id as CoinChainId).code}`;
     ok(page.includes(said), `docs/guide/consolidations.md does not say ${said}`);
     ok(description?.includes(said), `the reference does not say ${said}`);
   }
 });
 
-function gatheringDraft(rate: bigint): Draft {
+function consolidationDraft(rate: bigint): Draft {
   const source = `76a914${"aa".repeat(20)}88ac`;
   return {
     order: {

@@ -33,8 +33,8 @@ export interface Wanted {
 
 /** Steps of branch and bound. */
 const STEPS_MAX = 100_000;
-/** Small coins are gathered in passing, but not more than this. */
-const GATHERED_MAX = 20;
+/** Small coins are consolidated in passing, but not more than this. */
+const CONSOLIDATED_MAX = 20;
 
 /** Chooses coins; null if they do not suffice, or more are needed than fit. */
 export function selectCoins<T extends Choice>(
@@ -47,7 +47,7 @@ export function selectCoins<T extends Choice>(
   const choices = [
     exact(useful, wanted),
     single(useful, rich),
-    gathered(useful, rich, wanted),
+    consolidated(useful, rich, wanted),
     fewest(useful, rich, wanted) ?? fewest(useful, wanted.target, wanted),
   ].filter((choice) => choice !== null);
   let best: { choice: readonly T[]; waste: bigint } | null = null;
@@ -135,13 +135,13 @@ function fewest<T extends Choice>(
 }
 
 /** While rates are low, takes small coins, and one large one if they do not suffice. */
-function gathered<T extends Choice>(
+function consolidated<T extends Choice>(
   coins: readonly T[],
   target: bigint,
   wanted: Wanted,
 ): readonly T[] | null {
   if (wanted.inputCost > wanted.inputCostLow) return null;
-  const most = Math.min(GATHERED_MAX, wanted.inputsMax);
+  const most = Math.min(CONSOLIDATED_MAX, wanted.inputsMax);
   const small = coins.toReversed().slice(0, most);
   const enough = fewest(small, target, wanted);
   if (enough) return enough;
