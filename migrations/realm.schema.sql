@@ -2069,10 +2069,13 @@ CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own 
  LANGUAGE plpgsql
  STABLE
 AS $function$
+declare
+  asking uuid := (select owner from withdrawals where id = p_subject);
+  asking_root uuid := (select root from users where id = asking);
 begin
-  select count(*) filter (where w.owner = (select owner from withdrawals where id = p_subject)), count(*)
+  select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from orders o join withdrawals w on w.id = o.subject
+  from orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $function$;

@@ -252,13 +252,16 @@ create function shows_demand(o orders, p_demand text, p_carrier uuid) returns bo
 $$;
 
 -- What is canceled after it was signed leaves a nonce that a transaction must fill, at the house's cost: so few
--- may be in a day of one user, and of all users of a ramp. Counts what was so canceled.
+-- may be in a day of one user with all whom it made, and of all users of a ramp. Counts what was so canceled.
 create function count_discarded(p_ramp uuid, p_subject uuid, out own bigint, out whole bigint)
   language plpgsql stable as $$
+declare
+  asking uuid := (select owner from withdrawals where id = p_subject);
+  asking_root uuid := (select root from users where id = asking);
 begin
-  select count(*) filter (where w.owner = (select owner from withdrawals where id = p_subject)), count(*)
+  select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from orders o join withdrawals w on w.id = o.subject
+  from orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $$;

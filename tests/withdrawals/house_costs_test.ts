@@ -8,6 +8,7 @@ import {
   OUTSIDE,
 } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { tampering } from "../support/tamper.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 
 const COIN = 10n ** 18n;
@@ -26,6 +27,7 @@ Deno.test("withdrawals that are canceled once they are signed are few in a day: 
   const { id, canceled } = await cancelSigned(funded);
   deepEqual([canceled.status, canceled.body.code], [429, "rate.limited"]);
   ok(canceled.headers.has("retry-after"));
+  equal(await mayDiscard(funded, id), false, "of a user whom the same one made");
   equal((await funded.finish(id)).status, "DONE");
   const fills = "select 1 from orders where purpose = 'fill'";
   equal((await rowsOf(funded.realm, fills)).length, 5);
@@ -152,6 +154,20 @@ async function cancelSigned(funded: FundedRamp): Promise<{ id: string; canceled:
   }
   await funded.sight();
   return { id: made.body.id, canceled: canceled! };
+}
+
+/** Whether one may be canceled that is a user's, where its maker's were those before. */
+async function mayDiscard({ realm, ramp }: FundedRamp, id: string): Promise<boolean> {
+  const [maker, made] = [await realm.user(), await realm.user()];
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [maker.id, made.id]);
+  const owners = [
+    `update withdrawals set owner = '${maker.id}' where status = 'CANCELED'`,
+    `update withdrawals set owner = '${made.id}' where id = '${id}'`,
+  ];
+  return await tampering(realm, owners, async (tx) => {
+    const [{ may }] = await tx<{ may: boolean }[]>`select may_discard(${ramp}, ${id}) as may`;
+    return may;
+  });
 }
 
 async function cancel(funded: FundedRamp, id: string): Promise<Answer> {
