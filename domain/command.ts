@@ -76,35 +76,60 @@ export async function runCommand<Locked extends boolean = false>(
 ): Promise<Answer> {
   return await serializable(pool, async (tx): Promise<Answer> => {
     const claim = options.idempotency;
-    if (claim === null) {
-      const answer = options.print({ view: await audited(tx, actor, options, work) });
-      return { ...answer, replayed: false };
+    if (claim !== null) {
+      return await answerUnder(tx, claim, options, () => attempt(tx, actor, options, work));
     }
-    const kept = await claimKey(tx, claim);
-    if (kept !== null) {
-      if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
-        throw new DomainError(
-          "idempotency.key_reused",
-          "this key came with another request before",
-        );
-      }
-      return { status: kept.status, body: unseal(kept.body!, options), replayed: true };
-    }
-    const result = await attempt(tx, actor, options, work);
-    const answer = options.print(result);
-    // What failed here or behind may pass, and who asks may log in: it is undone with its claim, and a repeat tries again.
-    if ("refused" in result && (answer.status >= 500 || answer.status === 401)) {
-      throw result.refused;
-    }
-    await keepAnswer(tx, claim.key, {
-      status: answer.status,
-      body: options.seal?.close(answer.body) ?? answer.body,
-    });
+    const answer = options.print({ view: await audited(tx, actor, options, work) });
     return { ...answer, replayed: false };
   }, { lockLedger: options.lockLedger, onRetry: options.onRetry });
 }
 
-function unseal(kept: string, options: CommandOptions): string {
+/**
+ * Keeps a refusal under its idempotency key, where nothing was tried because the request names what does
+ * not exist; gives what the key stands for.
+ *
+ * @throws {DomainError} idempotency.key_reused, and the refusal where it may pass
+ */
+export async function refuseUnder(
+  pool: Pool,
+  claim: IdempotencyClaim,
+  refused: DomainError,
+  print: CommandOptions["print"],
+): Promise<Answer> {
+  const run = () => Promise.resolve({ refused });
+  return await serializable(pool, (tx) => answerUnder(tx, claim, { print }, run));
+}
+
+type Result = { view: unknown } | { refused: DomainError };
+
+/** Claims a key, runs the work and keeps its answer; or gives what the key stands for already. */
+async function answerUnder(
+  tx: Tx,
+  claim: IdempotencyClaim,
+  options: Pick<CommandOptions, "print" | "seal">,
+  run: () => Promise<Result>,
+): Promise<Answer> {
+  const kept = await claimKey(tx, claim);
+  if (kept !== null) {
+    if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
+      throw new DomainError("idempotency.key_reused", "this key came with another request before");
+    }
+    return { status: kept.status, body: unseal(kept.body!, options), replayed: true };
+  }
+  const result = await run();
+  const answer = options.print(result);
+  // What failed here or behind may pass, and who asks may log in: it is undone with its claim, and a repeat tries again.
+  if ("refused" in result && (answer.status >= 500 || answer.status === 401)) {
+    throw result.refused;
+  }
+  await keepAnswer(tx, claim.key, {
+    status: answer.status,
+    body: options.seal?.close(answer.body) ?? answer.body,
+  });
+  return { ...answer, replayed: false };
+}
+
+function unseal(kept: string, options: Pick<CommandOptions, "seal">): string {
   if (options.seal === undefined) return kept;
   const body = options.seal.open(kept);
   if (body !== null) return body;
@@ -118,7 +143,7 @@ async function attempt<T extends Tx>(
   actor: Actor,
   options: CommandOptions,
   work: (tx: T) => Promise<unknown>,
-): Promise<{ view: unknown } | { refused: DomainError }> {
+): Promise<Result> {
   try {
     return { view: await savepoint(tx, (sp) => audited(sp, actor, options, work)) };
   } catch (error) {

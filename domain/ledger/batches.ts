@@ -6,25 +6,24 @@
 import { z } from "zod";
 import type { Pool } from "../../db/database.ts";
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
-import type { Outcome } from "../../db/ledger/posting_protocol.ts";
-import { type BulkReplay, selectReplay } from "../../db/ledger/replays.ts";
+import type { Bulk, Outcome } from "../../db/ledger/posting_protocol.ts";
+import type { BulkReplay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
+import type { Answer } from "../command.ts";
 import { Flag } from "../entity.ts";
 import { DomainError, type ErrorCode, type ErrorExtra } from "../errors.ts";
 import { refusal, TransactionView } from "./posting.ts";
 import { rightsOf } from "../permissions.ts";
 import { findParties, knownParties, type Parties } from "./parties.ts";
 import { inSlices, joinInSlices } from "../slices.ts";
+import { moveOf, NewTransaction, printAsThen, printPosted, type Road } from "./transactions.ts";
 import {
-  moveOf,
-  NewTransaction,
-  printAsThen,
-  printPosted,
-  type Road,
-  type TransferKey,
-  type TransferResult,
-} from "./transactions.ts";
+  answerPosted,
+  answerRefused,
+  answerUnresolved,
+  type TransferRequest,
+} from "./transfer_answers.ts";
 
 /** Transactions that are read at once where a batch is repeated. */
 const READ_AT_ONCE = 500;
@@ -55,14 +54,6 @@ export const BatchView = z.object({
   results: z.array(z.union([TransactionView, Refusal])),
 }).meta({ id: "Batch" });
 
-/** The request that a batch came in. */
-export interface BatchRequest {
-  id: string;
-  idempotency: TransferKey | null;
-  /** Prints a refusal as a problem of the request with this id. */
-  problem: (refused: DomainError, requestId: string) => string;
-}
-
 /** An item that named no account that could be found: it was refused before it came to the ledger. */
 interface Unresolved {
   index: number;
@@ -74,30 +65,48 @@ interface Unresolved {
 /**
  * Moves value many times, in order. Where one refusal refuses all, it carries the item's index.
  *
- * @throws {DomainError} idempotency.key_reused
+ * @throws {DomainError} idempotency.key_reused; a refusal of an atomic batch, where the request has no key
  */
 export async function transferMany(
   road: Road,
   actor: Actor,
   input: NewBatch,
-  request: BatchRequest,
-): Promise<TransferResult> {
+  request: TransferRequest,
+): Promise<Answer> {
   const { atomic, transactions } = input;
+  const { pool } = road;
+  const replay = (kept: BulkReplay) => answerReplay(pool, actor, { input, request }, kept);
   const found = await partiesOf(road, transactions);
   const lost = found.findIndex((parties) => parties instanceof DomainError);
   if (atomic && lost >= 0) {
-    const refused = at(found[lost] as DomainError, lost);
-    return { refused, replayed: false, unresolved: true };
+    return await answerUnresolved(pool, request, at(found[lost] as DomainError, lost), replay);
   }
+  const outcome = await road.lane.postBulk(await bulkOf(actor, input, found, request));
+  if ("replay" in outcome) return await replay(outcome.replay);
+  const { outcomes } = outcome;
+  const first = atomic ? outcomes.findIndex((one) => "refused" in one) : -1;
+  if (first < 0) {
+    return answerPosted(request, await print(actor, transactions, found, outcomes, request));
+  }
+  const { refused } = outcomes[first] as Extract<Outcome, { refused: string }>;
+  return await answerRefused(pool, request, at(refusal(refused, reachesRealm(actor)), first));
+}
+
+/** Writes a batch as the posting queue takes it. */
+async function bulkOf(
+  actor: Actor,
+  { atomic, transactions }: NewBatch,
+  found: readonly (Parties | DomainError)[],
+  request: TransferRequest,
+): Promise<Bulk> {
   const unresolved = unresolvedOf(found);
-  const moves = (await inSlices(
+  const moves = await inSlices(
     found,
     (parties, index) =>
       parties instanceof DomainError ? null : moveOf(actor, transactions[index], parties),
-  ))
-    .filter((move) => move !== null);
-  const outcome = await road.lane.postBulk({
-    moves,
+  );
+  return {
+    moves: moves.filter((move) => move !== null),
     atomic,
     key: request.idempotency?.key ?? crypto.randomUUID(),
     fingerprint: request.idempotency?.fingerprint ?? crypto.randomUUID(),
@@ -107,16 +116,7 @@ export async function transferMany(
     any: rightsOf(actor).write === "all",
     origin: actor.address,
     apiKey: actor.apiKey?.id ?? null,
-  });
-  if ("replay" in outcome) return await replay(road.pool, actor, input, request, outcome.replay);
-  const { outcomes } = outcome;
-  const first = atomic ? outcomes.findIndex((one) => "refused" in one) : -1;
-  if (first >= 0) {
-    const { refused } = outcomes[first] as Extract<Outcome, { refused: string }>;
-    return { refused: at(refusal(refused, reachesRealm(actor)), first), replayed: false };
-  }
-  const text = await print(actor, transactions, found, outcomes, request);
-  return { text, replayed: false };
+  };
 }
 
 function unresolvedOf(found: readonly (Parties | DomainError)[]): Unresolved[] {
@@ -147,54 +147,38 @@ async function print(
   transactions: readonly NewTransaction[],
   found: readonly (Parties | DomainError)[],
   outcomes: readonly Outcome[],
-  request: BatchRequest,
+  request: TransferRequest,
 ): Promise<string> {
   let next = 0;
   const results = await joinInSlices(found, (parties, i) => {
-    if (parties instanceof DomainError) return request.problem(parties, request.id);
+    if (parties instanceof DomainError) return request.problem(parties, request.id).body;
     const outcome = outcomes[next++];
     if ("posted" in outcome) {
       const { source, destination } = parties;
       return printPosted(actor, { input: transactions[i], source, destination }, outcome.posted);
     }
     const { refused } = outcome as Extract<Outcome, { refused: string }>;
-    return request.problem(refusal(refused, reachesRealm(actor)), request.id);
+    return request.problem(refusal(refused, reachesRealm(actor)), request.id).body;
   });
   return `{"results":[${results}]}`;
 }
 
-/**
- * Answers a batch that was refused before its key was looked at: what the key stands for is the
- * answer. Null: it stands for nothing, so the refusal stands, and is to be kept.
- *
- * @throws {DomainError} idempotency.key_reused
- */
-export async function batchUnder(
-  pool: Pool,
-  actor: Actor,
-  input: NewBatch,
-  request: BatchRequest & { idempotency: TransferKey },
-): Promise<TransferResult | null> {
-  const kept = await reading(pool, (db) => selectReplay(db, request.idempotency));
-  return kept === null ? null : await replay(pool, actor, input, request, kept);
-}
-
 /** Answers a request whose key was seen before. */
-async function replay(
+async function answerReplay(
   pool: Pool,
   actor: Actor,
-  { transactions }: NewBatch,
-  request: BatchRequest,
+  { input: { transactions }, request }: { input: NewBatch; request: TransferRequest },
   kept: BulkReplay,
-): Promise<TransferResult> {
+): Promise<Answer> {
   if (!kept.same) {
     throw new DomainError("idempotency.key_reused", "this key came with another request before");
   }
-  if (kept.status !== null) return { kept: { status: kept.status, body: kept.body! } };
+  if (kept.status !== null) return { status: kept.status, body: kept.body!, replayed: true };
   const replayed = !kept.own;
   if (kept.transactions === null) {
     const [, index, why] = /^(\d+) (.*)$/.exec(kept.body!)!;
-    return { refused: at(refusal(why, reachesRealm(actor)), Number(index)), replayed };
+    const refused = at(refusal(why, reachesRealm(actor)), Number(index));
+    return await answerRefused(pool, request, refused, replayed);
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
   const byId = await rowsAsThen(pool, ids);
@@ -205,14 +189,15 @@ async function replay(
   const results = await joinInSlices(transactions, (input, i) => {
     const lost = unresolved.get(i);
     if (lost !== undefined) {
-      return request.problem(new DomainError(lost.code, lost.message, lost.extra), kept.request!);
+      return request.problem(new DomainError(lost.code, lost.message, lost.extra), kept.request!)
+        .body;
     }
     const why = kept.refusals?.[next];
     const id = kept.transactions![next++];
-    if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!);
+    if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!).body;
     return printAsThen(actor, input, byId.get(id)!);
   });
-  return { text: `{"results":[${results}]}`, replayed };
+  return answerPosted(request, `{"results":[${results}]}`, replayed);
 }
 
 /** Reads transactions in parts, without what is printed as it was given: its data may have become larger. */

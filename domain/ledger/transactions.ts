@@ -8,9 +8,10 @@ import type { Pool } from "../../db/database.ts";
 import type { Lane } from "../../db/ledger/posting_queue.ts";
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
 import type { KeyedMove, Posted } from "../../db/ledger/posting_protocol.ts";
-import { type Replay, selectReplay } from "../../db/ledger/replays.ts";
+import type { Replay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
+import type { Answer, IdempotencyClaim } from "../command.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { refusal, type TransactionFacts } from "./posting.ts";
@@ -25,6 +26,12 @@ import {
   SourceParty,
 } from "./parties.ts";
 import { printTransaction } from "./transaction_json.ts";
+import {
+  answerPosted,
+  answerRefused,
+  answerUnresolved,
+  type TransferRequest,
+} from "./transfer_answers.ts";
 
 export type { FactsMemory };
 
@@ -55,42 +62,30 @@ export interface Road {
   memory: FactsMemory;
 }
 
-/** The idempotency key a transfer comes under. */
-export interface TransferKey {
-  key: string;
-  fingerprint: string;
-}
-
 /**
- * How a transfer ended: with a transaction as JSON text, or with what its key stands for. An
- * unresolved refusal came before the key was looked at.
+ * Moves value between two accounts.
+ *
+ * @throws {DomainError} idempotency.key_reused; a refusal, where the request has no key
  */
-export type TransferResult =
-  | { text: string; replayed: boolean }
-  | { kept: { status: number; body: string } }
-  | { refused: DomainError; replayed: boolean; unresolved?: boolean };
-
-/** Moves value between two accounts. @throws {DomainError} idempotency.key_reused */
 export async function transfer(
   road: Road,
   actor: Actor,
   input: NewTransaction,
-  idempotency: TransferKey | null,
-): Promise<TransferResult> {
-  const { memory } = road;
+  request: TransferRequest,
+): Promise<Answer> {
+  const { memory, pool } = road;
   const parties = knownParties(memory, input) ??
-    await reading(road.pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+    await reading(pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+  const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
   if (parties instanceof DomainError) {
-    return { refused: parties, replayed: false, unresolved: true };
+    return await answerUnresolved(pool, request, parties, replay);
   }
-  const outcome = await road.lane.post(moveOf(actor, input, parties, idempotency));
+  const outcome = await road.lane.post(moveOf(actor, input, parties, request.idempotency));
   if ("posted" in outcome) {
-    return { text: printPosted(actor, { input, ...parties }, outcome.posted), replayed: false };
+    return answerPosted(request, printPosted(actor, { input, ...parties }, outcome.posted));
   }
-  if ("refused" in outcome) {
-    return { refused: refusal(outcome.refused, reachesRealm(actor)), replayed: false };
-  }
-  return await concludeReplay(road.pool, actor, input, outcome.replay);
+  if ("replay" in outcome) return await replay(outcome.replay);
+  return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor)));
 }
 
 /** Writes a transfer as the lane takes it. */
@@ -98,7 +93,7 @@ export function moveOf(
   actor: Actor,
   input: NewTransaction,
   { source, destination }: Parties,
-  claim: TransferKey | null = null,
+  claim: IdempotencyClaim | null = null,
 ): KeyedMove {
   return {
     source: source.id,
@@ -130,38 +125,23 @@ function moreOf(input: NewTransaction, seen: boolean): string | null {
  *
  * @throws {DomainError} idempotency.key_reused
  */
-export async function concludeReplay(
+export async function answerReplay(
   pool: Pool,
   actor: Actor,
-  input: NewTransaction,
+  { input, request }: { input: NewTransaction; request: TransferRequest },
   replay: Replay,
-): Promise<TransferResult> {
+): Promise<Answer> {
   if (!replay.same) {
     throw new DomainError("idempotency.key_reused", "this key came with another request before");
   }
-  if (replay.status !== null) return { kept: { status: replay.status, body: replay.body! } };
+  if (replay.status !== null) return { status: replay.status, body: replay.body!, replayed: true };
   if (replay.transaction === null) {
-    return { refused: refusal(replay.body!, reachesRealm(actor)), replayed: !replay.own };
+    const refused = refusal(replay.body!, reachesRealm(actor));
+    return await answerRefused(pool, request, refused, !replay.own);
   }
   const { transaction } = replay;
   const [row] = await reading(pool, (db) => selectTransactions(db, [transaction]));
-  return { text: printAsThen(actor, input, row), replayed: !replay.own };
-}
-
-/**
- * Answers a request that was refused before its key was looked at: what the key stands for is the
- * answer. Null: it stands for nothing, so the refusal stands, and is to be kept.
- *
- * @throws {DomainError} idempotency.key_reused
- */
-export async function postedUnder(
-  pool: Pool,
-  actor: Actor,
-  input: NewTransaction,
-  claim: TransferKey,
-): Promise<TransferResult | null> {
-  const replay = await reading(pool, (db) => selectReplay(db, claim));
-  return replay === null ? null : await concludeReplay(pool, actor, input, replay);
+  return answerPosted(request, printAsThen(actor, input, row), !replay.own);
 }
 
 /** Prints a transaction as it was first answered: not sealed yet, its free-form parts as given. */

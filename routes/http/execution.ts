@@ -10,7 +10,6 @@ import {
   type CommandOptions,
   type Db,
   type IdempotencyClaim,
-  keepRefusal,
   type Pool,
   runCommand,
   runQuery,
@@ -20,20 +19,10 @@ import {
 } from "../../domain/command.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
-import {
-  type BatchRequest,
-  batchUnder,
-  type NewBatch,
-  transferMany,
-} from "../../domain/ledger/batches.ts";
+import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
-import {
-  type NewTransaction,
-  postedUnder,
-  type Road,
-  transfer,
-  type TransferResult,
-} from "../../domain/ledger/transactions.ts";
+import { type NewTransaction, type Road, transfer } from "../../domain/ledger/transactions.ts";
+import type { TransferRequest } from "../../domain/ledger/transfer_answers.ts";
 import { trialLane } from "../../domain/ledger/dry_run.ts";
 import { problemOf, PROBLEMS } from "./problems.ts";
 import type { Call, Reply } from "./route.ts";
@@ -184,33 +173,26 @@ function isQuick({ query, search, sort = "created_at", scope = "own" }: Asked): 
 }
 
 /** Sends a transfer down the realm's lane. */
-export async function move<P>(given: Call<P, Trial, NewTransaction>): Promise<Reply> {
-  const call = keyless(given);
-  const { actor, body, idempotency } = call;
-  const road = roadOf(call);
-  const result = await transfer(road, actor, body, idempotency);
-  return await conclude(call, result, (claim) => postedUnder(road.pool, actor, body, claim));
+export async function move<P>(call: Call<P, Trial, NewTransaction>): Promise<Reply> {
+  const request = transferRequest(call, call.route.status);
+  return replyOf(await transfer(roadOf(call), call.actor, call.body, request));
 }
 
 /** Sends the transfers of one request down the realm's lane, as a batch of their own. */
-export async function moveMany<P>(given: Call<P, Trial, NewBatch>): Promise<Reply> {
-  const call = keyless(given);
-  const { actor, body } = call;
-  const { baseUrl } = call.services.config;
-  const road = roadOf(call);
-  const request: BatchRequest = {
+export async function moveMany<P>(call: Call<P, Trial, NewBatch>): Promise<Reply> {
+  const request = transferRequest(call, call.body.atomic ? call.route.status : 200);
+  return replyOf(await transferMany(roadOf(call), call.actor, call.body, request));
+}
+
+/** A trial claims no key: what it answers is not what happened. */
+function transferRequest<P, B>(call: Call<P, Trial, B>, status: number): TransferRequest {
+  return {
     id: call.requestId,
-    idempotency: call.idempotency,
-    problem: (refused, requestId) => JSON.stringify(problemOf(refused, baseUrl, requestId)),
+    idempotency: call.query.dry_run ? null : call.idempotency,
+    status,
+    problem: (refused, requestId) => refusalOf(call, refused, requestId),
+    limited: (work) => seated(call.realm!.pool, work),
   };
-  const result = await transferMany(road, actor, body, request);
-  const status = body.atomic ? call.route.status : 200;
-  const of = { ...call, route: { ...call.route, status } };
-  return await conclude(
-    of,
-    result,
-    (idempotency) => batchUnder(road.pool, actor, body, { ...request, idempotency }),
-  );
 }
 
 /** What the query of a request that may be tried says. */
@@ -222,49 +204,6 @@ function roadOf<P, B>(call: Call<P, Trial, B>): Road {
   const realm = call.realm!;
   const lane = call.query.dry_run ? trialLane(realm.pool) : realm.lane();
   return { pool: realm.pool, lane, memory: realm.memory };
-}
-
-/** A trial claims no key: what it answers is not what happened. */
-function keyless<P, B>(call: Call<P, Trial, B>): Call<P, Trial, B> {
-  return call.query.dry_run ? { ...call, idempotency: null } : call;
-}
-
-/**
- * Answers with what the lane gave; a refusal is kept under the request's key before it is told. One
- * that came before the key was looked at gives way to what the key stands for.
- */
-async function conclude<P, Q, B>(
-  call: Call<P, Q, B>,
-  result: TransferResult,
-  under: (claim: IdempotencyClaim) => Promise<TransferResult | null>,
-): Promise<Reply> {
-  if (!("refused" in result) || !result.unresolved) return await told(call, result);
-  const { idempotency } = call;
-  if (idempotency === null) throw result.refused;
-  for (let last = false;; last = true) {
-    const kept = await under(idempotency);
-    if (kept !== null) return await told(call, kept);
-    try {
-      return await command(call, () => Promise.reject(result.refused));
-    } catch (error) {
-      // The first request under this key was posted between the two.
-      if (last || !(error instanceof DomainError) || error.code !== "idempotency.key_reused") {
-        throw error;
-      }
-    }
-  }
-}
-
-async function told<P, Q, B>(call: Call<P, Q, B>, result: TransferResult): Promise<Reply> {
-  if ("kept" in result) return replyOf({ ...result.kept, replayed: true });
-  if ("text" in result) {
-    return replyOf({ status: call.route.status, body: result.text, replayed: result.replayed });
-  }
-  const { refused } = result;
-  if (call.idempotency === null) throw refused;
-  const { pool } = call.realm!;
-  const kept = await keepRefusal(pool, call.idempotency, refusalOf(call, refused));
-  return replyOf({ ...kept, replayed: result.replayed });
 }
 
 /**
@@ -321,11 +260,12 @@ function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {
 function refusalOf<P, Q, B>(
   call: Call<P, Q, B>,
   refused: DomainError,
+  requestId = call.requestId,
 ): { status: number; body: string } {
   const { config } = call.services;
   return {
     status: PROBLEMS[refused.code].status,
-    body: JSON.stringify(problemOf(refused, config.baseUrl, call.requestId)),
+    body: JSON.stringify(problemOf(refused, config.baseUrl, requestId)),
   };
 }
 

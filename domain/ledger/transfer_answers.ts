@@ -1,0 +1,72 @@
+/**
+ * Answers of transfers. A refusal is kept under the request's idempotency key before anybody is told of
+ * it; one that came before the key was looked at gives way to what the key stands for.
+ * @module
+ */
+import type { Pool } from "../../db/database.ts";
+import { type BulkReplay, selectReplay } from "../../db/ledger/replays.ts";
+import { reading } from "../../db/transaction.ts";
+import { type Answer, type IdempotencyClaim, keepRefusal, refuseUnder } from "../command.ts";
+import { DomainError } from "../errors.ts";
+
+/** The request that transfers came in. */
+export interface TransferRequest {
+  id: string;
+  idempotency: IdempotencyClaim | null;
+  /** Status of the answer to what was posted. */
+  status: number;
+  /** Prints a refusal as a problem, of the request with this id where it is another one. */
+  problem: (refused: DomainError, requestId?: string) => { status: number; body: string };
+  /** Runs a database transaction within what the realm may run at once. */
+  limited: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** Answers with the text of what was posted. */
+export function answerPosted(request: TransferRequest, body: string, replayed = false): Answer {
+  return { status: request.status, body, replayed };
+}
+
+/**
+ * Answers with what the ledger refused under the request's key.
+ *
+ * @throws {DomainError} the refusal, where the request has no key
+ */
+export async function answerRefused(
+  pool: Pool,
+  request: TransferRequest,
+  refused: DomainError,
+  replayed = false,
+): Promise<Answer> {
+  if (request.idempotency === null) throw refused;
+  const kept = await keepRefusal(pool, request.idempotency, request.problem(refused));
+  return { ...kept, replayed };
+}
+
+/**
+ * Answers a request that was refused before its key was looked at, because it names what does not exist.
+ *
+ * @param replay answers with what the key stands for
+ * @throws {DomainError} idempotency.key_reused; the refusal, where the request has no key
+ */
+export async function answerUnresolved(
+  pool: Pool,
+  request: TransferRequest,
+  refused: DomainError,
+  replay: (kept: BulkReplay) => Promise<Answer>,
+): Promise<Answer> {
+  const { idempotency } = request;
+  if (idempotency === null) throw refused;
+  const print = () => request.problem(refused);
+  for (let last = false;; last = true) {
+    const kept = await reading(pool, (db) => selectReplay(db, idempotency));
+    if (kept !== null) return await replay(kept);
+    try {
+      return await request.limited(() => refuseUnder(pool, idempotency, refused, print));
+    } catch (error) {
+      // The first request under this key was posted between the two.
+      if (last || !(error instanceof DomainError) || error.code !== "idempotency.key_reused") {
+        throw error;
+      }
+    }
+  }
+}
