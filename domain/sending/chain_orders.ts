@@ -35,6 +35,7 @@ import {
   restartOrder,
 } from "./order_states.ts";
 import { holdGas, passGasOn } from "./token_gas.ts";
+import { PURPOSE_RULES } from "./order_purposes.ts";
 
 export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
 export { type CandidateRow, type DeathProof } from "../../db/sending/order_attempts.ts";
@@ -252,7 +253,7 @@ export async function renewOrder(
   await restartOrder(tx, order, proof);
   await deleteUnmadeCoins(tx, order, made);
   await deleteClaims(tx, order.id);
-  if (order.purpose === "payout") await undoPayout(tx, actor, order.id);
+  if (PURPOSE_RULES[order.purpose].isBatch) await undoPayout(tx, actor, order.id);
 }
 
 /**
@@ -268,7 +269,8 @@ export async function releaseClaims(
 ): Promise<string | null> {
   const claims = await selectClaims(tx, order.id);
   await deleteClaims(tx, order.id);
-  const used = order.height !== null || order.state === "dead" || order.purpose === "fill";
+  const { fillsNonce } = PURPOSE_RULES[order.purpose];
+  const used = order.height !== null || order.state === "dead" || fillsNonce;
   if (order.nonce === null || used || claims.length === 0) return null;
   const signed = (await selectMade(tx, order.id)).some(({ hash }) => hash !== null);
   if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it

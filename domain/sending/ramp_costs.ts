@@ -14,22 +14,18 @@ import { feeUnits } from "./fees.ts";
 import { fromUnits, toUnits } from "../money.ts";
 import type { OrderRow } from "./chain_orders.ts";
 import { isBorneByHouse } from "./token_gas.ts";
+import { PURPOSE_RULES } from "./order_purposes.ts";
 
 /** What users are charged may be spent so many times over. */
 const CHARGED_FACTOR = 2n;
 /** So many typical payments may cost the house in a day on top. */
 const ALLOWANCE = 250n;
 const REASON = "the network has cost the ramp";
-const COUNTED: ReadonlySet<OrderRow["purpose"]> = new Set([
-  "withdrawal",
-  "payout",
-  "fill",
-  "child",
-]);
 
 /** Counts what an order that has ended cost its ramp, where it was not the ramp's account that paid. */
 export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
-  if (!COUNTED.has(order.purpose) || order.height === null || order.fee === null) return;
+  const { countsToRamp } = PURPOSE_RULES[order.purpose];
+  if (!countsToRamp || order.height === null || order.fee === null) return;
   if (order.gas_block !== null && !await isBorneByHouse(tx, order)) return;
   const contract = order.fee_contract ?? "";
   const charged = (order.budget_contract ?? "") === contract ? await paidFor(tx, order) : "0";

@@ -14,6 +14,7 @@ import { findUnjustified } from "./order_reasons.ts";
 import { type OrderRow, releaseClaims, renewOrder, undoPayout } from "./chain_orders.ts";
 import { isOpen, noteError } from "./order_states.ts";
 import { costHold, tellCostHold } from "./ramp_costs.ts";
+import { PURPOSE_RULES } from "./order_purposes.ts";
 
 /**
  * Says why an order may not be signed now; null if it may. A payout is held where one of the
@@ -24,7 +25,8 @@ export async function signingHold(
   realm: RealmDefaults,
   order: OrderRow,
 ): Promise<string | null> {
-  const orders = order.purpose === "payout" ? await selectCarried(db, order.id) : [order];
+  const { isBatch } = PURPOSE_RULES[order.purpose];
+  const orders = isBatch ? await selectCarried(db, order.id) : [order];
   const [held] = (await signingHolds(db, realm, orders)).values();
   return held ?? null;
 }
@@ -62,14 +64,6 @@ function reasonOf(row: SigningRow): string | null {
   return `less of ${row.asset} is on the chain than is owed: withdrawals wait for the operator`;
 }
 
-/** Orders that can be planned again whenever they may be signed. */
-const PLANNED_ANEW: ReadonlySet<OrderRow["purpose"]> = new Set([
-  "withdrawal",
-  "sweep",
-  "gas",
-  "deploy",
-]);
-
 /**
  * Gives up the plan of an order that may not be signed: coins are free for others, a nonce is filled.
  * A payout is undone, and each withdrawal that it was to pay goes its own way.
@@ -77,9 +71,10 @@ const PLANNED_ANEW: ReadonlySet<OrderRow["purpose"]> = new Set([
  * @returns whether it has no plan any more
  */
 export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promise<boolean> {
-  if (given.purpose === "payout") return await undoPayout(tx, actor, given.id);
+  const { isBatch, isReplanned } = PURPOSE_RULES[given.purpose];
+  if (isBatch) return await undoPayout(tx, actor, given.id);
   const order = await lockOrder(tx, given.id);
-  if (order?.state !== "planned" || !PLANNED_ANEW.has(order.purpose)) return false;
+  if (order?.state !== "planned" || !isReplanned) return false;
   await releaseClaims(tx, actor, order);
   await renewOrder(tx, actor, order, { proof: "unsigned", by: null, height: null });
   return true;

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { type Step, STEPS } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
 import {
   consolidatedOnce,

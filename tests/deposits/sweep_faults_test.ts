@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
-import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { type Step, STEPS } from "../../workers/sending/order_work.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readPlan } from "../../workers/chains/outgoing.ts";
-import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { type Step, STEPS } from "../../workers/sending/order_work.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { COIN, openUtxoRamp, type UtxoChain, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";

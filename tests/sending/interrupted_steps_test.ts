@@ -12,7 +12,7 @@ import { readMasterKey } from "../../domain/security/envelope.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openFence } from "../../workers/installation/fence.ts";
 import { forwardJob } from "../../workers/sweeping/sweeps.ts";
-import type { Crossing, Step } from "../../workers/sending/signing.ts";
+import type { Crossing, Step } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { Anvil } from "../support/nodes/anvil.ts";

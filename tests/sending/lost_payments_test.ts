@@ -1,7 +1,7 @@
 /** Payments on coin chains whose block is lost after they were done, and workers that stand still. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import type { Step } from "../../workers/sending/signing.ts";
+import type { Step } from "../../workers/sending/order_work.ts";
 import {
   COIN,
   LITECOIN,

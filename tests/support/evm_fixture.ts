@@ -12,7 +12,7 @@ import { placeOf } from "../../domain/realms/realms.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/signing.ts";
+import type { Crossing } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";

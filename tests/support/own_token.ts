@@ -3,7 +3,7 @@ import { equal } from "node:assert/strict";
 import { compare, toUnits } from "../../domain/money.ts";
 import { newId } from "../../domain/ids.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/signing.ts";
+import type { Crossing } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { rich } from "./nodes/anvil.ts";
 import { workerContextOf } from "./evm_fixture.ts";

@@ -1,6 +1,6 @@
 /** Withdrawals that wait side by side on a coin chain, for tests of payouts. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Step } from "../../workers/sending/signing.ts";
+import type { Step } from "../../workers/sending/order_work.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { COIN, type UtxoChain, type UtxoRamp } from "./utxo_fixture.ts";
 import { type Answer, rowsOf } from "./realm.ts";

@@ -13,7 +13,7 @@ import { toUnits } from "../../domain/money.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/signing.ts";
+import type { Crossing } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { startBcash } from "./nodes/bcash.ts";
 import { workerContextOf } from "./evm_fixture.ts";

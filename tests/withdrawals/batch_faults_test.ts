@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { STEPS } from "../../workers/sending/signing.ts";
+import { STEPS } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import {

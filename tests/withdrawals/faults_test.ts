@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type Step, STEPS } from "../../workers/sending/signing.ts";
+import { type Step, STEPS } from "../../workers/sending/order_work.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import {

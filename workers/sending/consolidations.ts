@@ -1,40 +1,37 @@
 /** Consolidations in sending: locks their inputs and checks their plans. @module */
 import type { CoinRow } from "../../db/sending/utxos.ts";
-import {
-  lockSmallCoins,
-  selectConsolidation,
-  type SmallCoins,
-} from "../../db/consolidations/consolidations.ts";
+import { lockSmallCoins, selectConsolidation } from "../../db/consolidations/consolidations.ts";
 import type { Tx } from "../../db/database.ts";
+import type { Actor } from "../../domain/actor.ts";
 import { admitPlan } from "../../domain/consolidations/consolidation_settlement.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
-import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
+import type { InputScope } from "./order_work.ts";
 
-/** Locks the inputs of a consolidation: at most as many coins as its answer named. */
+/** Locks the coins of a consolidation: no more than the answer to its request said. */
 export async function lockConsolidationInputs(
   tx: Tx,
   order: OrderRow,
-  of: SmallCoins,
+  { perInput, ...scope }: InputScope,
 ): Promise<CoinRow[]> {
   const row = await selectConsolidation(tx, order.subject!);
-  return await lockSmallCoins(tx, of, row?.coins ?? 0);
+  return await lockSmallCoins(tx, { ...scope, cost: perInput }, row?.coins ?? 0);
 }
 
 /**
  * Records the plan of a consolidation.
  *
- * @throws {ChainError} `refused` above a fee ceiling, or with fewer than two coins
+ * @throws {ChainError} `refused` above what it may cost, or without two coins to spend
  */
 export async function admitConsolidation(
-  context: WorkerContext,
   tx: Tx,
+  actor: Actor,
   order: OrderRow,
   plan: Plan,
 ): Promise<void> {
   const left = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
-  const refused = await admitPlan(tx, context.actor, order, {
+  const refused = await admitPlan(tx, actor, order, {
     coins: plan.claims.length,
     amount: left + plan.fee,
     fee: plan.fee,

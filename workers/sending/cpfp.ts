@@ -11,13 +11,13 @@ import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chai
 import { ChainError } from "../chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "../chains/outgoing.ts";
 import { keepPlan, surveyFor } from "./planning.ts";
-import { type OrderWork, stepInTurn } from "./signing.ts";
+import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { noteError } from "../../domain/sending/order_states.ts";
 
 /** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
 export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
-  const { context, chain } = work;
-  if (!chain.traits.coins || parent.purpose !== "sweep") return;
+  const { context, chain, handlers } = work;
+  if (!chain.traits.coins || !handlers[parent.purpose].paysRamp) return;
   if (await reading(context.pool, (db) => selectChild(db, parent.id)) !== null) return;
   try {
     await conceive(work, parent);

@@ -6,14 +6,14 @@
  * @module
  */
 import { selectCursor } from "../../db/chains/cursors.ts";
-import type { Tx } from "../../db/database.ts";
 import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts";
-import { reading } from "../../db/transaction.ts";
+import { type LedgerTx, reading } from "../../db/transaction.ts";
 import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { QUARANTINED } from "../../domain/sending/quarantine.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
+import { signedOf } from "./signing.ts";
+import { type OrderWork, stepInTurn } from "./order_work.ts";
 
 /**
  * Refuses to send for the first time what may have been made otherwise since. Bytes that the chain
@@ -60,7 +60,7 @@ export async function assertScanned(
 export async function endInTurn<T>(
   work: OrderWork,
   state: OrderRow["state"],
-  end: (tx: Tx, order: OrderRow) => Promise<T>,
+  end: (tx: LedgerTx, order: OrderRow) => Promise<T>,
 ): Promise<T> {
   const why = state === "done" ? null : await work.context.signer.fault();
   if (why !== null) throw new ChainError("held", why);

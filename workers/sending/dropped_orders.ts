@@ -6,7 +6,8 @@ import type { CandidateRow, DeathProof, OrderRow } from "../../domain/sending/ch
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
-import { type OrderWork, signedOf } from "./signing.ts";
+import { signedOf } from "./signing.ts";
+import type { OrderWork } from "./order_work.ts";
 
 /** Transactions that expired unmined are made anew so often. */
 const ATTEMPTS_MAX = 5;

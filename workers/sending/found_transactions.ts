@@ -21,7 +21,8 @@ import {
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
-import type { OrderWork } from "./signing.ts";
+import type { OrderWork } from "./order_work.ts";
+import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /** Reads what a mined transaction does; null if none of our addresses signed it. */
 export async function readFound(
@@ -156,7 +157,7 @@ async function assertNonces(
   order: OrderRow,
   { mined, head }: { mined: number | null; head: number },
 ): Promise<void> {
-  if (mined === null || order.purpose === "fill") return;
+  if (mined === null || PURPOSE_RULES[order.purpose].fillsNonce) return;
   const next = await reading(context.pool, (db) => selectNextNonce(db, order));
   if (mined <= next) return;
   const claim = `${order.sender}:${next}`;

@@ -28,12 +28,13 @@ import {
 import type { Balances } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
-import { admitConsolidation, lockConsolidationInputs } from "./consolidations.ts";
-import { assertMaySign, holdInTurn, holdOf, type OrderWork, stepInTurn } from "./signing.ts";
+import { assertMaySign, holdInTurn, holdOf } from "./signing.ts";
+import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { findAsset } from "../../domain/assets.ts";
 import { endReplacement, markPlanned, noteReplacement } from "../../domain/sending/order_states.ts";
+import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
 export const BLOCKS_MS = 180_000;
@@ -85,7 +86,7 @@ export async function planOrder(
       if (current.state !== "new") return current;
       await assertMaySign(tx, work.context, current);
       const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
-      await assertFunded(tx, current, survey, plan);
+      if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, survey, plan);
       return await keepPlan(work, tx, current, plan, survey.head);
     });
     await work.crossing("planned");
@@ -94,9 +95,8 @@ export async function planOrder(
     const exceeded = error instanceof ChainError && error.fault === "exceeded";
     if (exceeded && cap !== undefined) throw new ChainError("held", BORNE);
     if (exceeded) return refusalOf(error);
-    // A consolidation is planned while it is cheap, or not at all.
-    const waits = order.purpose !== "consolidation" || !(error instanceof ChainError) ||
-      error.fault === "unavailable" || error.fault === "held";
+    const waits = !work.handlers[order.purpose].failsUnplanned ||
+      !(error instanceof ChainError) || error.fault === "unavailable" || error.fault === "held";
     if (waits) throw error;
     return refusalOf(error as ChainError);
   }
@@ -237,7 +237,7 @@ async function stockFor(
   if (!work.chain.traits.nonces) {
     return { nonce: null, coins: await coinsFor(work, tx, order, survey) };
   }
-  if (order.purpose === "fill") return { nonce: order.nonce, coins: [] };
+  if (PURPOSE_RULES[order.purpose].fillsNonce) return { nonce: order.nonce, coins: [] };
   const mined = survey.mined ?? 0;
   const nonce = await takeNonce(tx, order, mined);
   if (nonce === null) throw suspectNonce(order, mined);
@@ -264,9 +264,10 @@ export async function coinsFor(
   if (!work.chain.traits.coins) return [];
   const settled = head - work.context.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
-  const rows = order.purpose === "consolidation"
-    ? await lockConsolidationInputs(tx, order, { ...of, cost: `${draft.fee.perInput}` })
-    : await lockFreeCoins(tx, of, COINS_MAX);
+  const { selectInputs } = work.handlers[order.purpose];
+  const rows = selectInputs === undefined
+    ? await lockFreeCoins(tx, of, COINS_MAX)
+    : await selectInputs(tx, order, { ...of, perInput: `${draft.fee.perInput}` });
   return rows.map((coin) => ({
     hash: coin.hash,
     index: coin.index,
@@ -300,7 +301,7 @@ async function assertFunded(
   { draft, held }: Survey,
   plan: Plan,
 ): Promise<void> {
-  if (held === null || order.purpose === "fill") return;
+  if (held === null) return;
   const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
   const moved = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
   for (const [at, contract] of contracts.entries()) {
@@ -321,14 +322,14 @@ async function assertFunded(
  * @throws {ChainError} `unavailable` if some of that is another order's
  */
 export async function keepPlan(
-  { context, chain }: OrderWork,
+  { context, chain, handlers }: OrderWork,
   tx: Tx,
   order: OrderRow,
   plan: Plan,
   head: number,
 ): Promise<OrderRow> {
   const attempts = await selectCandidates(tx, order.id);
-  if (order.purpose === "consolidation") await admitConsolidation(context, tx, order, plan);
+  await handlers[order.purpose].admitPlan?.(tx, context.actor, order, plan);
   if (!await insertClaims(tx, order, plan.claims, context.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }

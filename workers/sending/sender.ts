@@ -37,7 +37,7 @@ import {
   refuseOrder,
 } from "../../domain/sending/order_states.ts";
 import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
-import { FOLLOWERS } from "./order_handlers.ts";
+import { ORDER_HANDLERS } from "./order_handlers.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
@@ -45,19 +45,9 @@ import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { type Death, lossOf, oldFateOf } from "./dropped_orders.ts";
 import { planOrder, type Refusal, replaceOrder } from "./planning.ts";
-import {
-  type Crossing,
-  holdInTurn,
-  holdOf,
-  type OrderWork,
-  Outdated,
-  signedOf,
-  signPending,
-  stepInTurn,
-  type Turn,
-} from "./signing.ts";
+import { holdInTurn, holdOf, signedOf, signPending } from "./signing.ts";
+import { type Crossing, type OrderWork, Outdated, stepInTurn, type Turn } from "./order_work.ts";
 import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
-import { planPayout } from "./withdrawal_batches.ts";
 
 const POLL_MS = 5_000;
 const WAIT_MS = 15_000;
@@ -102,7 +92,7 @@ async function look(
   const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
   try {
     const chain = await context.chains.open(place);
-    return await carryOn({ context, chain, place, ...how }, order);
+    return await carryOn({ context, chain, place, handlers: ORDER_HANDLERS, ...how }, order);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     const work = { context, turn: how.turn };
@@ -118,7 +108,8 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
   if (order.state === "new") {
     const held = await holdOf(work.context, given);
     if (held !== null) throw new ChainError("held", held);
-    const planned = await planPayout(work, order) ?? await planOrder(work, order);
+    const planned = await ORDER_HANDLERS[order.purpose].planBatch?.(work, order) ??
+      await planOrder(work, order);
     if ("refused" in planned) return await refuse(work, planned);
     order = planned.order;
   } else if (order.state === "sent" && order.replace) {
@@ -137,7 +128,7 @@ async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<num
     if (current.state !== "new") return false;
     const failed = await refuseOrder(tx, current, refused, fault);
     await releaseClaims(tx, context.actor, failed);
-    await FOLLOWERS[failed.purpose].settle(tx, context.actor, failed);
+    await ORDER_HANDLERS[failed.purpose].settle(tx, context.actor, failed);
     return true;
   });
   if (!ended) return POLL_MS;
@@ -155,7 +146,7 @@ async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
     if (!["signed", "sent"].includes(current.state)) return false;
     await markAttemptSent(tx, { order: order.id, attempt: candidate.attempt }, context.actor.at);
     const next = await markSent(tx, current, candidate.hash!);
-    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
+    await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
     return true;
   });
   if (!leaving) return true;
@@ -250,7 +241,7 @@ async function mined(
   const waits = fate.confirmations < depth ? null : NOT_FINAL;
   const current = await stepInTurn(work, async (tx, given) => {
     const next = await markMined(tx, given, block, waits);
-    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
+    await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
     return next;
   });
   return pauseOf(context, current);
@@ -274,7 +265,7 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   await stepInTurn(work, async (tx, current) => {
     if (current.state !== "mined") return;
     const next = await markUnmined(tx, current);
-    await FOLLOWERS[next.purpose].progress?.(tx, context.actor, next);
+    await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
   });
 }
 
@@ -293,7 +284,7 @@ async function buried(
 async function died(work: OrderWork, { error, again, proof }: Death): Promise<number | null> {
   const { context } = work;
   const renewed = again && await stepInTurn(work, async (tx, current) => {
-    if (current.purpose === "child") return false;
+    if (ORDER_HANDLERS[current.purpose].endsDropped) return false;
     await renewOrder(tx, context.actor, current, proof);
     return true;
   });
@@ -325,7 +316,7 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
     const ended = await endOrder(tx, current, end);
     await tidyCoins(tx, ended);
     await releaseClaims(tx, context.actor, ended);
-    await FOLLOWERS[ended.purpose].settle(tx, context.actor, ended);
+    await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
   });
   await crossing("settled");

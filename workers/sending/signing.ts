@@ -1,83 +1,18 @@
-/** What the sender works with, and how what is planned gets its signature. @module */
+/** Signs the plans of chain orders, unless something holds the order. @module */
 import { insertChange } from "../../db/sending/utxos.ts";
-import type { Db, Tx } from "../../db/database.ts";
-import { lockOrder, selectLeaves } from "../../db/sending/chain_orders.ts";
+import type { Db } from "../../db/database.ts";
+import { selectLeaves } from "../../db/sending/chain_orders.ts";
 import { markAttemptSigned, selectCandidates } from "../../db/sending/order_attempts.ts";
-import { reading, type TxFor } from "../../db/transaction.ts";
+import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
-import { isOpen, markSigned } from "../../domain/sending/order_states.ts";
+import { markSigned } from "../../domain/sending/order_states.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
+import { ChainError } from "../chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "../chains/outgoing.ts";
-import type { ChainPlace } from "../chains/registry.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
-
-/** The places between two steps of an order, in their order. */
-export const STEPS = [
-  "drafted",
-  "planned",
-  "signed",
-  "stored",
-  "sending",
-  "broadcast",
-  "seen",
-  "ending",
-  "settled",
-] as const;
-/** A place between two steps. */
-export type Step = typeof STEPS[number];
-
-/** Told of each place that is passed; tests end the work there. */
-export type Crossing = (step: Step) => void | Promise<void>;
-
-/** What carrying an order on takes. */
-export interface OrderWork {
-  readonly context: WorkerContext;
-  readonly chain: Chain;
-  readonly place: ChainPlace;
-  readonly crossing: Crossing;
-  /** The look that is taken: once another number is due, it may write nothing. */
-  readonly turn: Turn;
-}
-
-/** An order and the number of a look at it. */
-export interface Turn {
-  readonly order: string;
-  readonly look: number;
-}
-
-/** Another look is due, or the order has ended: what this look found counts no more. */
-export class Outdated extends Error {
-  override readonly name = "Outdated";
-}
-
-/**
- * Runs one step of a look under the order's lock.
- *
- * @throws {Outdated} if the look has lost its turn; nothing is written then
- */
-export async function stepInTurn<T, Locked extends boolean = false>(
-  { context, turn }: Pick<OrderWork, "context" | "turn">,
-  work: (tx: TxFor<Locked>, order: OrderRow) => Promise<T>,
-  options: { lockLedger?: Locked } = {},
-): Promise<T> {
-  return await context.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
-}
-
-/**
- * Locks the order of a look.
- *
- * @throws {Outdated} if the look has lost its turn
- */
-export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
-  const current = await lockOrder(tx, turn.order);
-  if (current === null || current.looks !== turn.look || !isOpen(current)) {
-    throw new Outdated(`look ${turn.look} at order ${turn.order} has lost its turn`);
-  }
-  return current;
-}
+import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
 
 /**
  * Refuses to go on with an order that may not be signed now.

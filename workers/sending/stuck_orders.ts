@@ -18,8 +18,10 @@ import {
   surveyAgain,
   surveyNothing,
 } from "./planning.ts";
-import { type OrderWork, signedOf, stepInTurn } from "./signing.ts";
+import { signedOf } from "./signing.ts";
+import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
+import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /** What is not mined so long may wait behind a nonce that nobody will use. */
 const GAP_MS = 60_000;
@@ -40,12 +42,6 @@ const REFUSED: Cancellation = {
   error: "it would fail, and others wait behind it",
   borneBy: "sender",
 };
-/** What somebody hastens, or leaves as it is. */
-const BY_HAND: ReadonlySet<OrderRow["purpose"]> = new Set([
-  "withdrawal",
-  "payout",
-  "consolidation",
-]);
 
 /**
  * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
@@ -66,7 +62,8 @@ async function relieve(
   { age, untaken }: { age: number; untaken: boolean },
 ): Promise<void> {
   if (untaken && age > LINGERS_MS) return await cancelSent(work, order, UNTAKEN);
-  const forgotten = age > LINGERS_MS && !BY_HAND.has(order.purpose) && order.speed !== "fast";
+  const { spedUpByUser } = work.handlers[order.purpose];
+  const forgotten = age > LINGERS_MS && !spedUpByUser && order.speed !== "fast";
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
   if (!work.chain.traits.replaceable) return await bearChild(work, order);
@@ -202,7 +199,7 @@ async function cancelSent(
  */
 export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
-  if (order.purpose === "fill" || order.nonce === null) return;
+  if (PURPOSE_RULES[order.purpose].fillsNonce || order.nonce === null) return;
   const nonces = await chain.nonces(order.sender);
   if (nonces === null) return;
   const between = { mined: nonces.mined, below: order.nonce };

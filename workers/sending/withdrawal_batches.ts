@@ -15,7 +15,7 @@ import { ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { coinsFor, keepPlan, type Survey, surveyFor } from "./planning.ts";
-import { lockInTurn, type OrderWork } from "./signing.ts";
+import { lockInTurn, type OrderWork } from "./order_work.ts";
 import { joinBatch } from "../../domain/sending/order_states.ts";
 
 /** The ledger lock is held while all that a payout carries is booked, so it is not too many. */
@@ -34,7 +34,7 @@ export interface Joined {
  */
 export async function planPayout(work: OrderWork, order: OrderRow): Promise<Joined | null> {
   const { coins, paymentsMax } = work.chain.traits;
-  if (!coins || order.purpose !== "withdrawal") return null;
+  if (!coins) return null;
   const full = Math.min(paymentsMax, MEMBERS_MAX);
   for (let most = full - 1; most > 0; most = Math.floor(most / 2)) {
     const mates = await matesOf(work, order, most);

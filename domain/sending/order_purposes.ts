@@ -1,0 +1,37 @@
+/** What the rules about chain orders depend on, by an order's purpose. @module */
+import type { OrderRow } from "../../db/sending/chain_orders.ts";
+
+/** What a chain order is made for. */
+export type OrderPurpose = OrderRow["purpose"];
+
+/** Rules for the orders of a purpose. */
+export interface PurposeRules {
+  /** It pays several withdrawals, each with an order of its own. */
+  readonly isBatch: boolean;
+  /** It moves nothing, and uses up a nonce that others wait behind. */
+  readonly fillsNonce: boolean;
+  /** Its plan can be given up while it may not be signed: it is planned again afterwards. */
+  readonly isReplanned: boolean;
+  /** What it costs counts towards the daily limit of its ramp. */
+  readonly countsToRamp: boolean;
+}
+
+const NONE: PurposeRules = {
+  isBatch: false,
+  fillsNonce: false,
+  isReplanned: false,
+  countsToRamp: false,
+};
+
+/** A purpose without rules does not compile. */
+export const PURPOSE_RULES: Readonly<Record<OrderPurpose, PurposeRules>> = {
+  withdrawal: { ...NONE, isReplanned: true, countsToRamp: true },
+  payout: { ...NONE, isBatch: true, countsToRamp: true },
+  sweep: { ...NONE, isReplanned: true },
+  gas: { ...NONE, isReplanned: true },
+  deploy: { ...NONE, isReplanned: true },
+  fill: { ...NONE, fillsNonce: true, countsToRamp: true },
+  child: { ...NONE, countsToRamp: true },
+  consolidation: NONE,
+  recovered: NONE,
+};

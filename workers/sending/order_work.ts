@@ -1,0 +1,124 @@
+/**
+ * What a worker advances an order with: its chain, the handlers of the purposes, and the number
+ * under which it may write.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
+import type { CoinRow } from "../../db/sending/utxos.ts";
+import type { LedgerTx, TxFor } from "../../db/transaction.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { OrderRow } from "../../domain/sending/chain_orders.ts";
+import { isOpen } from "../../domain/sending/order_states.ts";
+import type { Chain } from "../chains/chain.ts";
+import type { Plan } from "../chains/outgoing.ts";
+import type { ChainPlace } from "../chains/registry.ts";
+import type { WorkerContext } from "../worker_context.ts";
+
+/** The places between two steps of an order, in their order. */
+export const STEPS = [
+  "drafted",
+  "planned",
+  "signed",
+  "stored",
+  "sending",
+  "broadcast",
+  "seen",
+  "ending",
+  "settled",
+] as const;
+/** A place between two steps. */
+export type Step = typeof STEPS[number];
+
+/** Told of each place that is passed; tests end the work there. */
+export type Crossing = (step: Step) => void | Promise<void>;
+
+/** Coins from which the inputs of a plan are taken; `perInput` is what spending one costs. */
+export interface InputScope {
+  readonly chain: string;
+  readonly network: string;
+  readonly address: string;
+  /** The newest block. */
+  readonly head: number;
+  /** Coins of blocks up to this height are deep enough. */
+  readonly settled: number;
+  /** Base units as text. */
+  readonly perInput: string;
+}
+
+/** What differs between orders by their purpose. A hook that is left out does nothing. */
+export interface OrderHandler {
+  /** Plans one transaction for it and others that wait beside it; null where it goes alone. */
+  planBatch?(work: OrderWork, order: OrderRow): Promise<{ readonly order: OrderRow } | null>;
+  /** Locks the coins that its plan may spend; left out, the largest free ones of its sender. */
+  selectInputs?(tx: Tx, order: OrderRow, scope: InputScope): Promise<CoinRow[]>;
+  /**
+   * Checks a plan, and notes what it comes to, in the transaction that stores it.
+   *
+   * @throws {ChainError} `refused`
+   */
+  admitPlan?(tx: Tx, actor: Actor, order: OrderRow, plan: Plan): Promise<void>;
+  /** It fails where it cannot be planned now; others wait, for funds say. */
+  readonly failsUnplanned?: boolean;
+  /** A user asks for more speed; others are replaced by themselves when they are stuck. */
+  readonly spedUpByUser?: boolean;
+  /** Its payment goes to the ramp's own address, so that a child can pay for it. */
+  readonly paysRamp?: boolean;
+  /** It ends when it is dropped; others begin anew where the reason may pass. */
+  readonly endsDropped?: boolean;
+  /** Notes that its transaction or its block changed. */
+  progress?(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;
+  /** Books its end, in the transaction that writes it down, which holds the ledger lock. */
+  settle(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void>;
+}
+
+/** The handler of each purpose. */
+export type OrderHandlers = Readonly<Record<OrderRow["purpose"], OrderHandler>>;
+
+/** What advancing an order takes. */
+export interface OrderWork {
+  readonly context: WorkerContext;
+  readonly chain: Chain;
+  readonly place: ChainPlace;
+  readonly handlers: OrderHandlers;
+  readonly crossing: Crossing;
+  /** The look that is taken: once another number is due, it may write nothing. */
+  readonly turn: Turn;
+}
+
+/** An order and the number of a look at it. */
+export interface Turn {
+  readonly order: string;
+  readonly look: number;
+}
+
+/** Another look is due, or the order has ended: what this look found counts no more. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+}
+
+/**
+ * Runs one step of a look under the order's lock.
+ *
+ * @throws {Outdated} if the look has lost its turn; nothing is written then
+ */
+export async function stepInTurn<T, Locked extends boolean = false>(
+  { context, turn }: Pick<OrderWork, "context" | "turn">,
+  work: (tx: TxFor<Locked>, order: OrderRow) => Promise<T>,
+  options: { lockLedger?: Locked } = {},
+): Promise<T> {
+  return await context.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
+}
+
+/**
+ * Locks the order of a look.
+ *
+ * @throws {Outdated} if the look has lost its turn
+ */
+export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
+  const current = await lockOrder(tx, turn.order);
+  if (current === null || current.looks !== turn.look || !isOpen(current)) {
+    throw new Outdated(`look ${turn.look} at order ${turn.order} has lost its turn`);
+  }
+  return current;
+}
