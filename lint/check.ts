@@ -25,7 +25,7 @@ const DOCUMENTED = [
 ];
 // Named, because `deno check .` would also read what .gitignore leaves out.
 const AROUND = ["tests/", "bench/", "lint/", "examples/"];
-/** What stands around the service has packages of its own; the service does not see them. */
+/** The layers around the service have packages of their own, which the service does not see. */
 const AROUND_CONFIG = ["--config", "tests/deno.json"];
 const TESTS = new URL("tests/", ROOT);
 

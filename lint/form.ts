@@ -5,7 +5,7 @@
  */
 
 import { isFunction } from "./nodes.ts";
-import { AROUND, inRoom, placeOf } from "./rooms.ts";
+import { AROUND, inLayer, sourceFileOf } from "./layers.ts";
 
 const FILE_LINES = 400;
 const FUNCTION_LINES = 70;
@@ -16,7 +16,7 @@ const SNAKE_CASE = /^[a-z0-9]+(_[a-z0-9]+)*$/;
 /** Refuses default exports; the linter itself wants one from its plugin. */
 export const defaultExport: Deno.lint.Rule = {
   create(context) {
-    if (placeOf(context.filename).path === "lint/plugin.ts") return {};
+    if (sourceFileOf(context.filename).path === "lint/plugin.ts") return {};
     const message = "Exports have names";
     return {
       ExportDefaultDeclaration: (node) => context.report({ node, message }),
@@ -73,7 +73,7 @@ export const enums: Deno.lint.Rule = {
 /** Refuses `const f = () => …` at the top of a module, unless a declared type gives it its shape. */
 export const declarations: Deno.lint.Rule = {
   create(context) {
-    if (inRoom(placeOf(context.filename), AROUND)) return {};
+    if (inLayer(sourceFileOf(context.filename), AROUND)) return {};
     return {
       VariableDeclarator(node) {
         const { id, init } = node;
@@ -87,11 +87,11 @@ export const declarations: Deno.lint.Rule = {
   },
 };
 
-/** Refuses a file that stands in no room, is not named in snake_case, or has a name for anything. */
+/** Refuses a file that belongs to no layer, is not named in snake_case, or has a name for anything. */
 export const fileName: Deno.lint.Rule = {
   create(context) {
-    const { path, room } = placeOf(context.filename);
-    const message = nameFault(path, room !== null);
+    const { path, layer } = sourceFileOf(context.filename);
+    const message = nameFault(path, layer !== null);
     return { Program: () => message && context.report({ range: [0, 0], message }) };
   },
 };
@@ -141,7 +141,7 @@ function isReExport(node: Deno.lint.Statement): boolean {
 }
 
 function nameFault(path: string, known: boolean): string | null {
-  if (!known) return `${path} stands in no room`;
+  if (!known) return `${path} belongs to no layer`;
   const folders = path.split("/");
   const file = folders.pop()!.replace(/\.[a-z]+$/, "");
   const stem = file.replace(/_(test|bench)$/, "");

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { AROUND, inRoom, type Place, placeOf, type Room } from "./rooms.ts";
+import { AROUND, inLayer, type Layer, type SourceFile, sourceFileOf } from "./layers.ts";
 
 /** One import of a module, in whichever of the five forms it was written. */
 export interface Import {
@@ -19,7 +19,7 @@ export interface Import {
 
 const DIRECTION = "imports run routes → domain → db and workers → domain → db";
 
-const MAY_IMPORT: Readonly<Record<Room, readonly Room[]>> = {
+const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
   main: ["main", "routes", "workers", "domain", "db", "config", "log"],
   launcher: ["launcher", "config", "db"],
   config: ["config"],
@@ -43,10 +43,10 @@ const LAYER_ROOT = ".";
 
 /**
  * The capabilities of each layer, earliest first. A file imports its own folder and earlier ones.
- * Later folders are free of each other where they can be: a place in the list is a permission, and
+ * Later folders are free of each other where they can be: a file in the list is a permission, and
  * no reason to use it.
  */
-const CAPABILITIES: Readonly<Partial<Record<Room, readonly string[]>>> = {
+const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   routes: ["http", LAYER_ROOT],
   domain: [
     ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "stops"],
@@ -72,8 +72,8 @@ const OWNED: Readonly<Record<string, string>> = {
 /** The list of all routes is the one file of the HTTP machinery that knows them. */
 const KNOWS_ALL: readonly string[] = ["routes/http/route_list.ts"];
 
-// Config is passed down as a value, so these rooms need its type and nothing else of it.
-const MAY_IMPORT_CONFIG_TYPES: readonly Room[] = ["routes", "workers"];
+// Config is passed down as a value, so these layers need its type and nothing else of it.
+const MAY_IMPORT_CONFIG_TYPES: readonly Layer[] = ["routes", "workers"];
 
 // Loaded by `import()` where they are first used: each costs a cold start that most runs never need.
 const HEAVY: readonly string[] = [
@@ -91,8 +91,8 @@ const HEAVY: readonly string[] = [
   "tronweb",
 ];
 
-// A package that carries a room's own knowledge stays in that room.
-const WALLED: Readonly<Record<string, readonly Room[]>> = {
+// A package that carries a layer's own knowledge stays in that layer.
+const WALLED: Readonly<Record<string, readonly Layer[]>> = {
   "hono": ["routes", "main"],
   "postgres": ["db"],
 };
@@ -138,10 +138,10 @@ export function pathOf(from: string, specifier: string): string | null {
   return decodeURIComponent(new URL(specifier, `file:///${from}`).pathname.slice(1));
 }
 
-/** Refuses an import that runs against the direction of the rooms. */
+/** Refuses an import that runs against the direction of the layers. */
 export const imports: Deno.lint.Rule = {
   create(context) {
-    const from = placeOf(context.filename);
+    const from = sourceFileOf(context.filename);
     return onImport((one) => {
       const fault = directionFault(from, one);
       if (fault) context.report({ node: one.node, message: fault, hint: `${DIRECTION}.` });
@@ -149,10 +149,10 @@ export const imports: Deno.lint.Rule = {
   },
 };
 
-/** Refuses a package where a room may not know it, or a heavy one before it is needed. */
+/** Refuses a package where a layer may not know it, or a heavy one before it is needed. */
 export const packages: Deno.lint.Rule = {
   create(context) {
-    const from = placeOf(context.filename);
+    const from = sourceFileOf(context.filename);
     return onImport((one) => {
       const fault = packageFault(from, one);
       if (fault) context.report({ node: one.node, message: fault });
@@ -160,32 +160,32 @@ export const packages: Deno.lint.Rule = {
   },
 };
 
-function directionFault(from: Place, one: Import): string | null {
+function directionFault(from: SourceFile, one: Import): string | null {
   if (/^(\/|file:)/.test(one.specifier)) return "A module of ours is imported by a relative path";
   const path = pathOf(from.path, one.specifier);
-  // Data (JSON, SQL, text) belongs to no room.
-  if (path === null || !/\.[cm]?[jt]sx?$/.test(path) || from.room === null) return null;
-  const to = placeOf(path);
-  if (to.room === null) return `${path} stands in no room`;
+  // Data (JSON, SQL, text) belongs to no layer.
+  if (path === null || !/\.[cm]?[jt]sx?$/.test(path) || from.layer === null) return null;
+  const to = sourceFileOf(path);
+  if (to.layer === null) return `${path} belongs to no layer`;
   const owner = OWNED[path];
   if (owner !== undefined && from.path !== owner) return `${path} is imported by ${owner} alone`;
-  if (to.room === from.room) return orderFault(from, to);
-  if (MAY_IMPORT[from.room].includes(to.room)) return null;
-  if (to.room === "config" && MAY_IMPORT_CONFIG_TYPES.includes(from.room)) {
-    return one.typeOnly ? null : `${from.room} takes only types from config.ts; values are passed`;
+  if (to.layer === from.layer) return orderFault(from, to);
+  if (MAY_IMPORT[from.layer].includes(to.layer)) return null;
+  if (to.layer === "config" && MAY_IMPORT_CONFIG_TYPES.includes(from.layer)) {
+    return one.typeOnly ? null : `${from.layer} takes only types from config.ts; values are passed`;
   }
-  return `${from.room} may not import ${to.room}`;
+  return `${from.layer} may not import ${to.layer}`;
 }
 
 /** Refuses an import of a later capability, and a folder that no list names. */
-function orderFault(from: Place, to: Place): string | null {
-  const order = from.room === null ? undefined : CAPABILITIES[from.room];
+function orderFault(from: SourceFile, to: SourceFile): string | null {
+  const order = from.layer === null ? undefined : CAPABILITIES[from.layer];
   if (order === undefined || KNOWS_ALL.includes(from.path)) return null;
   const [here, there] = [capabilityOf(from.path), capabilityOf(to.path)];
   const unknown = [here, there].find((folder) => !order.includes(folder));
-  if (unknown !== undefined) return `${unknown} is no capability of ${from.room}`;
+  if (unknown !== undefined) return `${unknown} is no capability of ${from.layer}`;
   if (order.indexOf(there) <= order.indexOf(here)) return null;
-  return `${here} may not import ${there}, which comes later in ${from.room}`;
+  return `${here} may not import ${there}, which comes later in ${from.layer}`;
 }
 
 /** The capability of a file: its folder below the layer's. */
@@ -194,16 +194,16 @@ export function capabilityOf(path: string): string {
   return parts.length > 2 ? parts[1] : LAYER_ROOT;
 }
 
-function packageFault(from: Place, one: Import): string | null {
-  if (inRoom(from, AROUND) || one.specifier.startsWith(".")) return null;
+function packageFault(from: SourceFile, one: Import): string | null {
+  if (inLayer(from, AROUND) || one.specifier.startsWith(".")) return null;
   const name = packageOf(one.specifier);
   if (HEAVY.includes(name) && !one.typeOnly && !one.dynamic) {
     return `${name} is loaded by import() when it is first needed; its types by import type`;
   }
-  const rooms = WALLED[name];
-  if (rooms && !inRoom(from, rooms)) return `Only ${rooms.join(" and ")} may import ${name}`;
-  if (from.room === "domain" && OUTSIDE_WORLD.test(one.specifier)) {
-    return `domain may not import ${one.specifier}: it is true on paper, with no computer`;
+  const layers = WALLED[name];
+  if (layers && !inLayer(from, layers)) return `Only ${layers.join(" and ")} may import ${name}`;
+  if (from.layer === "domain" && OUTSIDE_WORLD.test(one.specifier)) {
+    return `domain may not import ${one.specifier}: it knows no computer, network or clock`;
   }
   return null;
 }

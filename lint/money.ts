@@ -6,9 +6,9 @@
  */
 
 import { isGlobal, keyOf, propertyOf, withoutTypes } from "./nodes.ts";
-import { inRoom, placeOf, PRODUCT } from "./rooms.ts";
+import { inLayer, PRODUCT, sourceFileOf } from "./layers.ts";
 
-// Always money in this service, in every room.
+// Always money in this service, in every layer.
 const SURE: readonly string[] = [
   "amount",
   "amounts",
@@ -56,19 +56,19 @@ const HINT = "Keep amounts as decimal text or bigint; domain/money.ts converts."
 /** Refuses money in a float: conversions, arithmetic, rounding, and `number` as its type. */
 export const money: Deno.lint.Rule = {
   create(context) {
-    const place = placeOf(context.filename);
-    const words = place.room === "routes" ? SURE : LIKELY;
+    const file = sourceFileOf(context.filename);
+    const words = file.layer === "routes" ? SURE : LIKELY;
     const refuse: Refuse = (node, message) => context.report({ node, message, hint: HINT });
-    const shipped = inRoom(place, [...PRODUCT, "main", "config", "log"]);
+    const shipped = inLayer(file, [...PRODUCT, "main", "config", "log"]);
     return {
-      ...(inRoom(place, PRODUCT) && nameVisitor(refuse, words)),
+      ...(inLayer(file, PRODUCT) && nameVisitor(refuse, words)),
       CallExpression(node) {
         if (isParseFloat(node.callee)) refuse(node, "parseFloat makes a float of any text");
         if (shipped && node.callee.type === "MemberExpression") {
           const method = propertyOf(node.callee) ?? "";
           if (ROUNDING.includes(method)) refuse(node, `${method} rounds a float`);
         }
-        if (inRoom(place, PRODUCT)) refuseCall(node, words, refuse);
+        if (inLayer(file, PRODUCT)) refuseCall(node, words, refuse);
       },
     };
   },

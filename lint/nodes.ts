@@ -1,5 +1,5 @@
 /**
- * Small questions about syntax that several rules ask. It knows nothing of the house.
+ * Questions about syntax that several rules ask.
  *
  * @module
  */

@@ -6,12 +6,12 @@
  */
 
 import { isGlobal, isReference, propertyOf, reads, runsOnLoad } from "./nodes.ts";
-import { AROUND, inRoom, type Place, placeOf, type Room } from "./rooms.ts";
+import { AROUND, inLayer, type Layer, type SourceFile, sourceFileOf } from "./layers.ts";
 
-const SQL_ROOMS: readonly Room[] = ["db", "tests", "bench"];
-const ENV_ROOMS: readonly Room[] = ["config", "main", "tests", "bench", "examples", "ci"];
-const CONSOLE_ROOMS: readonly Room[] = ["log", "main", "launcher", ...AROUND];
-const LOADERS: readonly Room[] = ["main", ...AROUND];
+const SQL_LAYERS: readonly Layer[] = ["db", "tests", "bench"];
+const ENV_LAYERS: readonly Layer[] = ["config", "main", "tests", "bench", "examples", "ci"];
+const CONSOLE_LAYERS: readonly Layer[] = ["log", "main", "launcher", ...AROUND];
+const LOADERS: readonly Layer[] = ["main", ...AROUND];
 
 // A UUIDv7 carries the moment it was made, so the one file that makes them reads the time.
 const CLOCK_FILES: readonly string[] = ["domain/ids.ts"];
@@ -34,8 +34,8 @@ const OUTWARD: Readonly<Record<string, string>> = {
 /** Refuses SQL text outside `db/`: tagged templates, and the driver's way around them. */
 export const sql: Deno.lint.Rule = {
   create(context) {
-    if (inRoom(placeOf(context.filename), SQL_ROOMS)) return {};
-    const message = "SQL stands only in db/";
+    if (inLayer(sourceFileOf(context.filename), SQL_LAYERS)) return {};
+    const message = "SQL belongs in db/";
     return {
       TaggedTemplateExpression(node) {
         const first = node.quasi.quasis[0]?.raw ?? "";
@@ -52,12 +52,12 @@ export const sql: Deno.lint.Rule = {
 };
 
 /** Refuses the network, the computer and the clock in `domain/`. */
-export const paper: Deno.lint.Rule = {
+export const pure: Deno.lint.Rule = {
   create(context) {
-    const place = placeOf(context.filename);
-    if (place.room !== "domain") return {};
+    const file = sourceFileOf(context.filename);
+    if (file.layer !== "domain") return {};
     return {
-      ...clockVisitor(context, place),
+      ...clockVisitor(context, file),
       Identifier(node) {
         const what = Object.hasOwn(OUTWARD, node.name) ? OUTWARD[node.name] : undefined;
         if (what && isReference(node)) {
@@ -71,7 +71,7 @@ export const paper: Deno.lint.Rule = {
 /** Refuses the environment to all but `config.ts` and `main.ts`. */
 export const env: Deno.lint.Rule = {
   create(context) {
-    if (inRoom(placeOf(context.filename), ENV_ROOMS)) return {};
+    if (inLayer(sourceFileOf(context.filename), ENV_LAYERS)) return {};
     const message = "Only config.ts reads the environment; the rest is given a Config";
     return {
       MemberExpression(node) {
@@ -103,7 +103,7 @@ export const env: Deno.lint.Rule = {
 /** Refuses `console` where `log.ts` must speak. */
 export const consoleCalls: Deno.lint.Rule = {
   create(context) {
-    if (inRoom(placeOf(context.filename), CONSOLE_ROOMS)) return {};
+    if (inLayer(sourceFileOf(context.filename), CONSOLE_LAYERS)) return {};
     return {
       MemberExpression(node) {
         if (isGlobal(node.object, "console")) {
@@ -117,7 +117,7 @@ export const consoleCalls: Deno.lint.Rule = {
 /** Refuses work that starts by importing a module: awaiting, calling the computer, timers. */
 export const loading: Deno.lint.Rule = {
   create(context) {
-    if (inRoom(placeOf(context.filename), LOADERS)) return {};
+    if (inLayer(sourceFileOf(context.filename), LOADERS)) return {};
     const message = "Importing a module does no I/O; put this in a function that main.ts calls";
     function refuse(node: Deno.lint.Node): void {
       if (runsOnLoad(context, node)) context.report({ node, message });
@@ -140,8 +140,8 @@ export const loading: Deno.lint.Rule = {
   },
 };
 
-function clockVisitor(context: Deno.lint.RuleContext, place: Place): Deno.lint.LintVisitor {
-  if (CLOCK_FILES.includes(place.path)) return {};
+function clockVisitor(context: Deno.lint.RuleContext, file: SourceFile): Deno.lint.LintVisitor {
+  if (CLOCK_FILES.includes(file.path)) return {};
   const message = "domain may not read a clock; the time comes from SQL or from the caller";
   return {
     MemberExpression(node) {

@@ -17,7 +17,7 @@ import {
 } from "./form.ts";
 import { imports, packages } from "./imports.ts";
 import { money } from "./money.ts";
-import { consoleCalls, env, loading, paper, sql } from "./outside.ts";
+import { consoleCalls, env, loading, pure, sql } from "./outside.ts";
 import { words } from "./words.ts";
 
 const plugin: Deno.lint.Plugin = {
@@ -35,7 +35,7 @@ const plugin: Deno.lint.Plugin = {
     loading,
     money,
     packages,
-    paper,
+    pure,
     size,
     sql,
     todo,

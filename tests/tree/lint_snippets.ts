@@ -128,7 +128,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
       ["domain/ledger.ts", "const text = `update ${name} later`;"],
     ],
   },
-  paper: {
+  pure: {
     refuses: [
       ["domain/rates.ts", `const get = () => fetch(url);`],
       ["domain/rates.ts", `const get = () => globalThis.fetch(url);`],
