@@ -6,12 +6,12 @@ import { parseArgs } from "node:util";
 import { type Config, ConfigError, readConfig, takeEnvironment } from "./config.ts";
 import { type Database, openDatabase } from "./db/database.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
-import { type Ladders, readLadders } from "./db/migrate.ts";
+import { type Migrations, readMigrations } from "./db/migrate.ts";
 import type { Actor } from "./domain/actor.ts";
 import { applyAssets } from "./domain/chains/asset_settings.ts";
 import { checkRealms, readWish, sayAudit } from "./domain/audit/ledger_check.ts";
 import { runCommand } from "./domain/command.ts";
-import { prepareRealm, type RealmSite } from "./domain/realms/provisioning.ts";
+import { prepareRealm, type ProvisioningOptions } from "./domain/realms/provisioning.ts";
 import { DomainError } from "./domain/errors.ts";
 import { newId } from "./domain/ids.ts";
 import { parseNetwork } from "./domain/ip_addresses.ts";
@@ -23,7 +23,7 @@ import { claimPlatformKey, refuseOtherKey } from "./domain/security/platform_key
 import { resealAll } from "./domain/realms/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realms/context.ts";
 import { assertMakesRoles, serveWithLess } from "./domain/security/platform_login.ts";
-import { countAllRealms, createRealm, NewRealm, viewMadeRealm } from "./domain/realms/realms.ts";
+import { countAllRealms, createRealm, NewRealm, viewCreatedRealm } from "./domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "./domain/security/serving_secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { endServer, endWithLauncher, limitTime, listenForEnd } from "./process/ending.ts";
@@ -50,9 +50,9 @@ interface Base {
   /** Opens what is encrypted at rest; null in a process that only serves. */
   masterKey: string | null;
   database: Database;
-  ladders: Ladders;
+  migrations: Migrations;
   /** What building a realm takes. */
-  site: RealmSite;
+  provisioning: ProvisioningOptions;
   /** Ends what was begun, last first. */
   close(): Promise<void>;
 }
@@ -72,18 +72,18 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   worker: work,
   migrate: async (base, _ending, args) => { // every command migrates first
-    const { database, ladders, log } = base;
+    const { database, migrations, log } = base;
     const flags = args.filter((arg) => arg !== "--new-logins");
     if (flags.length > 0) throw new ConfigError([`usage: migrate [--new-logins], not ${flags}`]);
     const newLogins = args.includes("--new-logins");
-    const left = await restateAll(database, ladders, log, { every: true, newLogins });
+    const left = await restateAll(database, migrations, log, { every: true, newLogins });
     if (left.length > 0) throw new StartError(`without rights: ${left}`);
     if (newLogins) await lessen(base, true);
   },
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
-  "rotate-platform-key": async ({ database, site }) =>
-    console.log(`${await resealAll(database, site.secrets)} texts are under PLATFORM_KEY.`),
+  "rotate-platform-key": async ({ database, provisioning }) =>
+    console.log(`${await resealAll(database, provisioning.secrets)} texts are under PLATFORM_KEY.`),
   reconcile: (base, _ending, args) => reconcile(base, args),
   audit,
 };
@@ -134,12 +134,15 @@ export async function main(args: readonly string[]): Promise<void> {
  *
  * @param anew whether the key that counts was lost, and this one counts from now on
  */
-async function prepare({ database, ladders, log, site }: Base, anew: boolean): Promise<string[]> {
+async function prepare(
+  { database, migrations, log, provisioning }: Base,
+  anew: boolean,
+): Promise<string[]> {
   const { builder } = database;
   await assertEncoding(database).catch(failed);
-  if (!anew) await refuseOtherKey(builder, site.secrets).catch(failed);
-  const claim = () => claimPlatformKey(builder, site.secrets, anew).catch(failed);
-  return await migrateAll(database, ladders, log, claim);
+  if (!anew) await refuseOtherKey(builder, provisioning.secrets).catch(failed);
+  const claim = () => claimPlatformKey(builder, provisioning.secrets, anew).catch(failed);
+  return await migrateAll(database, migrations, log, claim);
 }
 
 /** Gives up the rights of DATABASE_URL where the platform's role can log in; they must suffice where it cannot. */
@@ -156,22 +159,22 @@ async function lessen({ database, config, log }: Base, anew = false): Promise<vo
 async function start(base: Base, ending: Promise<string>, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: START_FLAGS });
   if (base.config.workers) await assertRecord(base.config);
-  const { config, log, database, ladders } = base;
+  const { config, log, database, migrations } = base;
   const now = Date.now;
   let runner: Runner | null = null;
   const services: Services = {
     config,
     log,
     platform: database.platform,
-    ladders,
-    site: base.site,
+    migrations,
+    provisioning: base.provisioning,
     realms: openRealmContexts(database, now),
     signingKeys: openSigningKeys({
       platform: database.platform,
       userKeyTtlS: config.userKeyTtlS,
       now,
     }),
-    secrets: base.site.secrets,
+    secrets: base.provisioning.secrets,
     limits: openLimits({ platform: database.platform, log, now }),
     ending: openEnding(),
     wake: (id) => runner?.wake(id),
@@ -235,9 +238,9 @@ async function assertRecord({ dataDir, installationEpoch }: Config): Promise<voi
 }
 
 async function workersOf(base: Base): Promise<Runner> {
-  const { config, database, ladders, log, masterKey } = base;
+  const { config, database, migrations, log, masterKey } = base;
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
-  return await startWorkers({ config, database, ladders, log, masterKey: masterKey!, edge });
+  return await startWorkers({ config, database, migrations, log, masterKey: masterKey!, edge });
 }
 
 /** Reads the configuration and opens the database. */
@@ -257,14 +260,14 @@ async function begin(): Promise<Base> {
   const closers: (() => Promise<void>)[] = [];
   const { databaseUrl: url, platformKey, masterKey } = config;
   const secrets = openSecrets(platformKey!, config.previousPlatformKey);
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const database = openDatabase({
     url: url!,
-    rung: ladders.realm.length,
+    schemaVersion: migrations.realm.length,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    unseal: (placement, id) => secrets.open("database_url", id, placement),
+    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
   });
   closers.push(database.close);
@@ -277,8 +280,8 @@ async function begin(): Promise<Base> {
     platformKey: platformKey!,
     masterKey,
     database,
-    ladders,
-    site: { database, ladders, roles: config.realmRoles, secrets },
+    migrations,
+    provisioning: { database, migrations, roles: config.realmRoles, secrets },
     close: async () => {
       for (const close of closers.reverse()) await close();
     },
@@ -365,11 +368,11 @@ async function makeRealm(base: Base, input: NewRealm): Promise<Record<string, un
     address: null,
   };
   const verifier = await hashPassword(input.admin.password);
-  const workshop = await prepareRealm(base.site, actor, input, verifier);
+  const prepared = await prepareRealm(base.provisioning, actor, input, verifier);
   const answer = await runCommand(
     base.database.builder,
     actor,
-    async (tx) => viewMadeRealm(await createRealm(tx, actor, input, workshop)),
+    async (tx) => viewCreatedRealm(await createRealm(tx, actor, input, prepared)),
     {
       action: "realm create",
       idempotency: null,

@@ -7,7 +7,7 @@ import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 
-/** A role that logs in by itself, in the place of the login of an address. */
+/** A role that logs in by itself, in the location of the login of an address. */
 export interface Login {
   role: string;
   password: string;
@@ -26,8 +26,8 @@ export interface Speech {
 const IDLE_S = 30;
 /** The login of the address owns all schemas: its connections do not stay for what may come. */
 const OWNER_IDLE_S = 5;
-/** A lane's connection must not end between two batches. */
-const IDLE_OF: Readonly<Record<string, number>> = { lane: 0, owner: OWNER_IDLE_S };
+/** The connection of a posting queue must not end between two batches. */
+const IDLE_OF: Readonly<Record<string, number>> = { posting: 0, owner: OWNER_IDLE_S };
 
 /** Opens connections to an address on their first use, as a login of their own where one is given. */
 export function connect(

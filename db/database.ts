@@ -10,7 +10,7 @@ import { type Logins, passwordsOf } from "./realm_logins.ts";
 import { type Session as AnySession, settingsOf } from "./session_settings.ts";
 import { openQuota, type Quota } from "./connection_quota.ts";
 
-type Session = AnySession<Place>;
+type Session = AnySession<RealmLocation>;
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
 /** An open transaction. */
@@ -22,7 +22,7 @@ export type Db = Sql | Tx;
 export interface DatabaseOptions extends Speech {
   url: string;
   /** Opens the sealed address of a realm's own database; null where it cannot. */
-  unseal?: (placement: Uint8Array, realm: string) => string | null;
+  unseal?: (encryptedUrl: Uint8Array, realm: string) => string | null;
   /**
    * Opens the logins of realms, whose roles then connect by themselves. Without it, or behind a pooler,
    * the login of the address takes the role on, and can put it off again.
@@ -31,25 +31,25 @@ export interface DatabaseOptions extends Speech {
   /** Connections of the process, all pools together. */
   connectionsMax?: number;
   /** The realm migration that this version needs: a realm that is behind is kept from everybody. */
-  rung?: number;
+  schemaVersion?: number;
   /** Connections of the platform's pool and of each realm's. */
   platformMax?: number;
   realmMax?: number;
 }
 
 /** Where a realm's data lives. */
-export interface Place {
+export interface RealmLocation {
   /** Realm id. */
   id: string;
   schema: string;
   /** The realm's role that serves; null where the database lets nobody create roles. */
   role: string | null;
   /** Sealed address of a database of the realm's own; null for the platform's. */
-  placement: Uint8Array | null;
+  encryptedUrl: Uint8Array | null;
   /** Sealed secret of the roles' logins; null where they do not log in. */
   login: Uint8Array | null;
   /** Number of the last migration applied there. */
-  rung: number;
+  schemaVersion: number;
 }
 
 /** A pool with what must be said at the start of each transaction, if anything. */
@@ -79,21 +79,21 @@ export interface Database {
   builder: Pool;
   /** From now on the platform's pool and the looks at realms log in as roles with fewer rights. */
   serveAs(logins: ServingLogins): void;
-  realm(place: Place): Pool;
+  realm(location: RealmLocation): Pool;
   /** The realm's connections of workers, who see and book what happens on chains. */
-  working(place: Place): Pool;
+  working(location: RealmLocation): Pool;
   /**
    * Connections shared by all realms, for looks that are taken in every one of them: there, a
    * connection to each would be too much.
    */
-  watch(place: Place): Pool;
-  /** One connection of its own for the realm's lane of moves. */
-  lane(place: Place): Pool;
+  sharedPool(location: RealmLocation): Pool;
+  /** One connection of its own for the realm's posting queue. */
+  postingPool(location: RealmLocation): Pool;
   /** One connection with all rights where a realm lives, to build with. Whoever asks for it ends it. */
-  owner(place: Place): Pool;
+  owner(location: RealmLocation): Pool;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
-  /** Connections that are promised to realms and lanes now, for measurement. */
+  /** Connections that are promised to realms and posting queues now, for measurement. */
   taken(): number;
   close(): Promise<void>;
 }
@@ -133,50 +133,51 @@ export function openDatabase(options: DatabaseOptions): Database {
     unbounded(saidBy(options, as), () => plain(url, as, max), alive);
   const { platform, watch, serveAs } = servingOf(options, alive);
   const builder = builderOf(options, alive);
-  function bounded(place: Place, max: number, name: string): Pool {
-    const as = sessionOf(place, name);
-    const open = (size: number) => plain(urlOf(options, place), as, size);
+  function bounded(location: RealmLocation, max: number, name: string): Pool {
+    const as = sessionOf(location, name);
+    const open = (size: number) => plain(urlOf(options, location), as, size);
     return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
   }
   /** Looks at a realm in a database of its own, or without a role, which the login of the address alone may see. */
-  function elsewhere(place: Place): Pool {
-    const as = sessionOf(asWorker(place), "watch");
-    const url = urlOf(options, place);
+  function elsewhere(location: RealmLocation): Pool {
+    const as = sessionOf(asWorker(location), "watch");
+    const url = urlOf(options, location);
     if (loginOf(options, as) !== null) return always(url, as, 1);
     const all = shared.get(url) ?? always(url, WATCH, url === options.url ? WATCH_MAX : 1);
     shared.set(url, all);
-    return actingAs(all, asWorker(place));
+    return actingAs(all, asWorker(location));
   }
   return {
     platform,
     builder,
     serveAs,
-    realm(place) {
-      if (isBehind(options, place)) return UNMIGRATED;
-      const known = realms.get(place.id);
+    realm(location) {
+      if (isBehind(options, location)) return UNMIGRATED;
+      const known = realms.get(location.id);
       if (known !== undefined) return known;
-      const pool = bounded(place, options.realmMax ?? REALM_MAX, "realm");
-      realms.set(place.id, pool);
+      const pool = bounded(location, options.realmMax ?? REALM_MAX, "realm");
+      realms.set(location.id, pool);
       return pool;
     },
-    working(place) {
-      if (isBehind(options, place)) return UNMIGRATED;
-      const known = works.get(place.id);
+    working(location) {
+      if (isBehind(options, location)) return UNMIGRATED;
+      const known = works.get(location.id);
       if (known !== undefined) return known;
-      const pool = bounded(asWorker(place), options.realmMax ?? REALM_MAX, "worker");
-      works.set(place.id, pool);
+      const pool = bounded(asWorker(location), options.realmMax ?? REALM_MAX, "worker");
+      works.set(location.id, pool);
       return pool;
     },
-    watch(place) {
-      if (isBehind(options, place)) return UNMIGRATED;
-      const known = watches.get(place.id);
+    sharedPool(location) {
+      if (isBehind(options, location)) return UNMIGRATED;
+      const known = watches.get(location.id);
       if (known !== undefined) return known;
-      const pool = isShared(place) ? actingAs(watch, asWorker(place)) : elsewhere(place);
-      watches.set(place.id, pool);
+      const pool = isShared(location) ? actingAs(watch, asWorker(location)) : elsewhere(location);
+      watches.set(location.id, pool);
       return pool;
     },
-    lane: (place) => isBehind(options, place) ? UNMIGRATED : bounded(place, 1, "lane"),
-    owner: (place) => ownerOf(options, place),
+    postingPool: (location) =>
+      isBehind(options, location) ? UNMIGRATED : bounded(location, 1, "posting"),
+    owner: (location) => ownerOf(options, location),
     logins: options.logins,
     taken: quota.taken,
     async close() {
@@ -215,7 +216,7 @@ function servingOf(
   };
 }
 
-/** The connections that build and migrate; others take their place after some uses, when nobody uses them. */
+/** The connections that build and migrate; others take their location after some uses, when nobody uses them. */
 function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
   const as = { ...PLATFORM, name: "owner" };
   const pool = unbounded(saidBy(options, as), () => {
@@ -243,9 +244,9 @@ function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
 }
 
 /** One connection with all rights where a realm lives. */
-function ownerOf(options: DatabaseOptions, place: Place): Pool {
-  const as = { ...sessionOf(place, "owner"), role: null };
-  const open = () => connect(options, urlOf(options, place), as, 1, null);
+function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
+  const as = { ...sessionOf(location, "owner"), role: null };
+  const open = () => connect(options, urlOf(options, location), as, 1, null);
   return unbounded(saidBy(options, as), open, new Set());
 }
 
@@ -253,10 +254,10 @@ function ownerOf(options: DatabaseOptions, place: Place): Pool {
  * Connections that all realms share, acting as one of them for the length of a transaction: what is
  * done in all realms at once must not open a connection to each of them.
  */
-export function actingAs(shared: Pool, place: Place): Pool {
-  const role = place.role === null ? "" : `set local role "${place.role}";`;
+export function actingAs(shared: Pool, location: RealmLocation): Pool {
+  const role = location.role === null ? "" : `set local role "${location.role}";`;
   const settings =
-    `${shared.settings} ${role} set local search_path to "${place.schema}", pg_temp;`;
+    `${shared.settings} ${role} set local search_path to "${location.schema}", pg_temp;`;
   return {
     get sql() {
       return shared.sql;
@@ -272,21 +273,21 @@ export function workerRole(role: string): string {
   return `${role}_worker`;
 }
 
-function asWorker(place: Place): Place {
-  return { ...place, role: place.role === null ? null : workerRole(place.role) };
+function asWorker(location: RealmLocation): RealmLocation {
+  return { ...location, role: location.role === null ? null : workerRole(location.role) };
 }
 
 /** Whether the role that looks at realms may look at this one. */
-function isShared({ placement, role }: Place): boolean {
-  return placement === null && role !== null;
+function isShared({ encryptedUrl, role }: RealmLocation): boolean {
+  return encryptedUrl === null && role !== null;
 }
 
-const PLATFORM: Session = { searchPath: '"platform"', role: null, place: null, name: "api" };
-const WATCH: Session = { searchPath: "pg_catalog", role: null, place: null, name: "watch" };
+const PLATFORM: Session = { searchPath: '"platform"', role: null, location: null, name: "api" };
+const WATCH: Session = { searchPath: "pg_catalog", role: null, location: null, name: "watch" };
 
-function sessionOf(place: Place, name: string): Session {
+function sessionOf(location: RealmLocation, name: string): Session {
   // Temporary tables come last, so that they never stand for the realm's own.
-  return { searchPath: `"${place.schema}", pg_temp`, role: place.role, place, name };
+  return { searchPath: `"${location.schema}", pg_temp`, role: location.role, location, name };
 }
 
 /** A pool that is outside the quota. */
@@ -314,8 +315,8 @@ function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
 
 const FREE = Promise.resolve(() => {});
 
-function isBehind(options: DatabaseOptions, place: Place): boolean {
-  return place.rung < (options.rung ?? 0);
+function isBehind(options: DatabaseOptions, location: RealmLocation): boolean {
+  return location.schemaVersion < (options.schemaVersion ?? 0);
 }
 
 /** The pool of a realm that waits for its migration: nobody enters. */
@@ -362,15 +363,15 @@ function underQuota(
 }
 
 /** As whom a session logs in; null: as the address says. */
-function loginOf(options: DatabaseOptions, { role, place }: Session): Login | null {
-  if (role === null || place === null || !options.prepare) return null;
-  const passwordOf = passwordsOf(place, options.logins);
+function loginOf(options: DatabaseOptions, { role, location }: Session): Login | null {
+  if (role === null || location === null || !options.prepare) return null;
+  const passwordOf = passwordsOf(location, options.logins);
   return passwordOf === null ? null : { role, password: passwordOf(role) };
 }
 
-function urlOf(options: DatabaseOptions, place: Place): string {
-  if (place.placement === null) return options.url;
-  const url = options.unseal?.(place.placement, place.id) ?? null;
+function urlOf(options: DatabaseOptions, location: RealmLocation): string {
+  if (location.encryptedUrl === null) return options.url;
+  const url = options.unseal?.(location.encryptedUrl, location.id) ?? null;
   if (url !== null) return url;
-  throw new Error(`the address of realm ${place.id}'s database was sealed under another key`);
+  throw new Error(`the address of realm ${location.id}'s database was sealed under another key`);
 }

@@ -14,7 +14,7 @@ export interface DatabaseFacts {
 /** Tries a write, for a server may answer reads and take nothing. */
 export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
   const [row] = await db<{ at: string; durable: boolean; superuser: boolean }[]>`
-    insert into leases (name, holder, until, next_at)
+    insert into leases (name, owner_process, until, next_at)
     values ('health', gen_random_uuid(), now(), now())
     on conflict (name) do update set until = now()
     returning extract(epoch from clock_timestamp()) * 1000 as at,

@@ -22,8 +22,8 @@ export interface NewJobRow {
   id: string;
   name: string;
   payload: Record<string, unknown>;
-  /** Jobs of one lane run one at a time, oldest first. */
-  lane?: string | null;
+  /** Jobs with one serial key run one at a time, oldest first. */
+  serialKey?: string | null;
   /** While a job of this name and mark waits or runs, another is not added. */
   dedupe?: string | null;
   /** Not before, in milliseconds since the epoch. */
@@ -33,14 +33,14 @@ export interface NewJobRow {
 /** Adds a job in the caller's transaction. */
 export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
   await tx`
-    insert into jobs (id, name, payload, lane, dedupe, run_at)
-    values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.lane ?? null},
+    insert into jobs (id, name, payload, serial_key, dedupe, run_at)
+    values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.serialKey ?? null},
       ${job.dedupe ?? null}, coalesce(${job.run_at ?? null}::timestamptz, now()))
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
 /**
- * Takes due jobs under a lease, but none of the kinds that are named. Of one lane only the oldest is
+ * Takes due jobs under a lease, but none of the kinds that are named. Of one serial key only the oldest is
  * taken, and only when none runs.
  */
 export async function claimJobs(
@@ -55,8 +55,8 @@ export async function claimJobs(
     where id = any (array(
       select j.id from jobs j
       where j.state = 'ready' and j.run_at <= now() and j.name <> all (${except as string[]})
-        and (j.lane is null or not exists (
-        select 1 from jobs o where o.lane = j.lane and o.state in ('ready', 'running')
+        and (j.serial_key is null or not exists (
+        select 1 from jobs o where o.serial_key = j.serial_key and o.state in ('ready', 'running')
           and o.id < j.id))
       order by j.run_at, j.id limit ${limit} for update skip locked))
     returning id, name, payload, attempts, attempts_max, (select token from attestations)`;

@@ -4,13 +4,13 @@ import type { Db } from "./database.ts";
 /** Takes a lease that is due and that nobody holds; false if it is not to be had. */
 export async function takeLease(
   db: Db,
-  lease: { name: string; holder: string; leaseMs: number },
+  lease: { name: string; owner: string; leaseMs: number },
 ): Promise<boolean> {
   const rows = await db`
-    insert into leases (name, holder, until, next_at)
-    values (${lease.name}, ${lease.holder},
+    insert into leases (name, owner_process, until, next_at)
+    values (${lease.name}, ${lease.owner},
       now() + make_interval(secs => ${lease.leaseMs} / 1000.0), now())
-    on conflict (name) do update set holder = excluded.holder, until = excluded.until
+    on conflict (name) do update set owner_process = excluded.owner_process, until = excluded.until
       where leases.until <= now() and leases.next_at <= now()
     returning name`;
   return rows.length > 0;
@@ -19,21 +19,21 @@ export async function takeLease(
 /** Prolongs a lease; false when another holds it now. */
 export async function prolongLease(
   db: Db,
-  lease: { name: string; holder: string; leaseMs: number },
+  lease: { name: string; owner: string; leaseMs: number },
 ): Promise<boolean> {
   const rows = await db`
     update leases set until = now() + make_interval(secs => ${lease.leaseMs} / 1000.0)
-    where name = ${lease.name} and holder = ${lease.holder} and until > now() returning name`;
+    where name = ${lease.name} and owner_process = ${lease.owner} and until > now() returning name`;
   return rows.length > 0;
 }
 
 /** Gives a lease back; the work is due again after a while. */
 export async function endLease(
   db: Db,
-  lease: { name: string; holder: string; againMs: number },
+  lease: { name: string; owner: string; againMs: number },
 ): Promise<void> {
   await db`
     update leases set until = now(),
       next_at = now() + make_interval(secs => ${lease.againMs} / 1000.0)
-    where name = ${lease.name} and holder = ${lease.holder}`;
+    where name = ${lease.name} and owner_process = ${lease.owner}`;
 }

@@ -1,15 +1,22 @@
 /**
- * The two ladders of migrations: the platform's schema and each realm's. Files are applied in order,
+ * The two sequences of migrations: the platform's schema and each realm's. Files are applied in order,
  * once, under a lock; a file that changed after it was applied stops everything.
  * @module
  */
 import { createHash } from "node:crypto";
-import { type Db, type Place, type Pool, type Sql, type Tx, workerRole } from "./database.ts";
+import {
+  type Db,
+  type Pool,
+  type RealmLocation,
+  type Sql,
+  type Tx,
+  workerRole,
+} from "./database.ts";
 import { admitWatch } from "./platform_login.ts";
 import { type Logins, openLogin, passwordsOf, resetSettings } from "./realm_logins.ts";
 import { isContention, isTimeout } from "./errors.ts";
 
-/** One file of a ladder. */
+/** One file of a sequence. */
 export interface Migration {
   number: number;
   name: string;
@@ -18,8 +25,8 @@ export interface Migration {
   checksum: string;
 }
 
-/** The ladder of realms, with the statement of rights that follows it. */
-export interface Ladders {
+/** Both sequences, and the statement of rights that follows that of realms. */
+export interface Migrations {
   platform: Migration[];
   realm: Migration[];
   rights: string;
@@ -40,14 +47,14 @@ const TRACK = `create table if not exists migrations (
   number integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`;
 
-/** The checksum of a whole ladder. */
-export function checksumOf(ladder: readonly Migration[]): string {
-  const text = ladder.map(({ checksum }) => checksum).join("\n");
+/** The checksum of a whole sequence. */
+export function checksumOf(migrations: readonly Migration[]): string {
+  const text = migrations.map(({ checksum }) => checksum).join("\n");
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Reads both ladders from the project's files. */
-export async function readLadders(): Promise<Ladders> {
+/** Reads both sequences from the project's files. */
+export async function readMigrations(): Promise<Migrations> {
   const root = new URL("../migrations/", import.meta.url);
   const [platform, realm, rights] = await Promise.all([
     readLadder(new URL("platform/", root)),
@@ -73,7 +80,7 @@ async function readLadder(folder: URL): Promise<Migration[]> {
 }
 
 /** Brings the platform's schema up to date; tells how many files were applied. */
-export async function migratePlatform(sql: Sql, ladder: Migration[]): Promise<number> {
+export async function migratePlatform(sql: Sql, migrations: Migration[]): Promise<number> {
   return await sql.begin(async (tx) => {
     const [{ made }] = await tx<{ made: boolean }[]>`
       select to_regclass('platform.migrations') is not null as made`;
@@ -82,22 +89,22 @@ export async function migratePlatform(sql: Sql, ladder: Migration[]): Promise<nu
       await tx`create schema if not exists platform`;
     }
     await enterSchema(tx, "platform");
-    await lockLadder(tx);
-    return await climb(tx, ladder);
+    await lockMigrations(tx);
+    return await applyDue(tx, migrations);
   });
 }
 
 /** Brings one realm's schema up to date, then states its roles' rights anew. */
 export async function migrateRealm(
   tx: Tx,
-  ladders: Ladders,
-  place: { schema: string; role: string | null },
+  migrations: Migrations,
+  location: { schema: string; role: string | null },
 ): Promise<number> {
   await tx.unsafe(PATIENCE);
-  await enterSchema(tx, place.schema);
-  await lockLadder(tx);
-  const applied = await climb(tx, ladders.realm);
-  if (applied > 0) await stateRights(tx, ladders, place);
+  await enterSchema(tx, location.schema);
+  await lockMigrations(tx);
+  const applied = await applyDue(tx, migrations.realm);
+  if (applied > 0) await stateRights(tx, migrations, location);
   return applied;
 }
 
@@ -107,36 +114,36 @@ export async function migrateRealm(
  */
 export async function restateRights(
   tx: Tx,
-  ladders: Ladders,
-  place: Place,
+  migrations: Migrations,
+  location: RealmLocation,
   logins?: Logins,
 ): Promise<void> {
   await tx.unsafe(PATIENCE);
-  await enterSchema(tx, place.schema);
-  await lockLadder(tx);
-  await stateRoles(tx, place, logins);
-  await stateRights(tx, ladders, place);
+  await enterSchema(tx, location.schema);
+  await lockMigrations(tx);
+  await stateRoles(tx, location, logins);
+  await stateRights(tx, migrations, location);
 }
 
 /** States the rights of a realm's roles in its schema, whole. */
 async function stateRights(
   tx: Tx,
-  ladders: Ladders,
-  place: { schema: string; role: string | null },
+  migrations: Migrations,
+  location: { schema: string; role: string | null },
 ): Promise<void> {
-  if (place.role === null) return;
-  await enterSchema(tx, place.schema);
-  const rights = ladders.rights.replaceAll(":schema", quote(place.schema))
-    .replaceAll(":worker", quote(workerRole(place.role)))
-    .replaceAll(":role", quote(place.role));
+  if (location.role === null) return;
+  await enterSchema(tx, location.schema);
+  const rights = migrations.rights.replaceAll(":schema", quote(location.schema))
+    .replaceAll(":worker", quote(workerRole(location.role)))
+    .replaceAll(":role", quote(location.role));
   await tx.unsafe(rights);
 }
 
 /**
- * Keeps others from the ladder of the schema that is entered. The lock is that of a table to which no realm's role may
+ * Locks the migrations of the schema that is entered. The lock is that of a table to which no realm's role may
  * write: a session of a realm could hold an advisory lock, which is anybody's.
  */
-async function lockLadder(tx: Tx): Promise<void> {
+async function lockMigrations(tx: Tx): Promise<void> {
   await tx.unsafe(TRACK);
   await tx`lock table migrations in share row exclusive mode`;
 }
@@ -145,10 +152,10 @@ async function lockLadder(tx: Tx): Promise<void> {
  * Makes the roles of a realm that are not there. Without passwords they do not log in. A role may change its own
  * password, and settings that its next connections begin with: they are put back.
  */
-async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> {
-  if (place.role === null) return;
-  const passwordOf = passwordsOf(place, logins);
-  for (const name of [place.role, workerRole(place.role)]) {
+async function stateRoles(tx: Tx, location: RealmLocation, logins?: Logins): Promise<void> {
+  if (location.role === null) return;
+  const passwordOf = passwordsOf(location, logins);
+  for (const name of [location.role, workerRole(location.role)]) {
     const [known] = await tx`select rolname from pg_roles where rolname = ${name}`;
     if (known === undefined) await tx`create role ${tx(name)} nologin`;
     else await resetSettings(tx, name);
@@ -156,7 +163,7 @@ async function stateRoles(tx: Tx, place: Place, logins?: Logins): Promise<void> 
     if (passwordOf !== null) await openLogin(tx, name, passwordOf(name));
   }
   // Also in a process whose roles do not log in: those of others do.
-  if (place.placement === null) await admitWatch(tx, place.role);
+  if (location.encryptedUrl === null) await admitWatch(tx, location.role);
 }
 
 /** Runs a migration, again where the tables that it changes were in use. */
@@ -174,13 +181,13 @@ export async function whileTablesAreFree<T>(work: () => Promise<T>): Promise<T> 
 }
 
 /** Makes the roles and the schema of a realm, empty. */
-export async function createPlace(
+export async function createRealmSchema(
   tx: Tx,
-  place: Place,
+  location: RealmLocation,
   logins?: Logins,
 ): Promise<void> {
-  await stateRoles(tx, place, logins);
-  await tx`create schema ${tx(place.schema)}`;
+  await stateRoles(tx, location, logins);
+  await tx`create schema ${tx(location.schema)}`;
 }
 
 /** Fails at once where a database cannot be reached; a transaction's begin may never say so. */
@@ -198,13 +205,13 @@ export async function findEncodingFault(db: Db): Promise<string | null> {
 }
 
 /** Takes down the schema of a realm, with all it holds, and its roles. */
-export async function dropPlace(
+export async function dropRealmSchema(
   tx: Tx,
-  place: { schema: string; role: string | null },
+  location: { schema: string; role: string | null },
 ): Promise<void> {
-  await tx`drop schema if exists ${tx(place.schema)} cascade`;
-  if (place.role === null) return;
-  for (const role of [workerRole(place.role), place.role]) {
+  await tx`drop schema if exists ${tx(location.schema)} cascade`;
+  if (location.role === null) return;
+  for (const role of [workerRole(location.role), location.role]) {
     await tx`drop role if exists ${tx(role)}`;
   }
 }
@@ -214,11 +221,11 @@ export async function enterSchema(tx: Tx, schema: string): Promise<void> {
   await tx`set local search_path to ${tx(schema)}`;
 }
 
-async function climb(tx: Tx, ladder: Migration[]): Promise<number> {
+async function applyDue(tx: Tx, migrations: Migration[]): Promise<number> {
   const done = await tx<{ number: number; checksum: string }[]>`
     select number, checksum from migrations order by number`;
   for (const { number, checksum } of done) {
-    const file = ladder[number - 1];
+    const file = migrations[number - 1];
     if (file === undefined) {
       throw new Error(`the database is ahead of this version: it has migration ${number}`);
     }
@@ -226,7 +233,7 @@ async function climb(tx: Tx, ladder: Migration[]): Promise<number> {
       throw new Error(`migration ${number} (${file.name}) was changed after it had been applied`);
     }
   }
-  const due = ladder.slice(done.length);
+  const due = migrations.slice(done.length);
   if (due.length > 0) await tx.unsafe(TRUST_BODIES);
   for (const file of due) {
     await tx`insert into migrations (number, name, checksum)
@@ -244,19 +251,19 @@ function hex(bytes: ArrayBuffer): string {
   return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** How far the platform's ladder has been climbed, and how many realms stand elsewhere. */
-export interface Rungs {
+/** The schema version of the platform, and how many realms have another than this process. */
+export interface SchemaVersions {
   platform: number;
   behind: number;
   ahead: number;
 }
 
-/** Reads how far the platform's ladder has been climbed, and how many realms stand elsewhere. */
-export async function selectRungs(db: Db, realmRung: number): Promise<Rungs> {
+/** Reads the schema version of the platform, and how many realms have another than this process. */
+export async function selectSchemaVersions(db: Db, realmVersion: number): Promise<SchemaVersions> {
   const [row] = await db<{ platform: number; behind: string; ahead: string }[]>`
     select (select max(number) from migrations) as platform,
-      count(*) filter (where rung < ${realmRung}) as behind,
-      count(*) filter (where rung > ${realmRung}) as ahead
-    from realms where rung <> ${realmRung}`;
+      count(*) filter (where schema_version < ${realmVersion}) as behind,
+      count(*) filter (where schema_version > ${realmVersion}) as ahead
+    from realms where schema_version <> ${realmVersion}`;
   return { platform: row.platform, behind: Number(row.behind), ahead: Number(row.ahead) };
 }

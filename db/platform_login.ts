@@ -28,12 +28,12 @@ export async function updatePlatformLogin(tx: Tx, login: Uint8Array): Promise<vo
 
 /** The rights, whole; they are stated anew at each start. */
 const RIGHTS = `
-  revoke all on tiers, realms, application_keys, drafts, usage, signing_keys, idempotency, audit, rates, leases,
+  revoke all on tiers, realms, application_keys, realm_provisioning, usage, signing_keys, idempotency, audit, rates, leases,
     installation, installation_witnesses, realm_faults, own_addresses, realm_steps, migrations from :role;
   grant usage on schema platform to :role;
-  grant select on tiers, realms, application_keys, drafts, usage, signing_keys, idempotency, audit, rates, leases,
+  grant select on tiers, realms, application_keys, realm_provisioning, usage, signing_keys, idempotency, audit, rates, leases,
     installation, installation_witnesses, realm_faults, own_addresses, realm_steps, migrations to :role;
-  grant insert, update, delete on usage, signing_keys, idempotency, rates, leases, drafts, installation_witnesses,
+  grant insert, update, delete on usage, signing_keys, idempotency, rates, leases, realm_provisioning, installation_witnesses,
     realm_faults, own_addresses, realm_steps to :role;
   grant insert on audit, application_keys to :role;
   grant update (revoked_at) on application_keys to :role;
@@ -100,7 +100,7 @@ async function selectUnwatched(
   return await tx`
     select r.id, p.rolname as worker from platform.realms r
     join pg_roles p on p.rolname = r.role_name || '_worker'
-    where r.placement is null and not exists (select from pg_auth_members m
+    where r.database_url_encrypted is null and not exists (select from pg_auth_members m
         where m.roleid = p.oid and m.member = (select oid from pg_roles where rolname = ${role}))
       and ${after === null ? tx`true` : tx`r.id > ${after}`}
     order by r.id limit ${limit}`;

@@ -40,13 +40,13 @@ function newSalt(): Uint8Array<ArrayBuffer> {
  * @throws {Error} where the secret was sealed with another key
  */
 export function passwordsOf(
-  place: { id: string; role: string | null; login: Uint8Array | null },
+  location: { id: string; role: string | null; login: Uint8Array | null },
   logins: Logins | undefined,
 ): ((role: string) => string) | null {
-  if (place.role === null || place.login === null || logins === undefined) return null;
-  const secret = logins.open(place.login, place.id);
+  if (location.role === null || location.login === null || logins === undefined) return null;
+  const secret = logins.open(location.login, location.id);
   if (secret === null) {
-    throw new Error(`the secret of realm ${place.id}'s logins was sealed under another key`);
+    throw new Error(`the secret of realm ${location.id}'s logins was sealed under another key`);
   }
   return (role) => createHmac("sha256", secret).update(role).digest("base64url");
 }

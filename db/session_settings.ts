@@ -16,11 +16,11 @@ const BUILD_SILENCE_MS = 60_000;
 const PEER_TIMEOUT_MS = 10_000;
 
 /** As whom a connection speaks, and what it sees. */
-export interface Session<Place = unknown> {
+export interface Session<RealmLocation = unknown> {
   searchPath: string;
   role: string | null;
   /** Whose logins it uses; null: that of the address. */
-  place: Place | null;
+  location: RealmLocation | null;
   /** Shown by the database. */
   name: string;
 }

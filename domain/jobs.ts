@@ -27,8 +27,8 @@ export type JobName = keyof JobPayloads;
 
 /** How a job waits. */
 export interface JobOptions {
-  /** Jobs of one lane run one at a time, oldest first. */
-  lane?: string;
+  /** Jobs with one serial key run one at a time, oldest first. */
+  serialKey?: string;
   /** While one of this name and mark waits or runs, another is not added. */
   dedupe?: string;
   /** Not before, in milliseconds since the epoch. */
@@ -47,7 +47,7 @@ export async function enqueue<N extends JobName>(
     id: newId(by.at),
     name,
     payload,
-    lane: options.lane ?? null,
+    serialKey: options.serialKey ?? null,
     dedupe: options.dedupe ?? null,
     run_at: options.runAt ?? null,
   });

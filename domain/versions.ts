@@ -23,7 +23,14 @@ export const TABLES: Readonly<Record<string, Table>> = {
   "/v1/realms": {
     table: "realms",
     key: "id",
-    except: ["realm_key", "previous_realm_key", "placement", "login", "rung", "ladder"],
+    except: [
+      "realm_key",
+      "previous_realm_key",
+      "database_url_encrypted",
+      "login",
+      "schema_version",
+      "migrations_checksum",
+    ],
   },
 };
 /** A row that is made when it is first changed: until then this is its version. */

@@ -31,13 +31,6 @@ constraint audit_pkey PRIMARY KEY (id)
 CREATE INDEX audit_realm ON audit USING btree (realm, id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
-table drafts (
-  id uuid not null
-  placement bytea not null
-  created_at timestamp with time zone not null
-)
-constraint drafts_pkey PRIMARY KEY (id)
-
 table idempotency (
   key uuid not null
   fingerprint uuid not null
@@ -79,7 +72,7 @@ constraint installation_witnesses_pkey PRIMARY KEY (id)
 
 table leases (
   name text not null
-  holder uuid not null
+  owner_process uuid not null
   until timestamp with time zone not null
   next_at timestamp with time zone not null
 )
@@ -124,6 +117,13 @@ table realm_faults (
 constraint realm_faults_pkey PRIMARY KEY (realm, code, chain, network)
 constraint realm_faults_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 
+table realm_provisioning (
+  id uuid not null
+  database_url_encrypted bytea not null
+  created_at timestamp with time zone not null
+)
+constraint realm_provisioning_pkey PRIMARY KEY (id)
+
 table realm_steps (
   realm uuid not null
   now uuid
@@ -144,10 +144,10 @@ table realms (
   previous_realm_key uuid
   schema_name text not null
   role_name text
-  placement bytea
+  database_url_encrypted bytea
   login bytea
-  rung integer not null
-  ladder text not null
+  schema_version integer not null
+  migrations_checksum text not null
   settings jsonb not null default '{}'::jsonb
   error jsonb
   updated_at timestamp with time zone

@@ -722,7 +722,7 @@ table jobs (
   name text not null
   payload jsonb not null
   state text not null default 'ready'::text
-  lane text
+  serial_key text
   dedupe text
   attempts integer not null default 0
   attempts_max integer not null default 12
@@ -738,8 +738,8 @@ constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running':
 CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
-CREATE UNIQUE INDEX jobs_lane ON jobs USING btree (lane) WHERE (state = 'running'::text)
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
+CREATE UNIQUE INDEX jobs_serial_key ON jobs USING btree (serial_key) WHERE (state = 'running'::text)
 
 table kin_losses (
   root uuid not null
@@ -752,7 +752,7 @@ constraint kin_losses_pkey PRIMARY KEY (root, asset, testnet, day)
 
 table leases (
   name text not null
-  holder uuid not null
+  owner_process uuid not null
   until timestamp with time zone not null
   next_at timestamp with time zone not null
 )
@@ -3506,7 +3506,7 @@ realm may insert (action, actor, address, api_key, api_key_name, created_at, ent
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on holdings
 realm may insert (created_at, secret, user_id) on second_factors
-realm may insert (dedupe, id, lane, name, payload, run_at) on jobs
+realm may insert (dedupe, id, name, payload, run_at, serial_key) on jobs
 realm may insert (fingerprint, key) on idempotency
 realm may insert on addresses
 realm may insert on aliases

@@ -26,7 +26,7 @@ grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outc
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
   to :role;
 -- A job that waits is carried on, and ended, by workers.
-grant insert (id, name, payload, lane, dedupe, run_at) on jobs to :role;
+grant insert (id, name, payload, serial_key, dedupe, run_at) on jobs to :role;
 grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, orders,
   consolidations, api_keys to :role;
 grant update (deleted_at) on external_addresses to :role;

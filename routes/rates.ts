@@ -53,7 +53,7 @@ async function putRate(
     return viewRate(row);
   });
   if (call.realm === null && row !== null) {
-    await spreadRates(call.services.site.database, [row]);
+    await spreadRates(call.services.provisioning.database, [row]);
   }
   return reply;
 }

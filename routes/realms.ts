@@ -15,7 +15,7 @@ import {
   RealmChange,
   RealmView,
   viewApplicationKey,
-  viewMadeRealm,
+  viewCreatedRealm,
   viewRealm,
 } from "../domain/realms/realms.ts";
 import {
@@ -61,22 +61,22 @@ export const realmRoutes: readonly AnyRoute[] = [
     answer: NewRealmView,
     errors: [],
     handle: async (call) => {
-      const { site } = call.services;
+      const { provisioning } = call.services;
       // What a repeat is answered with is kept, so nothing is built for it.
       const again = await isKept(call.services.platform, call.idempotency);
       const input = again ? { ...call.body, database_url: undefined } : call.body;
       const verifier = again ? "" : await hashPassword(input.admin.password);
-      const workshop = await prepareRealm(site, call.actor, input, verifier);
+      const prepared = await prepareRealm(provisioning, call.actor, input, verifier);
       try {
         const reply = await command(
-          { ...call, services: { ...call.services, platform: site.database.builder } },
-          async (tx) => viewMadeRealm(await createRealm(tx, call.actor, input, workshop)),
+          { ...call, services: { ...call.services, platform: provisioning.database.builder } },
+          async (tx) => viewCreatedRealm(await createRealm(tx, call.actor, input, prepared)),
           { secret: true },
         );
-        if (reply.headers?.["idempotency-replayed"]) await abandonRealm(site, workshop);
+        if (reply.headers?.["idempotency-replayed"]) await abandonRealm(provisioning, prepared);
         return reply;
       } catch (error) {
-        await abandonRealm(site, workshop).catch(() => {}); // the timetable tries again
+        await abandonRealm(provisioning, prepared).catch(() => {}); // the next provisioning tries again
         throw error;
       }
     },

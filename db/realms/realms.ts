@@ -14,12 +14,12 @@ export interface RealmRow {
   previous_realm_key: string | null;
   schema_name: string;
   role_name: string | null;
-  placement: Uint8Array | null;
+  database_url_encrypted: Uint8Array | null;
   /** Sealed secret of its roles' logins; null where they do not log in. */
   login: Uint8Array | null;
-  rung: number;
+  schema_version: number;
   /** Checksum of the migrations up to it. */
-  ladder: string;
+  migrations_checksum: string;
   settings: Record<string, unknown>;
   error: unknown;
   updated_at: number | null;
@@ -40,10 +40,10 @@ const COLUMNS = [
   "previous_realm_key",
   "schema_name",
   "role_name",
-  "placement",
+  "database_url_encrypted",
   "login",
-  "rung",
-  "ladder",
+  "schema_version",
+  "migrations_checksum",
   "settings",
   "error",
   "updated_at",
@@ -100,15 +100,17 @@ export async function selectRealmsById(db: Db, ids: string[]): Promise<RealmRow[
     select ${columns(db)} from realms where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Reads realms whose ladder has not been climbed to the given rung, after one of them. */
+/** Reads realms below a schema version, after one of them. */
 export async function selectRealmsBehind(
   db: Db,
-  rung: number,
+  schema_version: number,
   page: { after: string | null; limit: number },
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
     select ${columns(db)} from realms
-    where rung < ${rung} and ${page.after === null ? db`true` : db`id > ${page.after}`}
+    where schema_version < ${schema_version} and ${
+    page.after === null ? db`true` : db`id > ${page.after}`
+  }
     order by id limit ${page.limit}`;
 }
 
@@ -120,7 +122,7 @@ export async function selectRealmsWithoutRights(
 ): Promise<RealmRow[]> {
   return await db<RealmRow[]>`
     select ${columns(db)} from realms
-    where placement is null and role_name is not null
+    where database_url_encrypted is null and role_name is not null
       and to_regclass(quote_ident(schema_name) || '.accounts') is not null
       and (select count(*) from pg_roles p
         where p.rolname in (role_name, role_name || '_worker') and pg_has_role(current_user, p.oid, 'member')
@@ -132,14 +134,14 @@ export async function selectRealmsWithoutRights(
     order by id limit ${limit}`;
 }
 
-/** Reads the id of a realm that stands at the given rung by other migrations; null where none does. */
-export async function selectRealmOtherwise(
+/** Reads the id of a realm that has a schema version by other migrations; null where none has. */
+export async function selectRealmMigratedOtherwise(
   db: Db,
-  rung: number,
-  ladder: string,
+  schema_version: number,
+  migrations_checksum: string,
 ): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
-    select id from realms where rung = ${rung} and ladder <> ${ladder} order by id limit 1`;
+    select id from realms where schema_version = ${schema_version} and migrations_checksum <> ${migrations_checksum} order by id limit 1`;
   return row?.id ?? null;
 }
 
@@ -149,13 +151,13 @@ export async function countRealms(db: Db): Promise<number> {
   return Number(row.n);
 }
 
-/** Notes how far a realm's ladder has been climbed. */
-export async function markRung(
+/** Records the schema version of a realm. */
+export async function markSchemaVersion(
   tx: Tx,
   id: string,
-  { rung, ladder }: { rung: number; ladder: string },
+  { schema_version, migrations_checksum }: { schema_version: number; migrations_checksum: string },
 ): Promise<void> {
-  await tx`update platform.realms set rung = ${rung}, ladder = ${ladder} where id = ${id}`;
+  await tx`update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum} where id = ${id}`;
 }
 
 /** What can be changed of a realm. */
@@ -167,7 +169,7 @@ export type RealmChanges = Partial<
     | "accounting_currency"
     | "tier"
     | "settings"
-    | "placement"
+    | "database_url_encrypted"
     | "login"
     | "updated_at"
   >
@@ -238,26 +240,26 @@ export async function revokeApplicationKey(
   return row ?? null;
 }
 
-/** Notes a realm that is being made in a database of its own. */
-export async function insertDraft(
+/** Records that a realm is being provisioned in a database of its own. */
+export async function insertProvisioning(
   tx: Tx,
-  draft: { id: string; placement: Uint8Array; created_at: number },
+  row: { id: string; database_url_encrypted: Uint8Array; created_at: number },
 ): Promise<void> {
-  await tx`insert into drafts ${tx(draft)}`;
+  await tx`insert into realm_provisioning ${tx(row)}`;
 }
 
-/** Takes a draft away, as its realm is made or given up; false when it is gone. */
-export async function deleteDraft(tx: Tx, id: string): Promise<boolean> {
-  return (await tx`delete from drafts where id = ${id} returning id`).length > 0;
+/** Deletes the record as its realm is created or given up; false when it is gone. */
+export async function deleteProvisioning(tx: Tx, id: string): Promise<boolean> {
+  return (await tx`delete from realm_provisioning where id = ${id} returning id`).length > 0;
 }
 
-/** Locks the drafts made before a time (milliseconds) that nobody else is clearing. */
-export async function lockOldDrafts(
+/** Locks records older than a time (milliseconds) that no other process has locked. */
+export async function lockAbandonedProvisionings(
   tx: Tx,
   before: number,
-): Promise<{ id: string; placement: Uint8Array }[]> {
-  return await tx<{ id: string; placement: Uint8Array }[]>`
-    select id, placement from drafts where created_at < ${before}
+): Promise<{ id: string; database_url_encrypted: Uint8Array }[]> {
+  return await tx<{ id: string; database_url_encrypted: Uint8Array }[]>`
+    select id, database_url_encrypted from realm_provisioning where created_at < ${before}
     order by id limit 10 for update skip locked`;
 }
 

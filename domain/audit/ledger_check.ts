@@ -19,7 +19,7 @@ import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { GENESIS } from "./chain_links.ts";
 import { notFound } from "../permissions.ts";
-import { placeOf } from "../realms/realms.ts";
+import { locationOf } from "../realms/realms.ts";
 import { recomputeAll, type Recomputed } from "./hash_chain.ts";
 
 /** What kind of disagreement was found: those of the checks, and those of the chain of hashes. */
@@ -137,7 +137,7 @@ export async function checkRealms(
   only: AuditWish = {},
 ): Promise<void> {
   const check = async (row: RealmRow) => {
-    const found = await checkLedger(database.realm(placeOf(row)), only.expect);
+    const found = await checkLedger(database.realm(locationOf(row)), only.expect);
     tell({ realm: row.id, name: row.name, ...found });
   };
   if (only.realm !== undefined) {

@@ -78,7 +78,10 @@ export async function forwardLater(
   account: string,
   runAt?: number,
 ): Promise<void> {
-  await enqueue(tx, actor, "deposit.forward", { account }, { lane: `forward ${account}`, runAt });
+  await enqueue(tx, actor, "deposit.forward", { account }, {
+    serialKey: `forward ${account}`,
+    runAt,
+  });
 }
 
 /** Takes up sweeps that wait for a better moment, and those that were lost. */

@@ -21,7 +21,7 @@ export function isExpected(steps: RealmSteps, token: string | null): boolean {
 
 /** The steps after a schema was found at a token and another step is begun. */
 export function beginStep(steps: RealmSteps, step: RealmStep): RealmSteps {
-  // Steps that others began from the same token may still be taken in place of this one.
+  // Steps that others began from the same token may still be taken in location of this one.
   const open = steps.next.filter(({ from }) => from === step.from);
   return { now: step.from, next: [...open.slice(-STEPS_MAX), step] };
 }

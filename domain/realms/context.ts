@@ -3,7 +3,7 @@
  * facts of its accounts and its revoked keys. All of it can be lost and read again.
  * @module
  */
-import type { Database, Place, Pool } from "../../db/database.ts";
+import type { Database, Pool, RealmLocation } from "../../db/database.ts";
 import type { AccountFacts } from "../../db/accounts/account_lookup.ts";
 import { type Lane, openLane } from "../../db/ledger/posting_queue.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
@@ -13,7 +13,7 @@ import type { RealmDefaults } from "../actor.ts";
 import { type ApiKeyGrant, type ApiKeyMemory, openApiKeyMemory } from "../identity/api_keys.ts";
 import { idTime, isId } from "../ids.ts";
 import { openLoginUses } from "../identity/logins.ts";
-import { placeOf } from "./realms.ts";
+import { locationOf } from "./realms.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { FactsMemory } from "../ledger/transactions.ts";
 import { withdrawalSettings } from "../withdrawal_settings.ts";
@@ -21,7 +21,7 @@ import { withdrawalSettings } from "../withdrawal_settings.ts";
 /** A realm in use. */
 export interface RealmContext {
   readonly id: string;
-  readonly place: Place;
+  readonly location: RealmLocation;
   readonly pool: Pool;
   /** The row as of at most a second ago. */
   row(): RealmRow;
@@ -95,14 +95,14 @@ function createContext(
   lanes: Map<string, Lane>,
 ): RealmContext {
   const known = watch(database, first, now);
-  const noteLogin = openLoginUses(() => database.realm(placeOf(known.row)));
+  const noteLogin = openLoginUses(() => database.realm(locationOf(known.row)));
   return {
     id: first.id,
-    get place() {
-      return placeOf(known.row);
+    get location() {
+      return locationOf(known.row);
     },
     get pool() {
-      return database.realm(placeOf(known.row));
+      return database.realm(locationOf(known.row));
     },
     row: () => known.row,
     defaults: () => ({
@@ -114,7 +114,7 @@ function createContext(
     lane() {
       const open = lanes.get(first.id);
       if (open !== undefined) return open;
-      const pool = database.lane(placeOf(known.row));
+      const pool = database.postingPool(locationOf(known.row));
       const lane = openLane(pool);
       lanes.set(first.id, lane);
       return lane;
@@ -170,7 +170,7 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     const startedAt = now();
     const before = expired;
     const revocations = reading(
-      database.watch(placeOf(known.row)), // not behind the realm's own slow statements
+      database.sharedPool(locationOf(known.row)), // not behind the realm's own slow statements
       (db) => selectRevocations(db, horizon),
     );
     revocations.catch(() => {}); // awaited below, after the row
@@ -200,8 +200,8 @@ function watch(database: Database, row: RealmRow, now: () => number): Known {
     holds: (claims) =>
       keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
     apiKeys: openApiKeyMemory({
-      watch: () => database.watch(placeOf(known.row)),
-      pool: () => database.realm(placeOf(known.row)),
+      watch: () => database.sharedPool(locationOf(known.row)),
+      pool: () => database.realm(locationOf(known.row)),
     }),
     freshly(say) {
       const age = Math.abs(now() - known.freshAt); // a clock that was set back tells no age

@@ -2,10 +2,10 @@
 import type { Pool } from "../../db/database.ts";
 import { type DatabaseFacts, probeDatabase } from "../../db/health.ts";
 import { selectFaultCounts, selectInstallation } from "../../db/realms/installation.ts";
-import { type Rungs, selectRungs } from "../../db/migrate.ts";
+import { type SchemaVersions, selectSchemaVersions } from "../../db/migrate.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { holdsPlatformKey } from "../security/platform_key.ts";
-import type { Ladders } from "./realms.ts";
+import type { Migrations } from "./realms.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
 /** What is known of the database. */
@@ -13,19 +13,19 @@ export interface DatabaseHealth extends DatabaseFacts {
   /** Whether the platform's schema is where this version needs it. */
   migrated: boolean;
   /** Realms that wait for their migration and answer 503 until then, and realms of a newer version. */
-  realms: Pick<Rungs, "behind" | "ahead">;
+  realms: Pick<SchemaVersions, "behind" | "ahead">;
 }
 
 /** Tries a write, and looks how far the migrations went. */
-export async function checkDatabase(pool: Pool, ladders: Ladders): Promise<DatabaseHealth> {
+export async function checkDatabase(pool: Pool, migrations: Migrations): Promise<DatabaseHealth> {
   const { platform, behind, ahead } = await reading(
     pool,
-    (db) => selectRungs(db, ladders.realm.length),
+    (db) => selectSchemaVersions(db, migrations.realm.length),
   );
   const facts = await writing(pool, probeDatabase);
   return {
     ...facts,
-    migrated: platform === ladders.platform.length,
+    migrated: platform === migrations.platform.length,
     realms: { behind, ahead },
   };
 }

@@ -9,26 +9,26 @@ import { isSuperuser } from "../../db/health.ts";
 import {
   checksumOf,
   findEncodingFault,
-  type Ladders,
   migratePlatform,
   migrateRealm,
+  type Migrations,
   restateRights,
   whileTablesAreFree,
 } from "../../db/migrate.ts";
 import { allRealms, type PageOptions } from "../../db/realms/realm_pages.ts";
 import {
   lockRealm,
-  markRung,
+  markSchemaVersion,
   type RealmRow,
   selectRealm,
-  selectRealmOtherwise,
+  selectRealmMigratedOtherwise,
   selectRealms,
   selectRealmsBehind,
   selectRealmsWithoutRights,
   updateRealm,
 } from "../../db/realms/realms.ts";
 import { building, locking, reading } from "../../db/transaction.ts";
-import { placeOf } from "./realms.ts";
+import { locationOf } from "./realms.ts";
 
 /** Tells of progress. */
 export type Tell = (
@@ -56,36 +56,36 @@ export async function assertEncoding({ builder }: Pick<Database, "builder">): Pr
  */
 export async function migrateAll(
   database: Database,
-  ladders: Ladders,
+  migrations: Migrations,
   tell: Tell,
   entitle: () => Promise<void> = () => Promise.resolve(),
 ): Promise<string[]> {
   const applied = await building(
     database.builder,
-    (sql) => migratePlatform(sql, ladders.platform),
+    (sql) => migratePlatform(sql, migrations.platform),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await entitle();
-  await assertUnchanged(database, ladders);
+  await assertUnchanged(database, migrations);
   if (await reading(database.builder, isSuperuser)) {
     tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});
   }
-  const failed = await migrateRealms(database, ladders, tell);
-  return [...failed, ...await restateAll(database, ladders, tell)];
+  const failed = await migrateRealms(database, migrations, tell);
+  return [...failed, ...await restateAll(database, migrations, tell)];
 }
 
 /** Migrates the realms that are behind; gives those that could not be. */
 export async function migrateRealms(
   database: Database,
-  ladders: Ladders,
+  migrations: Migrations,
   tell: Tell,
 ): Promise<string[]> {
   const failed: string[] = [];
   const select: PageOptions["select"] = (db, after, limit) =>
-    selectRealmsBehind(db, ladders.realm.length, { after, limit });
+    selectRealmsBehind(db, migrations.realm.length, { after, limit });
   for await (const row of allRealms(database.platform, { select })) {
     try {
-      const count = await whileTablesAreFree(() => migrateOne(database, ladders, row));
+      const count = await whileTablesAreFree(() => migrateOne(database, migrations, row));
       tell("info", "migrated a realm", { realm: row.id, applied: count });
     } catch (error) {
       failed.push(row.id);
@@ -96,15 +96,18 @@ export async function migrateRealms(
 }
 
 /** Refuses files that were changed after a realm had applied them. */
-async function assertUnchanged(database: Database, ladders: Ladders): Promise<void> {
-  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
+async function assertUnchanged(database: Database, migrations: Migrations): Promise<void> {
+  const stand = {
+    schema_version: migrations.realm.length,
+    migrations_checksum: checksumOf(migrations.realm),
+  };
   const id = await reading(
     database.platform,
-    (db) => selectRealmOtherwise(db, stand.rung, stand.ladder),
+    (db) => selectRealmMigratedOtherwise(db, stand.schema_version, stand.migrations_checksum),
   );
   const row = id === null ? null : await reading(database.platform, (db) => selectRealm(db, id));
   if (row === null) return;
-  await migrateOne(database, ladders, row); // names the file
+  await migrateOne(database, migrations, row); // names the file
   throw new Error(`realm ${row.id} stands on other migrations than this version's`);
 }
 
@@ -123,7 +126,7 @@ export interface Restating {
  */
 export async function restateAll(
   database: Database,
-  ladders: Ladders,
+  migrations: Migrations,
   tell: Tell,
   { every = false, newLogins = false }: Restating = {},
 ): Promise<string[]> {
@@ -132,7 +135,7 @@ export async function restateAll(
   for await (const row of allRealms(database.platform, { select })) {
     if (row.role_name === null) continue;
     try {
-      await restateOne(database, ladders, await withLogin(database, row, newLogins));
+      await restateOne(database, migrations, await withLogin(database, row, newLogins));
       tell("info", "a realm has its rights again", { realm: row.id });
     } catch (error) {
       failed.push(row.id);
@@ -157,11 +160,15 @@ async function withLogin(database: Database, row: RealmRow, anew: boolean): Prom
   });
 }
 
-async function restateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<void> {
-  const place = placeOf(row);
-  const work = (tx: Tx) => restateRights(tx, ladders, place, database.logins);
-  if (row.placement === null) return await locking(database.builder, work);
-  const owner = database.owner(place);
+async function restateOne(
+  database: Database,
+  migrations: Migrations,
+  row: RealmRow,
+): Promise<void> {
+  const location = locationOf(row);
+  const work = (tx: Tx) => restateRights(tx, migrations, location, database.logins);
+  if (row.database_url_encrypted === null) return await locking(database.builder, work);
+  const owner = database.owner(location);
   try {
     await locking(owner, work);
   } finally {
@@ -169,22 +176,32 @@ async function restateOne(database: Database, ladders: Ladders, row: RealmRow): 
   }
 }
 
-async function migrateOne(database: Database, ladders: Ladders, row: RealmRow): Promise<number> {
-  const stand = { rung: ladders.realm.length, ladder: checksumOf(ladders.realm) };
-  const place = placeOf(row);
-  if (row.placement === null) {
+async function migrateOne(
+  database: Database,
+  migrations: Migrations,
+  row: RealmRow,
+): Promise<number> {
+  const stand = {
+    schema_version: migrations.realm.length,
+    migrations_checksum: checksumOf(migrations.realm),
+  };
+  const location = locationOf(row);
+  if (row.database_url_encrypted === null) {
     return await building(database.builder, (sql) =>
       sql.begin(async (tx) => {
-        const done = await migrateRealm(tx, ladders, place);
-        await markRung(tx, row.id, stand);
+        const done = await migrateRealm(tx, migrations, location);
+        await markSchemaVersion(tx, row.id, stand);
         return done;
       }));
   }
   // Two databases, two transactions: the second is repeated if the process ends between them.
-  const owner = database.owner(place);
+  const owner = database.owner(location);
   try {
-    const done = await owner.sql.begin((tx) => migrateRealm(tx, ladders, place));
-    await building(database.builder, (sql) => sql.begin((tx) => markRung(tx, row.id, stand)));
+    const done = await owner.sql.begin((tx) => migrateRealm(tx, migrations, location));
+    await building(
+      database.builder,
+      (sql) => sql.begin((tx) => markSchemaVersion(tx, row.id, stand)),
+    );
     return done;
   } finally {
     await owner.sql.end();

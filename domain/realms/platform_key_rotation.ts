@@ -11,7 +11,7 @@ import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
 import { lockSecondFactors, updateSealedFactor } from "../../db/security/second_factors.ts";
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
-import { placeOf } from "./realms.ts";
+import { locationOf } from "./realms.ts";
 import type { SecretPurpose, Secrets } from "../security/serving_secrets.ts";
 
 const PAGE = 200;
@@ -28,7 +28,7 @@ export async function resealAll(database: Database, secrets: Secrets): Promise<n
   let count = 0;
   for await (const realm of allRealms(database.platform)) {
     count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
-    count += await resealFactors(database.realm(placeOf(realm)), realm.id, secrets);
+    count += await resealFactors(database.realm(locationOf(realm)), realm.id, secrets);
   }
   count += await locking(database.platform, (tx) => resealLogin(tx, secrets));
   // The last: until then no process starts that has the present key alone.
@@ -50,9 +50,11 @@ async function resealLogin(tx: Tx, secrets: Secrets): Promise<number> {
 }
 
 async function resealPlace(tx: Tx, id: string, secrets: Secrets): Promise<number> {
-  const { placement = null, login = null } = await lockRealm(tx, id) ?? {};
+  const { database_url_encrypted = null, login = null } = await lockRealm(tx, id) ?? {};
   const changes = {
-    ...placement === null ? {} : { placement: reseal(secrets, "database_url", id, placement) },
+    ...database_url_encrypted === null
+      ? {}
+      : { database_url_encrypted: reseal(secrets, "database_url", id, database_url_encrypted) },
     ...login === null ? {} : { login: reseal(secrets, "login", id, login) },
   };
   const count = Object.keys(changes).length;

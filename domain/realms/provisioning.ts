@@ -1,97 +1,113 @@
 /**
- * Realms in databases of their own, made in two phases. First the realm is built there, under a
- * draft that says where; nobody knows of it. Then one transaction of the platform's trades the draft
- * for the directory's entry. What never gets that far is taken down again.
+ * Provisioning of realms in databases of their own, in two phases. First the realm is built there, under a
+ * record that says where; the directory does not list it. Then one transaction of the platform's replaces
+ * the record by the directory's entry. A realm that never gets that far is dropped again.
  * @module
  */
-import type { Database, Place } from "../../db/database.ts";
+import type { Database, RealmLocation } from "../../db/database.ts";
 import { codeOf, isOutOfReach } from "../../db/errors.ts";
-import { assertReachable, dropPlace, findEncodingFault } from "../../db/migrate.ts";
-import { deleteDraft, insertDraft, lockOldDrafts } from "../../db/realms/realms.ts";
+import { assertReachable, dropRealmSchema, findEncodingFault } from "../../db/migrate.ts";
+import {
+  deleteProvisioning,
+  insertProvisioning,
+  lockAbandonedProvisionings,
+} from "../../db/realms/realms.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
-import { DomainError, invalidField } from "../errors.ts";
+import { DomainError } from "../errors.ts";
 import { idTime, newId } from "../ids.ts";
 import {
-  furnish,
-  type Ladders,
+  type Migrations,
   type NewRealm,
-  type RealmDraft,
-  type RealmWorkshop,
+  type PreparedRealm,
+  type ProvisionedRealm,
+  provisionRealm,
 } from "./realms.ts";
 import { assertPlatformKey } from "../security/platform_key.ts";
-import { newPlace } from "./realm_locations.ts";
+import { newLocation } from "./realm_locations.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
-/** What building a realm takes. */
-export interface RealmSite {
+/** What provisioning takes. */
+export interface ProvisioningOptions {
   database: Database;
-  ladders: Ladders;
+  migrations: Migrations;
   /** Whether each realm gets a role of its own. */
   roles: boolean;
   secrets: Secrets;
 }
 
-/** A draft this old (milliseconds) is nobody's any more. */
+/** After so many milliseconds a realm that was not created counts as abandoned. */
 const ABANDONED_MS = 3_600_000;
-/** One whose database has been away this long is given up. */
-const HOPELESS_MS = 7 * 24 * ABANDONED_MS;
+/** After so many milliseconds an abandoned realm is forgotten, though its database is still away. */
+const FORGOTTEN_MS = 7 * 24 * ABANDONED_MS;
 
 /**
- * Gathers what making a realm needs; one that is to live in a database of its own is built there.
+ * Prepares what creating a realm needs; provisions it where it is to have a database of its own.
  *
  * @throws {DomainError} request.invalid when that database cannot be used; service.overloaded where the process has
  *   another platform key than the installation
  */
 export async function prepareRealm(
-  site: RealmSite,
+  options: ProvisioningOptions,
   actor: Actor,
   input: NewRealm,
   verifier: string,
-): Promise<RealmWorkshop> {
-  const { ladders, roles, database: { logins } } = site;
-  await reading(site.database.platform, (db) => assertPlatformKey(db, site.secrets));
-  const workshop = { ladders, roles, logins, verifier };
-  if (input.database_url === undefined) return workshop;
-  await clearDrafts(site, actor.at).catch(() => {}); // what is in the way now is tried next time
+): Promise<PreparedRealm> {
+  const { migrations, roles, database: { logins, platform }, secrets } = options;
+  await reading(platform, (db) => assertPlatformKey(db, secrets));
+  const prepared = { migrations, roles, logins, verifier };
+  if (input.database_url === undefined) return prepared;
+  // One that cannot be dropped now is tried again at the next provisioning.
+  await dropAbandonedRealms(options, actor.at).catch(() => {});
   const id = newId(actor.at);
-  const placement = site.secrets.seal("database_url", id, input.database_url);
-  const place = newPlace(id, workshop, placement);
-  const { platform } = site.database;
-  await serializable(platform, (tx) => insertDraft(tx, { id, placement, created_at: actor.at }));
-  return { ...workshop, draft: await build(site, actor, input, { ...workshop, place }) };
+  const encryptedUrl = secrets.seal("database_url", id, input.database_url);
+  const location = newLocation(id, prepared, encryptedUrl);
+  await serializable(platform, (tx) =>
+    insertProvisioning(tx, {
+      id,
+      database_url_encrypted: encryptedUrl,
+      created_at: actor.at,
+    }));
+  return {
+    ...prepared,
+    provisioned: await build(options, actor, input, { ...prepared, location }),
+  };
 }
 
-/** Takes down what was built for a realm that is not going to be. */
-export async function abandonRealm(site: RealmSite, workshop: RealmWorkshop): Promise<void> {
-  if (workshop.draft !== undefined) await takeDown(site, workshop.draft.place, 0);
+/** Drops a realm that was provisioned and is not created. */
+export async function abandonRealm(
+  options: ProvisioningOptions,
+  { provisioned }: PreparedRealm,
+): Promise<void> {
+  if (provisioned !== undefined) await dropRealm(options, provisioned.location, 0);
 }
 
-/** Takes down all drafts that their makers left behind. */
-export async function clearDrafts(site: RealmSite, now: number): Promise<void> {
-  const { platform } = site.database;
-  const old = await locking(platform, (tx) => lockOldDrafts(tx, now - ABANDONED_MS));
-  for (const { id, placement } of old) {
-    await takeDown(site, newPlace(id, { roles: site.roles }, placement), now);
+/** Drops all abandoned realms. */
+async function dropAbandonedRealms(options: ProvisioningOptions, now: number): Promise<void> {
+  const { database: { platform }, roles } = options;
+  const before = now - ABANDONED_MS;
+  const old = await locking(platform, (tx) => lockAbandonedProvisionings(tx, before));
+  for (const { id, database_url_encrypted } of old) {
+    await dropRealm(options, newLocation(id, { roles }, database_url_encrypted), now);
   }
 }
 
 async function build(
-  site: RealmSite,
+  options: ProvisioningOptions,
   actor: Actor,
   input: NewRealm,
-  workshop: RealmWorkshop & { place: Place },
-): Promise<RealmDraft> {
-  const { place } = workshop;
-  const owner = site.database.owner(place);
+  prepared: PreparedRealm & { location: RealmLocation },
+): Promise<ProvisionedRealm> {
+  const { location } = prepared;
+  const owner = options.database.owner(location);
   try {
     await assertReachable(owner);
     const fault = await findEncodingFault(owner.sql);
     if (fault !== null) throw unusable(`the database cannot be used: ${fault}`);
-    const admin = await owner.sql.begin((tx) => furnish(tx, actor, input, workshop));
-    return { place, admin };
+    const admin = await owner.sql.begin((tx) => provisionRealm(tx, actor, input, prepared));
+    return { location, admin };
   } catch (error) {
-    await takeDown(site, place, 0).catch(() => {}); // else it is cleared later
+    await dropRealm(options, location, 0).catch(() => {}); // else it is dropped as abandoned
     if (error instanceof DomainError) throw error;
     const code = codeOf(error);
     const outside = isOutOfReach(error);
@@ -107,21 +123,26 @@ async function build(
 }
 
 function unusable(message: string): DomainError {
-  return invalidField("/database_url", message);
+  const errors = [{ path: "/database_url", message }];
+  return new DomainError("request.invalid", message, { errors });
 }
 
-/** The draft is locked meanwhile, so that no transaction can turn it into a realm. */
-async function takeDown(site: RealmSite, place: Place, now: number): Promise<void> {
-  await locking(site.database.platform, async (tx) => {
-    if (!await deleteDraft(tx, place.id)) return;
-    const owner = site.database.owner(place);
+/** Drops a realm while its record is locked, so that no transaction can create it meanwhile. */
+async function dropRealm(
+  options: ProvisioningOptions,
+  location: RealmLocation,
+  now: number,
+): Promise<void> {
+  await locking(options.database.platform, async (tx) => {
+    if (!await deleteProvisioning(tx, location.id)) return;
+    const owner = options.database.owner(location);
     try {
       await assertReachable(owner);
-      await owner.sql.begin((there) => dropPlace(there, place));
+      await owner.sql.begin((there) => dropRealmSchema(there, location));
     } catch (error) {
-      const hopeless = now - idTime(place.id) > HOPELESS_MS;
-      // Said anew: this transaction's own connection is not the one that was lost.
-      if (!hopeless) throw new Error("a draft could not be taken down", { cause: error });
+      const forgotten = now - idTime(location.id) > FORGOTTEN_MS;
+      // Wrapped: the connection of this transaction is not the one that was lost.
+      if (!forgotten) throw new Error("an abandoned realm could not be dropped", { cause: error });
     } finally {
       await owner.sql.end({ timeout: 5 });
     }

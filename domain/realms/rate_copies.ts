@@ -3,7 +3,7 @@ import { type RateRow, selectRatesAfter, upsertRates } from "../../db/currencies
 import type { Database, Pool } from "../../db/database.ts";
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { locking, reading } from "../../db/transaction.ts";
-import { placeOf } from "./realm_locations.ts";
+import { locationOf } from "./realm_locations.ts";
 
 const REALMS_AT_ONCE = 4;
 /** Rates that one transaction copies. */
@@ -29,8 +29,10 @@ export async function spreadRates(
       // A realm that is away catches up by its timetable.
       await Promise.allSettled(
         page.slice(i, i + REALMS_AT_ONCE).map(async (realm) => {
-          const place = placeOf(realm);
-          const pool = place.placement === null ? database.watch(place) : database.realm(place);
+          const location = locationOf(realm);
+          const pool = location.encryptedUrl === null
+            ? database.sharedPool(location)
+            : database.realm(location);
           await locking(pool, (tx) => upsertRates(tx, rates));
         }),
       );

@@ -1,27 +1,27 @@
 /** Where realms live: in which schema, as which role, in which database. @module */
-import type { Place } from "../../db/database.ts";
+import type { RealmLocation } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 
 /** Where a new realm will live. */
-export function newPlace(
+export function newLocation(
   id: string,
   { roles, logins }: { roles: boolean; logins?: Logins },
-  placement: Uint8Array | null = null,
-): Place {
+  encryptedUrl: Uint8Array | null = null,
+): RealmLocation {
   const schema = `realm_${id.replaceAll("-", "")}`;
   const login = roles ? logins?.draw(id) ?? null : null;
-  return { id, schema, role: roles ? schema : null, placement, login, rung: 0 };
+  return { id, schema, role: roles ? schema : null, encryptedUrl, login, schemaVersion: 0 };
 }
 
 /** Where a realm's data lives. */
-export function placeOf(row: RealmRow): Place {
+export function locationOf(row: RealmRow): RealmLocation {
   return {
     id: row.id,
     schema: row.schema_name,
     role: row.role_name,
-    placement: row.placement,
+    encryptedUrl: row.database_url_encrypted,
     login: row.login,
-    rung: row.rung,
+    schemaVersion: row.schema_version,
   };
 }

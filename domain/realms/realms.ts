@@ -1,19 +1,19 @@
 /** Realms: physically separate tenants, and the keys that name them. @module */
 import { z } from "zod";
-import type { Db, Place, Pool, Tx } from "../../db/database.ts";
+import type { Db, Pool, RealmLocation, Tx } from "../../db/database.ts";
 import {
   checksumOf,
-  createPlace,
+  createRealmSchema,
   enterSchema,
-  type Ladders,
   migrateRealm,
+  type Migrations,
 } from "../../db/migrate.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import {
   type ApplicationKeyRow,
   countRealms,
-  deleteDraft,
+  deleteProvisioning,
   existsApplicationKey,
   insertApplicationKey,
   insertRealm,
@@ -35,12 +35,12 @@ import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
 import { Password } from "../security/passwords.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
-import { newPlace } from "./realm_locations.ts";
+import { newLocation } from "./realm_locations.ts";
 import { createUser, UserView, viewUser } from "../identity/users.ts";
 import { WithdrawalSettings } from "../withdrawal_settings.ts";
 
-export { placeOf } from "./realm_locations.ts";
-export type { Ladders };
+export { locationOf } from "./realm_locations.ts";
+export type { Migrations };
 
 const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
   description: "free, basic, pro, unlimited, or another that the operator has defined.",
@@ -57,7 +57,7 @@ const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((tex
     "service reach. On another machine sslmode must be said.",
 });
 
-/** What is asked for when a realm is made. */
+/** The request to create a realm. */
 export const NewRealm = z.strictObject({
   name: Name,
   country: Country.default("US"),
@@ -71,7 +71,7 @@ export const NewRealm = z.strictObject({
     password: Password,
   }),
 }).meta({ id: "NewRealm" });
-/** What is asked for when a realm is made. */
+/** The request to create a realm. */
 export type NewRealm = z.infer<typeof NewRealm>;
 
 /** What can be changed of a realm. */
@@ -110,7 +110,7 @@ export const RealmView = z.object({
   previous_realm_key: z.uuid().optional(),
 }).meta({ id: "Realm" });
 
-/** A realm as shown once, when it is made: with its keys. */
+/** A realm as shown once, when it is created: with its keys. */
 export const NewRealmView = z.object({
   ...realmFields,
   realm_key: z.uuid(),
@@ -118,36 +118,36 @@ export const NewRealmView = z.object({
   admin: UserView,
 }).meta({ id: "RealmWithKeys" });
 
-/** A realm that was just made, with what is shown of it once. */
-export interface MadeRealm {
+/** A realm that was just created, with its keys, which are shown once. */
+export interface CreatedRealm {
   realm: RealmRow;
   admin: UserRow;
   /** The application key in clear. */
   applicationKey: string;
 }
 
-/** What making a realm needs besides what was asked for. */
-export interface RealmWorkshop {
-  ladders: Ladders;
+/** What creating a realm needs besides the request. */
+export interface PreparedRealm {
+  migrations: Migrations;
   /** Whether each realm gets roles of its own. */
   roles: boolean;
   /** The logins of these roles; without them they do not log in. */
   logins?: Logins;
   /** The administrator's password verifier, made before the transaction. */
   verifier: string;
-  /** A realm that stands ready in a database of its own. */
-  draft?: RealmDraft;
+  /** The realm, where it was provisioned in a database of its own. */
+  provisioned?: ProvisionedRealm;
 }
 
-/** A realm built in a database of its own, which nobody knows of yet. */
-export interface RealmDraft {
-  place: Place;
+/** A realm provisioned in a database of its own, which the directory does not list yet. */
+export interface ProvisionedRealm {
+  location: RealmLocation;
   admin: UserRow;
 }
 
 /**
- * Makes a realm whole, in one transaction: role, schema, tables, administrator, directory entry and
- * application key. One that was drafted elsewhere only enters the directory here.
+ * Creates a realm in one transaction: role, schema, tables, administrator, directory entry and
+ * application key. A realm that was provisioned elsewhere only enters the directory here.
  *
  * @throws {DomainError} request.invalid, service.overloaded
  */
@@ -155,49 +155,50 @@ export async function createRealm(
   tx: Tx,
   actor: Actor,
   input: NewRealm,
-  workshop: RealmWorkshop,
-): Promise<MadeRealm> {
-  const { draft, ladders } = workshop;
-  const place = draft?.place ?? newPlace(newId(actor.at), workshop);
-  const admin = draft?.admin ?? await furnish(tx, actor, input, { ...workshop, place });
+  prepared: PreparedRealm,
+): Promise<CreatedRealm> {
+  const { provisioned, migrations } = prepared;
+  const location = provisioned?.location ?? newLocation(newId(actor.at), prepared);
+  const admin = provisioned?.admin ??
+    await provisionRealm(tx, actor, input, { ...prepared, location });
   await enterSchema(tx, "platform");
-  if (draft !== undefined && !await deleteDraft(tx, place.id)) {
+  if (provisioned !== undefined && !await deleteProvisioning(tx, location.id)) {
     throw new DomainError("service.overloaded", "making the realm took too long: try again", {
       retryAfterS: 1,
     });
   }
   const realm = await named(input.tier, () =>
     insertRealm(tx, {
-      id: place.id,
+      id: location.id,
       name: input.name,
       zone: input.zone,
       country: input.country,
       accounting_currency: input.accounting_currency,
       tier: input.tier,
       realm_key: crypto.randomUUID(),
-      schema_name: place.schema,
-      role_name: place.role,
-      placement: place.placement,
-      login: place.login,
-      rung: ladders.realm.length,
-      ladder: checksumOf(ladders.realm),
-      created_at: idTime(place.id),
+      schema_name: location.schema,
+      role_name: location.role,
+      database_url_encrypted: location.encryptedUrl,
+      login: location.login,
+      schema_version: migrations.realm.length,
+      migrations_checksum: checksumOf(migrations.realm),
+      created_at: idTime(location.id),
     }));
   return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
 }
 
-/** Builds role, schema, tables and administrator of a realm. */
-export async function furnish(
+/** Provisions role, schema, tables and administrator of a realm. */
+export async function provisionRealm(
   tx: Tx,
   actor: Actor,
   input: NewRealm,
-  workshop: RealmWorkshop & { place: Place },
+  prepared: PreparedRealm & { location: RealmLocation },
 ): Promise<UserRow> {
-  const { place } = workshop;
-  await createPlace(tx, place, workshop.logins);
-  await migrateRealm(tx, workshop.ladders, place);
+  const { location } = prepared;
+  await createRealmSchema(tx, location, prepared.logins);
+  await migrateRealm(tx, prepared.migrations, location);
   const realm = {
-    id: place.id,
+    id: location.id,
     country: input.country,
     accountingCurrency: input.accounting_currency,
     withdrawals: {},
@@ -205,7 +206,7 @@ export async function furnish(
   return await createUser(tx, { ...actor, realm }, {
     username: input.admin.username ?? input.admin.email,
     email: input.admin.email,
-    verifier: workshop.verifier,
+    verifier: prepared.verifier,
     roles: ["admin"],
     scopes: ["realm"],
     channel: { email: input.admin.email },
@@ -375,13 +376,13 @@ export async function listRealms(
   );
 }
 
-/** Shows a realm that was just made, with its keys. */
-export function viewMadeRealm(made: MadeRealm): Record<string, unknown> {
+/** Shows a realm that was just created, with its keys. */
+export function viewCreatedRealm(created: CreatedRealm): Record<string, unknown> {
   return {
-    ...viewRealm(made.realm),
-    realm_key: made.realm.realm_key,
-    "x-api-key": made.applicationKey,
-    admin: viewUser(made.admin),
+    ...viewRealm(created.realm),
+    realm_key: created.realm.realm_key,
+    "x-api-key": created.applicationKey,
+    admin: viewUser(created.admin),
   };
 }
 

@@ -30,10 +30,10 @@ create table realms (
   previous_realm_key uuid unique check (previous_realm_key <> realm_key),
   schema_name text not null unique check (schema_name ~ '^realm_[0-9a-f]{32}$'),
   role_name text check (role_name = schema_name),
-  placement bytea,
+  database_url_encrypted bytea,
   login bytea,
-  rung integer not null,
-  ladder text not null,
+  schema_version integer not null,
+  migrations_checksum text not null,
   settings jsonb not null default '{}',
   error jsonb,
   updated_at timestamptz,
@@ -41,10 +41,10 @@ create table realms (
   constraint realms_name_plain check (is_plain(name))
 );
 comment on column realms.previous_realm_key is 'Holds at logins beside realm_key, until it is ended.';
-comment on column realms.placement is 'Encrypted database_url of a realm that lives elsewhere.';
+comment on column realms.database_url_encrypted is 'Encrypted database_url of a realm that lives elsewhere.';
 comment on column realms.login is 'Encrypted secret from which the passwords of the realm''s roles derive; null: they do not log in.';
-comment on column realms.rung is 'Number of the last migration applied to the realm.';
-comment on column realms.ladder is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';
+comment on column realms.schema_version is 'Number of the last migration applied to the realm.';
+comment on column realms.migrations_checksum is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';
 
 create table application_keys (
   id uuid primary key,
@@ -56,12 +56,12 @@ create table application_keys (
 create index application_keys_realm on application_keys (realm);
 comment on column application_keys.digest is 'SHA-256 of the key; the key itself is shown once and not kept.';
 
-create table drafts (
+create table realm_provisioning (
   id uuid primary key,
-  placement bytea not null,
+  database_url_encrypted bytea not null,
   created_at timestamptz not null
 );
-comment on table drafts is 'Realms being made in databases of their own; what never becomes a realm is taken down again.';
+comment on table realm_provisioning is 'Realms being provisioned in databases of their own; one that is never created is dropped again.';
 
 create table usage (
   realm uuid not null references realms (id),

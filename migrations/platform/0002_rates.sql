@@ -18,7 +18,7 @@ comment on table rates is 'Copied into every realm; there the younger of two rat
 
 create table leases (
   name text primary key,
-  holder uuid not null,
+  owner_process uuid not null,
   until timestamptz not null,
   next_at timestamptz not null
 );

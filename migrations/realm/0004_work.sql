@@ -22,7 +22,7 @@ create table jobs (
   name text not null,
   payload jsonb not null,
   state text not null default 'ready' check (state in ('ready', 'running', 'done', 'dead')),
-  lane text,
+  serial_key text,
   dedupe text,
   attempts integer not null default 0,
   attempts_max integer not null default 12 check (attempts_max > 0),
@@ -36,8 +36,8 @@ create index jobs_due on jobs (run_at, id) where state = 'ready';
 create index jobs_leased on jobs (locked_until) where state = 'running';
 create index jobs_finished on jobs (finished_at) where state in ('done', 'dead');
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
-create unique index jobs_lane on jobs (lane) where state = 'running';
-comment on column jobs.lane is 'Jobs of one lane run one at a time, oldest first.';
+create unique index jobs_serial_key on jobs (serial_key) where state = 'running';
+comment on column jobs.serial_key is 'Jobs with one serial key run one at a time, oldest first.';
 comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run.';
 
 create table events (

@@ -174,7 +174,7 @@ comment on table event_listeners is
 
 create table leases (
   name text primary key,
-  holder uuid not null,
+  owner_process uuid not null,
   until timestamptz not null,
   next_at timestamptz not null
 );

@@ -99,7 +99,7 @@ function look(services: Services, at: number): Promise<Finding> {
 
 async function measure(services: Services): Promise<Finding> {
   const before = services.now();
-  const health = await checkDatabase(services.platform, services.ladders);
+  const health = await checkDatabase(services.platform, services.migrations);
   const after = services.now();
   const signing = await checkSigning(services.platform);
   // The database's clock was read between the two.

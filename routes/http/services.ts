@@ -1,10 +1,10 @@
 /** What the routes are given: the wiring's product. @module */
 import type { Config } from "../../config.ts";
 import type { Pool } from "../../domain/command.ts";
-import type { RealmSite } from "../../domain/realms/provisioning.ts";
+import type { ProvisioningOptions } from "../../domain/realms/provisioning.ts";
 import type { SigningKeys } from "../../domain/security/signing_keys.ts";
 import type { RealmContexts } from "../../domain/realms/context.ts";
-import type { Ladders } from "../../domain/realms/realms.ts";
+import type { Migrations } from "../../domain/realms/realms.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Log } from "../../log.ts";
 import type { Ending } from "./shutdown.ts";
@@ -16,9 +16,9 @@ export interface Services {
   log: Log;
   /** The pool of the platform's own schema. */
   platform: Pool;
-  ladders: Ladders;
+  migrations: Migrations;
   /** What building a realm takes. */
-  site: RealmSite;
+  provisioning: ProvisioningOptions;
   realms: RealmContexts;
   signingKeys: SigningKeys;
   secrets: Secrets;

@@ -5,7 +5,7 @@ import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { postMove } from "../../domain/ledger/posting.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
@@ -92,7 +92,7 @@ Deno.test("the database lets linked value fall only with the balance, and with t
   await fixture.mine();
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
   await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
-  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  const owner = actingAs(realm.database.platform, { ...locationOf(realm.made.realm), role: null });
   const set = (...texts: string[]) =>
     serializable(owner, async (tx) => {
       for (const text of texts) await tx.unsafe(text, [account]);
@@ -158,7 +158,7 @@ Deno.test("an injected row of an address takes no linked value from others, and 
   await fixture.mine();
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
   await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const forged = await serializable(serving, async (tx) => {
     await tx`update external_addresses set deleted_at = now()`;
     await tx`insert into accounts (id, type, asset, testnet, decimals, active, enabled, currency,

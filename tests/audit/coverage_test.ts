@@ -95,7 +95,7 @@ async function noticed(
   table: string,
   statement: string,
 ): Promise<boolean | null> {
-  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
   const end = new Error("enough seen");
   let seen: boolean | null = null;
   await realm.database.platform.sql.begin(async (tx) => {
@@ -140,7 +140,7 @@ async function escapes(
 }
 
 async function query<T>(realm: TestRealm, text: string): Promise<T[]> {
-  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
   return await realm.database.platform.sql.begin(async (tx) => {
     await tx`set local search_path to ${tx(schema)}`;
     return await tx.unsafe(text) as unknown as T[];
@@ -190,7 +190,7 @@ Deno.test("whatever the owner of the tables changes is noticed, or stands in the
   await sealRealm(realm.pool, Date.now);
   equal(
     await realm.database.platform.sql.begin(async (tx) => {
-      const { schema } = (await realm.services.realms.find(realm.id))!.place;
+      const { schema } = (await realm.services.realms.find(realm.id))!.location;
       await tx`set local search_path to ${tx(schema)}`;
       await tx.unsafe("set local timezone = 'UTC'");
       return await anything(tx);

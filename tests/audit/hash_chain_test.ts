@@ -218,7 +218,7 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
   await using realm = await testRealm();
   await fixture(realm, 1);
   await seal(realm);
-  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
   const tables = [
     "transactions",
     "entries",

@@ -91,7 +91,7 @@ Deno.test("an owner is not changed while the rules are on, and an alias led else
   await using realm = await busyRealm();
   await headOf(realm);
   const thief = await realm.user();
-  const schema = (await realm.services.realms.find(realm.id))!.place.schema;
+  const schema = (await realm.services.realms.find(realm.id))!.location.schema;
   const byHand = (statement: string) =>
     realm.database.platform.sql.begin(async (tx) => {
       await tx`set local search_path to ${tx(schema)}`;

@@ -61,9 +61,9 @@ export async function testTable(): Promise<{ sql: Sql } & AsyncDisposable> {
     id: schema,
     schema,
     role: null,
-    placement: null,
+    encryptedUrl: null,
     login: null,
-    rung: 0,
+    schemaVersion: 0,
   });
   // Its text is ordered by code points, as JavaScript can check.
   await sql`create table things (

@@ -1,6 +1,6 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -250,9 +250,9 @@ Deno.test("the database takes no name with what cannot be seen, in no table of n
   );
 });
 
-Deno.test("the rule of names is one function on each ladder, the same, and needs no search path as a restore has none", async () => {
+Deno.test("the rule of names is one function in both sequences of migrations, the same, and needs no search path as a restore has none", async () => {
   await using realm = await testRealm();
-  const { schema } = placeOf(realm.made.realm);
+  const { schema } = locationOf(realm.made.realm);
   const rules = await rowsOf<{ place: string; checks: number; body: string }>(
     realm,
     `select n.nspname as place, pg_get_function_sqlbody(p.oid) as body, (

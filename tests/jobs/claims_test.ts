@@ -13,14 +13,17 @@ import { newId } from "../../domain/ids.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-async function add(realm: TestRealm, of: { lane?: string; dedupe?: string; runAt?: number } = {}) {
+async function add(
+  realm: TestRealm,
+  of: { serialKey?: string; dedupe?: string; runAt?: number } = {},
+) {
   const id = newId(Date.now());
   await realm.command((tx) =>
     insertJob(tx, {
       id,
       name: "test.job",
       payload: { id },
-      lane: of.lane,
+      serialKey: of.serialKey,
       dedupe: of.dedupe,
       run_at: of.runAt,
     })
@@ -52,10 +55,10 @@ test("claimJobs() gives each job to one worker", async (realm) => {
   deepEqual(await claimed(realm), []);
 });
 
-test("jobs of one lane run one at a time, oldest first", async (realm) => {
-  const first = await add(realm, { lane: "ramp-1" });
-  const second = await add(realm, { lane: "ramp-1" });
-  const other = await add(realm, { lane: "ramp-2" });
+test("jobs with one serial key run one at a time, oldest first", async (realm) => {
+  const first = await add(realm, { serialKey: "ramp-1" });
+  const second = await add(realm, { serialKey: "ramp-1" });
+  const other = await add(realm, { serialKey: "ramp-2" });
   const haul = await claimed(realm);
   deepEqual(haul.map((job) => job.id).sort(), [first, other].sort());
   deepEqual(await claimed(realm), []);

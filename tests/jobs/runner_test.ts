@@ -182,7 +182,7 @@ Deno.test("a realm whose database is away keeps no other waiting", async () => {
     "postgres://nobody:x@127.0.0.1:9/nowhere",
   );
   await realm.database.platform.sql`
-    update realms set placement = ${sealed} where id = ${neighbour.id}`;
+    update realms set database_url_encrypted = ${sealed} where id = ${neighbour.id}`;
   const { name } = await realm.currency("10");
   const account = await virtual(realm, name);
   const failures: string[] = [];

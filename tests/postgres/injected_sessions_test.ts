@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { readLadders } from "../../db/migrate.ts";
+import { readMigrations } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { migrateAll, restateAll } from "../../domain/realms/migrations.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -24,10 +24,10 @@ Deno.test("what an injected statement leaves on its role holds up its realm alon
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();
   const { url } = own;
-  const place = placeOf(realm.made.realm);
-  const [serving, working] = [realm.database.realm(place), realm.pool];
+  const location = locationOf(realm.made.realm);
+  const [serving, working] = [realm.database.realm(location), realm.pool];
   const name = new URL(url).pathname.slice(1);
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const told: string[] = [];
   const tell = (_: string, message: string) => told.push(message);
   for (const pool of [serving, working]) {
@@ -49,39 +49,39 @@ Deno.test("what an injected statement leaves on its role holds up its realm alon
       await pool.sql.unsafe(`alter role current_user in database ${name} set ${setting}`);
     }
   }
-  await working.sql.unsafe(`alter role current_user set role = '${place.role}'`);
+  await working.sql.unsafe(`alter role current_user set role = '${location.role}'`);
   deepEqual(await asNew(realm, url), [200, 201], "each connection states its own settings");
   await serving.sql.unsafe("alter role current_user set default_transaction_read_only = on");
   deepEqual((await asNew(realm, url))[1], 503); // what only reads may be answered
   deepEqual(await asNew(second, url), [200, 201]);
-  deepEqual(await migrateAll(realm.database, ladders, tell), []); // as each start does
+  deepEqual(await migrateAll(realm.database, migrations, tell), []); // as each start does
   deepEqual(told, ["a realm has its rights again"]);
   deepEqual(await asNew(realm, url), [200, 201]);
   const { sql } = realm.database.platform;
   deepEqual(
     await sql`select setconfig from pg_db_role_setting where setrole in
-    (select oid from pg_roles where rolname in (${place.role}, ${`${place.role}_worker`}))`,
+    (select oid from pg_roles where rolname in (${location.role}, ${`${location.role}_worker`}))`,
     [],
   );
 
   await serving.sql.unsafe("alter role current_user password 'known to somebody'");
   deepEqual(await asNew(realm, url), [503, 503]);
   deepEqual(await asNew(second, url), [200, 201]);
-  deepEqual(await restateAll(realm.database, ladders, tell, { every: true }), []); // as `migrate` does
+  deepEqual(await restateAll(realm.database, migrations, tell, { every: true }), []); // as `migrate` does
   deepEqual(await asNew(realm, url), [200, 201]);
 });
 
 Deno.test("locks that anybody may take keep no migration waiting", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
-  const place = placeOf(realm.made.realm);
-  const ladders = await readLadders();
+  const location = locationOf(realm.made.realm);
+  const migrations = await readMigrations();
   const held = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
-  const holding = realm.database.realm(place).sql.begin(async (tx) => {
+  const holding = realm.database.realm(location).sql.begin(async (tx) => {
     await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select pg_advisory_xact_lock(hashtext('purser migrations')),
-      pg_advisory_xact_lock(hashtext(${place.schema}))`;
+      pg_advisory_xact_lock(hashtext(${location.schema}))`;
     for (const table of ["migrations", "accounts", "entries"]) {
       await tx`lock table ${tx(table)} in access share mode`; // the strongest that it may
     }
@@ -98,8 +98,8 @@ Deno.test("locks that anybody may take keep no migration waiting", async () => {
   try {
     const waited: string[] = [];
     const work = (async () => {
-      waited.push(...await migrateAll(database, ladders, () => {}));
-      waited.push(...await restateAll(database, ladders, () => {}, { every: true }));
+      waited.push(...await migrateAll(database, migrations, () => {}));
+      waited.push(...await restateAll(database, migrations, () => {}, { every: true }));
       return "done";
     })();
     equal(await work, "done");

@@ -2,7 +2,7 @@ import { equal, ok, rejects } from "node:assert/strict";
 import type { Pool } from "../../db/database.ts";
 import { reading, readingBriefly, using } from "../../db/transaction.ts";
 import { Contention, isDisconnect } from "../../db/errors.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -22,9 +22,9 @@ async function loseOne(pool: Pool, role: string): Promise<void> {
 
 Deno.test("a statement after one whose connection was cut is refused at once where the login has ended, and served where it has not", async () => {
   await using realm = await testRealm();
-  const { role } = placeOf(realm.made.realm);
+  const { role } = locationOf(realm.made.realm);
   await using process = realm.another({ DATABASE_CONNECTIONS: "12" });
-  const pool = process.database.realm(placeOf(realm.made.realm));
+  const pool = process.database.realm(locationOf(realm.made.realm));
   await loseOne(pool, role!);
   const [{ one }] = await reading(pool, (db) => db<{ one: number }[]>`select 1 as one`);
   equal(one, 1);

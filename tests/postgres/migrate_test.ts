@@ -1,14 +1,14 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase, type Sql } from "../../db/database.ts";
 import {
-  type Ladders,
   migratePlatform,
   migrateRealm,
   type Migration,
-  readLadders,
+  type Migrations,
+  readMigrations,
 } from "../../db/migrate.ts";
 import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -26,8 +26,8 @@ function step(number: number, text: string): Migration {
 
 Deno.test("migratePlatform() applies each file once, also when several processes begin at once", async () => {
   await withDatabase(async (sql) => {
-    const ladder = [step(1, "create table a (x int)"), step(2, "insert into a values (1)")];
-    const applied = await Promise.all([1, 2, 3].map(() => migratePlatform(sql, ladder)));
+    const migrations = [step(1, "create table a (x int)"), step(2, "insert into a values (1)")];
+    const applied = await Promise.all([1, 2, 3].map(() => migratePlatform(sql, migrations)));
     deepEqual(applied.sort(), [0, 0, 2]);
     const rows = await sql`select x from platform.a`;
     equal(rows.length, 1);
@@ -57,23 +57,23 @@ Deno.test("migratePlatform() refuses a changed file and a database that is ahead
 
 Deno.test("migrateRealm() is done at once when nothing is due", async () => {
   await using realm = await testRealm();
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const { sql } = realm.database.platform;
   const place = { schema: realm.made.realm.schema_name, role: realm.made.realm.role_name };
-  const applied = await sql.begin((tx) => migrateRealm(tx, ladders, place));
+  const applied = await sql.begin((tx) => migrateRealm(tx, migrations, place));
   equal(applied, 0);
 });
 
-/** The ladders with one more migration of realms. */
-async function longer(text: string): Promise<Ladders> {
-  const ladders = await readLadders();
-  return { ...ladders, realm: [...ladders.realm, step(ladders.realm.length + 1, text)] };
+/** The migrations with one more migration of realms. */
+async function longer(text: string): Promise<Migrations> {
+  const migrations = await readMigrations();
+  return { ...migrations, realm: [...migrations.realm, step(migrations.realm.length + 1, text)] };
 }
 
-async function rungOf(realm: TestRealm): Promise<number> {
+async function schemaVersionOf(realm: TestRealm): Promise<number> {
   const { sql } = realm.database.platform;
-  const [row] = await sql`select rung from realms where id = ${realm.id}`;
-  return row.rung;
+  const [row] = await sql`select schema_version from realms where id = ${realm.id}`;
+  return row.schema_version;
 }
 
 Deno.test("a realm that cannot be migrated keeps no other from it, answers 503, and is migrated later", async () => {
@@ -81,36 +81,42 @@ Deno.test("a realm that cannot be migrated keeps no other from it, answers 503, 
   await using first = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await first.neighbour();
   const { sql } = first.database.platform;
-  const { schema } = placeOf(first.made.realm);
+  const { schema } = locationOf(first.made.realm);
   await sql.unsafe(`create table "${schema}".added ()`); // in the way
-  const ladders = await longer("create table added (id integer)");
-  const rung = ladders.realm.length;
+  const migrations = await longer("create table added (id integer)");
+  const schemaVersion = migrations.realm.length;
   const told: string[] = [];
   const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
-  deepEqual(await migrateAll(first.database, ladders, tell), [first.id]);
-  deepEqual([await rungOf(first), await rungOf(second)], [rung - 1, rung]);
+  deepEqual(await migrateAll(first.database, migrations, tell), [first.id]);
+  deepEqual([await schemaVersionOf(first), await schemaVersionOf(second)], [
+    schemaVersion - 1,
+    schemaVersion,
+  ]);
   deepEqual(told.sort(), ["error: a realm could not be migrated", "info: migrated a realm"]);
   const url = own.url;
-  const newer = openDatabase({ url, prepare: true, parseJson: JSON.parse, rung });
+  const newer = openDatabase({ url, prepare: true, parseJson: JSON.parse, schemaVersion });
   try {
     const [behind, there] = await rowsOfBoth(sql, [first.id, second.id]);
-    for (const kind of ["realm", "watch", "lane"] as const) {
-      await rejects(newer[kind]({ ...placeOf(first.made.realm), rung: behind }).enter(), {
-        name: "Contention",
-      });
-      (await newer[kind]({ ...placeOf(second.made.realm), rung: there }).enter())();
+    for (const kind of ["realm", "sharedPool", "postingPool"] as const) {
+      await rejects(
+        newer[kind]({ ...locationOf(first.made.realm), schemaVersion: behind }).enter(),
+        {
+          name: "Contention",
+        },
+      );
+      (await newer[kind]({ ...locationOf(second.made.realm), schemaVersion: there }).enter())();
     }
     await sql.unsafe(`drop table "${schema}".added`);
-    deepEqual(await migrateRealms(first.database, ladders, tell), []);
-    equal(await rungOf(first), rung);
+    deepEqual(await migrateRealms(first.database, migrations, tell), []);
+    equal(await schemaVersionOf(first), schemaVersion);
   } finally {
     await newer.close();
   }
 });
 
 async function rowsOfBoth(sql: Sql, ids: string[]): Promise<number[]> {
-  const rows = await sql`select id, rung from realms`;
-  return ids.map((id) => rows.find((row) => row.id === id)!.rung);
+  const rows = await sql`select id, schema_version from realms`;
+  return ids.map((id) => rows.find((row) => row.id === id)!.schema_version);
 }
 
 Deno.test("a migration that waits for a long reader lets transfers pass, and is tried again", async () => {
@@ -118,7 +124,7 @@ Deno.test("a migration that waits for a long reader lets transfers pass, and is 
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
-  const ladders = await longer("alter table accounts add column added integer");
+  const migrations = await longer("alter table accounts add column added integer");
   const reading = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
   const reader = realm.pool.sql.begin(async (tx) => {
@@ -129,7 +135,7 @@ Deno.test("a migration that waits for a long reader lets transfers pass, and is 
   });
   await reading.promise;
   let migrated = false;
-  const migrating = migrateRealms(realm.database, ladders, () => {}).then((left) => {
+  const migrating = migrateRealms(realm.database, migrations, () => {}).then((left) => {
     migrated = true;
     return left;
   });
@@ -147,11 +153,13 @@ Deno.test("a migration that waits for a long reader lets transfers pass, and is 
 Deno.test("a migration of realms that was changed after it was applied stops the start", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
-  const ladders = await readLadders();
-  deepEqual(await migrateAll(realm.database, ladders, () => {}), []);
-  const changed = ladders.realm.map((file, at) => at === 2 ? { ...file, checksum: "other" } : file);
+  const migrations = await readMigrations();
+  deepEqual(await migrateAll(realm.database, migrations, () => {}), []);
+  const changed = migrations.realm.map((file, at) =>
+    at === 2 ? { ...file, checksum: "other" } : file
+  );
   await rejects(
-    migrateAll(realm.database, { ...ladders, realm: changed }, () => {}),
+    migrateAll(realm.database, { ...migrations, realm: changed }, () => {}),
     /migration 3 .* was changed/,
   );
 });
@@ -161,15 +169,15 @@ Deno.test("a realm that was restored without its role, or without its rights, ha
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();
   const { account } = await realm.currency("10");
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const { sql } = realm.database.platform;
-  const [lost, bare] = [realm, second].map((one) => placeOf(one.made.realm));
+  const [lost, bare] = [realm, second].map((one) => locationOf(one.made.realm));
   await sql.unsafe(`drop owned by "${lost.role}"; drop role "${lost.role}";
     revoke all on all tables in schema "${bare.schema}" from "${bare.role}"`);
   ok((await realm.admin.send("GET", `/v1/accounts/${account}`)).status >= 500);
   const told: string[] = [];
   const tell = (level: string, message: string) => told.push(`${level}: ${message}`);
-  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  deepEqual(await migrateAll(realm.database, migrations, tell), []);
   deepEqual(told, Array(2).fill("info: a realm has its rights again"));
   await using started = realm.another({ DATABASE_URL: own.url });
   const send = started.send(realm.admin.key);
@@ -179,6 +187,6 @@ Deno.test("a realm that was restored without its role, or without its rights, ha
   const [{ may }] = await sql`
     select has_table_privilege(${bare.role}, ${`${bare.schema}.entries`}, 'update') as may`;
   equal(may, false);
-  deepEqual(await migrateAll(realm.database, ladders, tell), []);
+  deepEqual(await migrateAll(realm.database, migrations, tell), []);
   equal(told.length, 2);
 });

@@ -4,7 +4,7 @@ import { selectDue } from "../../db/jobs.ts";
 import { selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { serveWithLess } from "../../domain/security/platform_login.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
@@ -26,7 +26,7 @@ const hostile = (owner: string, schema: string, role: string) => [
   "drop table audit",
   "update realms set schema_name = schema_name",
   "update realms set role_name = null, login = null",
-  "update realms set placement = 'x'",
+  "update realms set database_url_encrypted = 'x'",
   "insert into realms select * from realms",
   "delete from realms",
   "delete from application_keys",
@@ -48,7 +48,7 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
   const [me] = await sql<{ name: string; now: string }[]>`
     select session_user::text as name, current_user::text as now`;
   deepEqual([me.now, /^platform_[0-9a-f]{32}$/.test(me.name)], [me.name, true]);
-  const { schema, role } = placeOf(realm.made.realm);
+  const { schema, role } = locationOf(realm.made.realm);
   for (const text of hostile(owner, schema, role!)) {
     await rejects(async () => await sql.unsafe(text), /permission denied|must (be|have)/, text);
   }
@@ -89,9 +89,9 @@ Deno.test("realms that were made without roles are looked at where others have r
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url, REALM_ROLES: "off" } });
   equal(await serveWithLess(realm.database), true);
-  const place = placeOf(realm.made.realm);
-  equal(place.role, null);
-  const name = await reading(realm.database.watch(place), async (db) => {
+  const location = locationOf(realm.made.realm);
+  equal(location.role, null);
+  const name = await reading(realm.database.sharedPool(location), async (db) => {
     await db`select id from users`;
     return (await db<{ name: string }[]>`select session_user::text as name`)[0].name;
   });
@@ -111,7 +111,7 @@ Deno.test("a realm that is made by a process whose roles do not log in is looked
   equal(made.status, 201, made.text);
   const { platform } = realm.database;
   const row = await reading(platform, (db) => selectRealm(db, made.body.id));
-  equal(typeof await selectDue(realm.database.watch(placeOf(row!))), "boolean");
+  equal(typeof await selectDue(realm.database.sharedPool(locationOf(row!))), "boolean");
 });
 
 Deno.test("the platform's login whose key was lost is drawn anew where that is asked for, and not else", async () => {

@@ -2,13 +2,13 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import postgres from "postgres";
 import { type Database, openDatabase } from "../../db/database.ts";
 import { isSuperuser } from "../../db/health.ts";
-import { readLadders } from "../../db/migrate.ts";
+import { readMigrations } from "../../db/migrate.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
@@ -17,7 +17,7 @@ const NEW_KEY = "the-next-key-of-the-platform";
 
 Deno.test("the API's own connections cannot put off their role", async () => {
   await using realm = await testRealm();
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const role = realm.made.realm.role_name!;
   const owner = new URL(realm.services.config.databaseUrl!).username;
   const [me] = await serving.sql<{ session: string; now: string }[]>`
@@ -40,7 +40,9 @@ Deno.test("the API's own connections cannot put off their role", async () => {
     });
     equal(left, role, text);
   }
-  const [lane] = await realm.database.lane(placeOf(realm.made.realm)).sql<{ session: string }[]>`
+  const [lane] = await realm.database.postingPool(locationOf(realm.made.realm)).sql<
+    { session: string }[]
+  >`
     select session_user::text as session`;
   equal(lane.session, role);
   const [worker] = await realm.pool.sql<
@@ -65,7 +67,7 @@ Deno.test("a realm's logins open with the platform key alone", async () => {
     parseJson: parseStoredJson,
     logins: loginsUnder(openSecrets("another key of a platform")),
   });
-  const sealed = placeOf(realm.made.realm);
+  const sealed = locationOf(realm.made.realm);
   await rejects(async () => await other.realm(sealed).sql`select 1`, /sealed under another key/);
   const login = other.logins!.draw(sealed.id);
   await rejects(
@@ -78,7 +80,7 @@ Deno.test("a realm's logins open with the platform key alone", async () => {
 Deno.test("without logins the role is taken on, and the rights are the same", async () => {
   await using realm = await testRealm({ env: { REALM_LOGINS: "off" } });
   const { account } = await realm.currency("60");
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const [me] = await serving.sql<{ session: string; now: string }[]>`
     select session_user::text as session, current_user::text as now`;
   ok(me.session !== me.now);
@@ -97,7 +99,7 @@ function processWith(url: string, key: string, previous: string | null = null) {
     url,
     prepare: true,
     parseJson: parseStoredJson,
-    unseal: (placement, id) => secrets.open("database_url", id, placement),
+    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
     logins: loginsUnder(secrets),
   });
 }
@@ -110,7 +112,7 @@ async function entryOf(realm: TestRealm, id: string): Promise<RealmRow> {
 /** Connects as both roles of a realm; tells as whom. */
 async function connectAs(database: Database, row: RealmRow): Promise<string[]> {
   const names: string[] = [];
-  for (const pool of [database.realm(placeOf(row)), database.working(placeOf(row))]) {
+  for (const pool of [database.realm(locationOf(row)), database.working(locationOf(row))]) {
     const [{ name }] = await pool.sql<{ name: string }[]>`select session_user::text as name`;
     names.push(name);
   }
@@ -133,11 +135,11 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const ids = [realm.id, await makeElsewhere(realm, elsewhere.url)];
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   for (const id of ids) {
     const row = await entryOf(realm, id);
     const role = row.role_name!;
-    const owner = realm.database.owner(placeOf(row));
+    const owner = realm.database.owner(locationOf(row));
     for (
       const text of [
         `revoke all on all tables in schema "${role}" from "${role}", "${role}_worker"`,
@@ -151,17 +153,17 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
   const database = processWith(own.url, PLATFORM_KEY);
   try {
     for (const id of ids) await rejects(connectAs(database, await entryOf(realm, id)));
-    deepEqual(await restateAll(database, ladders, () => {}, { every: true }), []);
+    deepEqual(await restateAll(database, migrations, () => {}, { every: true }), []);
     for (const id of ids) {
       const row = await entryOf(realm, id);
       deepEqual(await connectAs(database, row), [row.role_name, `${row.role_name}_worker`]);
-      const { sql } = database.realm(placeOf(row));
+      const { sql } = database.realm(locationOf(row));
       await sql`select total from accounts`;
       await rejects(async () => await sql`update accounts set total = 9`, /permission denied/);
     }
     // Looks at a realm in a database of its own are its worker's, from the beginning of the connection.
     const apart = await entryOf(realm, ids[1]);
-    const looks = database.watch(placeOf(apart));
+    const looks = database.sharedPool(locationOf(apart));
     const [{ name }] = await looks.sql<{ name: string }[]>`select session_user::text as name`;
     deepEqual([looks.settings, name], ["", `${apart.role_name}_worker`]);
   } finally {
@@ -174,7 +176,7 @@ Deno.test("while the platform key changes, processes with the old, with both and
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const ids = [realm.id, await makeElsewhere(realm, elsewhere.url)];
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const [old, both, fresh] = [
     processWith(own.url, PLATFORM_KEY),
     processWith(own.url, NEW_KEY, PLATFORM_KEY),
@@ -183,7 +185,7 @@ Deno.test("while the platform key changes, processes with the old, with both and
   const before = await Promise.all(ids.map((id) => entryOf(realm, id)));
   try {
     for (const row of before) for (const one of [old, both]) await connectAs(one, row);
-    await restateAll(both, ladders, () => {}, { every: true }); // a start, or `migrate`, in between
+    await restateAll(both, migrations, () => {}, { every: true }); // a start, or `migrate`, in between
     for (const row of before) await connectAs(old, row);
     equal(await resealAll(both, openSecrets(NEW_KEY, PLATFORM_KEY)), 3);
     const after = await Promise.all(ids.map((id) => entryOf(realm, id)));
@@ -203,15 +205,15 @@ Deno.test("while the platform key changes, processes with the old, with both and
 Deno.test("logins whose platform key was lost are drawn anew where that is asked for, and not else", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   const row = await entryOf(realm, realm.id);
   const database = processWith(own.url, NEW_KEY);
   try {
-    deepEqual(await restateAll(database, ladders, () => {}, { every: true }), [realm.id]);
+    deepEqual(await restateAll(database, migrations, () => {}, { every: true }), [realm.id]);
     deepEqual((await entryOf(realm, realm.id)).login, row.login);
     await connectAs(realm.database, row);
     const anew = { every: true, newLogins: true };
-    deepEqual(await restateAll(database, ladders, () => {}, anew), []);
+    deepEqual(await restateAll(database, migrations, () => {}, anew), []);
     await connectAs(database, await entryOf(realm, realm.id));
     const late = processWith(own.url, PLATFORM_KEY);
     await rejects(connectAs(late, row), /password authentication failed/);

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -11,7 +11,7 @@ async function fixture(realm: TestRealm) {
   const { name, account } = await realm.currency("100");
   const mine = await realm.account({ asset: name, from: account, total: "40" });
   const other = await realm.account({ asset: name, from: account, total: "1" });
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const inject = (text: string) =>
     serializable(serving, async (tx) => await tx.unsafe(text).simple(), { lockLedger: true });
   const held = () => rowsOf(realm, "select id, total, seq from accounts order by id");

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
@@ -14,7 +14,7 @@ const NOBODY = "00000000-0000-7000-8000-000000000000";
 /** Runs statements with the rights of the role that serves, or of the workers', as the ledger posts. */
 function injecting(funded: FundedRamp, who: "serving" | "worker") {
   const { realm } = funded;
-  const pool = who === "worker" ? realm.pool : realm.database.realm(placeOf(realm.made.realm));
+  const pool = who === "worker" ? realm.pool : realm.database.realm(locationOf(realm.made.realm));
   return (text: string) =>
     serializable(pool, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
 import { openFundedRamp } from "../support/evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -23,7 +23,7 @@ async function fixture(realm: TestRealm) {
   );
   const bitcoin = await opened(realm, "BTC");
   const coins = await opened(realm, "BTC", "system");
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   /** Runs a statement with the rights of the API, as the ledger posts. */
   const inject = (text: string) =>
     serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
@@ -36,7 +36,7 @@ async function opened(realm: TestRealm, asset: string, type = "virtual"): Promis
   const { identity, id: user } = realm.admin;
   const columns = type === "system" ? ", system" : ", holder, owner";
   const values = type === "system" ? ", 'world'" : `, '${identity}', '${user}'`;
-  const { sql } = realm.database.realm(placeOf(realm.made.realm));
+  const { sql } = realm.database.realm(locationOf(realm.made.realm));
   await sql.unsafe(
     `insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places,
       country, created_at${columns}) values ('${id}', '${type}', '${asset}', 8, true, true, 'USD', 2,
@@ -372,7 +372,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   const { realm, ramp, account } = funded;
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const inject = (text: string) =>
     serializable(serving, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
   const release = "update blocks set status = 'RELEASED' where status = 'OPEN'";

@@ -7,7 +7,7 @@ import { admitToRealms, watchRole } from "../../db/platform_login.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { serveWithLess } from "../../domain/security/platform_login.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
 import { PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -46,9 +46,9 @@ Deno.test("a statement injected into the looks at realms is no owner, and reads 
   const later = await make(realm); // by a process that serves with less
   const owner = new URL(own.url).username;
   for (const row of [realm.made.realm, later]) {
-    const place = placeOf(row);
-    const { schema, role } = place;
-    const pool = realm.database.watch(place);
+    const location = locationOf(row);
+    const { schema, role } = location;
+    const pool = realm.database.sharedPool(location);
     const asWho = await reading(pool, async (db) => {
       const [row] = await db<{ login: string; now: string; schema: string }[]>`
         select session_user::text as login, current_user::text as now, current_schema as schema`;
@@ -85,7 +85,7 @@ Deno.test("the role that looks at realms is let in at few of them in one transac
     await realm.database.builder.sql.unsafe(`revoke "${role_name}_worker" from ${role}`);
   }
   const seen = async () => {
-    const looks = rows.map((row) => selectDue(realm.database.watch(placeOf(row))));
+    const looks = rows.map((row) => selectDue(realm.database.sharedPool(locationOf(row))));
     return (await Promise.allSettled(looks)).map(({ status }) => status);
   };
   deepEqual(await seen(), ["rejected", "rejected"]);
@@ -102,7 +102,7 @@ Deno.test("a process that serves keeps no connection of the owner's but to build
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
-  await reading(realm.database.watch(placeOf(realm.made.realm)), (db) => db`select 1`);
+  await reading(realm.database.sharedPool(locationOf(realm.made.realm)), (db) => db`select 1`);
   await make(realm);
   const root = openDatabase({ url: superuserUrl(), prepare: true, parseJson: parseStoredJson });
   const { username, pathname } = new URL(own.url);

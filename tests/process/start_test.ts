@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
@@ -29,7 +29,7 @@ Deno.test("a process with another platform key changes nothing before it is refu
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { builder } = realm.database;
   await claimPlatformKey(builder, openSecrets(PLATFORM_KEY));
-  const { role, schema } = placeOf(realm.made.realm);
+  const { role, schema } = locationOf(realm.made.realm);
   await builder.sql.unsafe(`revoke all on all tables in schema "${schema}" from "${role}"`);
   // Migrations that it would apply, if it came so far.
   await builder.sql`alter table platform.migrations rename to kept`;

@@ -53,7 +53,7 @@ export function startProxy(databaseUrl: string): Proxy {
   return {
     url: url.href,
     cut(which) {
-      const chosen = [...links].filter(({ name }) => which === "all" || name === "lane");
+      const chosen = [...links].filter(({ name }) => which === "all" || name === "posting");
       for (const link of chosen) {
         if (which === "answers") link.doomed = true;
         else end(link);

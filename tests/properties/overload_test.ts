@@ -95,7 +95,7 @@ function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): 
 /** A service with a lane in which few may wait, reached over HTTP. */
 async function withSmallLane(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
-  const lane = openLane(realm.database.lane(context.place), {
+  const lane = openLane(realm.database.postingPool(context.location), {
     waitingMax: WAITING_MAX,
   });
   const small: RealmContext = Object.create(context, { lane: { value: () => lane } });

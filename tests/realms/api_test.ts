@@ -159,9 +159,14 @@ Deno.test("a realm in a database of its own works end to end, and is migrated th
   equal(made.text.includes("postgres"), false);
   const { id } = made.body;
   equal((await realm.operator("POST", "/v1/realms", body, key)).text, made.text);
-  const [row] = await onPlatform(realm, "select placement from realms where id = $1", [id]);
-  equal(new TextDecoder().decode(row.placement as Uint8Array).includes("postgres"), false);
-  deepEqual(await onPlatform(realm, "select id from drafts"), []);
+  const [row] = await onPlatform(realm, "select database_url_encrypted from realms where id = $1", [
+    id,
+  ]);
+  equal(
+    new TextDecoder().decode(row.database_url_encrypted as Uint8Array).includes("postgres"),
+    false,
+  );
+  deepEqual(await onPlatform(realm, "select id from realm_provisioning"), []);
   const schema = `realm_${id.replaceAll("-", "")}`;
   const here = await onPlatform(realm, "select from pg_namespace where nspname = $1", [schema]);
   equal(here.length, 0, "nothing of it is in the platform's database");
@@ -178,17 +183,17 @@ Deno.test("a realm in a database of its own works end to end, and is migrated th
   equal(account.body.balance.total, "5");
   // A realm that is a step behind is brought up where it lives.
   await using other = realm.another();
-  await onPlatform(realm, "update realms set rung = 0 where id = $1", [id]);
-  await migrateAll(other.database, realm.services.ladders, () => {});
-  const [after] = await onPlatform(realm, "select rung from realms where id = $1", [id]);
-  equal(after.rung, realm.services.ladders.realm.length);
+  await onPlatform(realm, "update realms set schema_version = 0 where id = $1", [id]);
+  await migrateAll(other.database, realm.services.migrations, () => {});
+  const [after] = await onPlatform(realm, "select schema_version from realms where id = $1", [id]);
+  equal(after.schema_version, realm.services.migrations.realm.length);
   const { pool } = (await other.services.realms.find(id))!;
   const [who] = await pool.sql`select current_user::text as name, current_database()::text as db`;
   deepEqual([who.name, who.db], [schema, new URL(elsewhere.url).pathname.slice(1)]);
 });
 
 test("a database that cannot be used is said so, and nothing of the realm stays", async (realm) => {
-  const count = async () => (await onPlatform(realm, "select id from drafts")).length;
+  const count = async () => (await onPlatform(realm, "select id from realm_provisioning")).length;
   for (
     const url of [
       "postgres://nobody:secret@127.0.0.1:1/none",
@@ -202,36 +207,39 @@ test("a database that cannot be used is said so, and nothing of the realm stays"
   const wrong = asked({ database_url: "https://example.org" });
   deepEqual(codeOf(await realm.operator("POST", "/v1/realms", wrong)), [400, "request.invalid"]);
   ok(await count() <= 2, "what could not be reached is left to be cleared");
-  await onPlatform(realm, "delete from drafts");
+  await onPlatform(realm, "delete from realm_provisioning");
 });
 
 Deno.test("a process that dies between the two phases leaves nothing visible", async () => {
   await using elsewhere = await testDatabase();
   await using realm = await testRealm();
-  const { site } = realm.services;
+  const { provisioning } = realm.services;
   const input = NewRealm.parse(asked({ database_url: elsewhere.url }));
   const actor = { ...realm.admin.actor, kind: "operator" as const, at: Date.now() };
-  const left = await prepareRealm(site, actor, input, await hashPassword(PASSWORD));
-  const { place } = left.draft!;
-  const owner = site.database.owner(place);
+  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD));
+  const { location } = left.provisioned!;
+  const owner = provisioning.database.owner(location);
   const schemas = async () =>
     (await owner.sql`select nspname::text as name from pg_namespace where nspname like 'realm_%'`)
       .map((row) => row.name);
   try {
-    deepEqual(await schemas(), [place.schema]);
-    const gone = await realm.operator("GET", `/v1/realms/${place.id}`);
+    deepEqual(await schemas(), [location.schema]);
+    const gone = await realm.operator("GET", `/v1/realms/${location.id}`);
     deepEqual(codeOf(gone), [404, "realm.not_found"]);
     // An hour later the next one to be made clears it away, and is made.
     await onPlatform(
       realm,
-      "update drafts set created_at = now() - interval '2 hours' where id = $1",
-      [place.id],
+      "update realm_provisioning set created_at = now() - interval '2 hours' where id = $1",
+      [location.id],
     );
     const made = await realm.operator("POST", "/v1/realms", asked({ database_url: elsewhere.url }));
     equal(made.status, 201, made.text);
-    notEqual(made.body.id, place.id);
+    notEqual(made.body.id, location.id);
     deepEqual(await schemas(), [`realm_${made.body.id.replaceAll("-", "")}`]);
-    deepEqual(await onPlatform(realm, "select id from drafts where id = $1", [place.id]), []);
+    deepEqual(
+      await onPlatform(realm, "select id from realm_provisioning where id = $1", [location.id]),
+      [],
+    );
   } finally {
     await owner.sql.end();
   }

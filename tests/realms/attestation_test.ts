@@ -3,7 +3,7 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
 import { compareRealm } from "../../workers/installation/attestation.ts";
 import { openFundedRamp, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
@@ -122,7 +122,7 @@ Deno.test("in a realm that is restored alone nothing is canceled or handed out b
   const refused = [503, "chain.quarantined"];
   const { body: { id } } = await funded.withdraw("1");
   const { body: other } = await funded.withdraw("1");
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   const actor = { ...realm.admin.actor, at: Date.now() };
   await rejects(
     serializable(serving, (tx) => cancelWithdrawal(tx, actor, id), { lockLedger: true }),

@@ -14,8 +14,8 @@ const NEW_KEY = "the-next-key-of-the-platform";
 function processWith(realm: TestRealm, key: string, previous: string | null) {
   const config = { ...realm.services.config, previousPlatformKey: previous };
   const secrets = openSecrets(key, previous);
-  const site = { ...realm.services.site, secrets };
-  const app = createApp({ ...realm.services, config, secrets, site }, key);
+  const provisioning = { ...realm.services.provisioning, secrets };
+  const app = createApp({ ...realm.services, config, secrets, provisioning }, key);
   return async (method: string, path: string, sent: string, body?: unknown) => {
     const headers = {
       ...(sent === "" ? {} : { "x-api-key": sent }),
@@ -64,10 +64,12 @@ Deno.test("the platform key is changed without a gap, and what it had sealed ope
     code: totpCode(secret, step + 1),
   };
   equal(await after("POST", "/v1/auth/login", realm.made.applicationKey, login), 200);
-  const [{ placement }] = await reading(
+  const [{ database_url_encrypted }] = await reading(
     realm.services.platform,
     (db) =>
-      db<{ placement: Uint8Array }[]>`select placement from realms where id = ${placed.body.id}`,
+      db<
+        { database_url_encrypted: Uint8Array }[]
+      >`select database_url_encrypted from realms where id = ${placed.body.id}`,
   );
   const [{ secret: factor }] = await rowsOf<{ secret: Uint8Array }>(
     realm,
@@ -75,7 +77,7 @@ Deno.test("the platform key is changed without a gap, and what it had sealed ope
   );
   for (
     const [purpose, subject, sealed, expected] of [
-      ["database_url", placed.body.id, placement, elsewhere.url],
+      ["database_url", placed.body.id, database_url_encrypted, elsewhere.url],
       ["totp", `${realm.id} ${realm.admin.id}`, factor, secret],
     ] as const
   ) {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -68,7 +68,7 @@ Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since"
   await haltRealm(realm);
   deepEqual(await cancel(), [503, "chain.quarantined"]);
   const text = "update orders set state = 'canceled'";
-  const serving = realm.database.realm(placeOf(realm.made.realm));
+  const serving = realm.database.realm(locationOf(realm.made.realm));
   await rejects(serializable(serving, (tx) => tx.unsafe(text)), /is the worker's to write/);
   const [report] = await reconcile(realm);
   deepEqual([report.lifted, report.taken.length], [true, 1]);

@@ -58,21 +58,21 @@ async function openClimb(): Promise<Climb> {
 }
 
 Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds, beside other work", async () => {
-  await using climb = await openClimb();
-  const { fixture, chain, ramp } = climb;
-  await climb.pay();
+  await using applyDue = await openClimb();
+  const { fixture, chain, ramp } = applyDue;
+  await applyDue.pay();
   await chain.stretch(5000);
-  await climb.pay();
-  await climb.pay();
+  await applyDue.pay();
+  await applyDue.pay();
   await chain.stretch(5000);
-  await climb.pay();
+  await applyDue.pay();
   const top = await chain.stretch(3);
   ok(top > 10_000);
   let ended = false;
   const looks = async () => { // one look is bounded in time, and a machine may be busy
     for (let i = 0; i < 20; i++) {
       await fixture.poller.look();
-      if ((await climb.shown()).lag === 0) return;
+      if ((await applyDue.shown()).lag === 0) return;
     }
   };
   const climbing = looks().finally(() => ended = true);
@@ -80,7 +80,7 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
   let ahead = 0;
   const { account } = await fixture.realm.currency("10");
   while (!ended) {
-    const { scanned } = await climb.shown();
+    const { scanned } = await applyDue.shown();
     ahead = Math.max(ahead, chain.askedUpTo - scanned);
     if (scanned !== steps.at(-1)) steps.push(scanned);
     equal((await fixture.account(account)).balance.total, "10");
@@ -94,89 +94,89 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
     "select count(*)::integer as kept from chain_blocks",
   );
   ok(kept <= WINDOW + 1, `${kept} blocks are kept`);
-  const { lag, scanned, healthy } = await climb.shown();
+  const { lag, scanned, healthy } = await applyDue.shown();
   deepEqual([lag, scanned, healthy], [0, top, true]);
-  equal(await climb.total(), "4");
+  equal(await applyDue.total(), "4");
   const { balance } = await fixture.account(ramp.id);
   equal(balance.assets, "4");
 });
 
 Deno.test("a process that ends while it catches up goes on from the block it recorded", async () => {
-  await using climb = await openClimb();
-  await climb.pay();
-  await climb.chain.stretch(3000);
-  await climb.pay();
-  const top = await climb.chain.stretch(3);
-  equal(await climb.pass(), "more");
-  const { scanned } = await climb.shown();
+  await using applyDue = await openClimb();
+  await applyDue.pay();
+  await applyDue.chain.stretch(3000);
+  await applyDue.pay();
+  const top = await applyDue.chain.stretch(3);
+  equal(await applyDue.pass(), "more");
+  const { scanned } = await applyDue.shown();
   ok(scanned >= WINDOW && scanned < 3000, `${scanned}`);
-  await climb.fixture.poller.look();
-  equal((await climb.shown()).scanned, top);
-  equal(await climb.total(), "2");
-  equal((await climb.fixture.deposits()).length, 2);
+  await applyDue.fixture.poller.look();
+  equal((await applyDue.shown()).scanned, top);
+  equal(await applyDue.total(), "2");
+  equal((await applyDue.fixture.deposits()).length, 2);
 });
 
 Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back over", async () => {
-  await using climb = await openClimb();
-  await climb.pay();
-  await climb.chain.stretch(5000);
-  await climb.pay();
-  const top = await climb.chain.stretch(3);
-  for (let pass = 0; pass < 3; pass++) equal(await climb.pass(), "more");
-  const { scanned } = await climb.shown();
-  climb.chain.fork(scanned - 1000);
-  await climb.fixture.poller.look();
-  const { lag, healthy, scanned: now } = await climb.shown();
+  await using applyDue = await openClimb();
+  await applyDue.pay();
+  await applyDue.chain.stretch(5000);
+  await applyDue.pay();
+  const top = await applyDue.chain.stretch(3);
+  for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
+  const { scanned } = await applyDue.shown();
+  applyDue.chain.fork(scanned - 1000);
+  await applyDue.fixture.poller.look();
+  const { lag, healthy, scanned: now } = await applyDue.shown();
   deepEqual([lag, healthy, now], [0, true, top]);
-  deepEqual([await climb.total(), (await climb.fixture.account(climb.ramp.id)).frozen], [
+  deepEqual([await applyDue.total(), (await applyDue.fixture.account(applyDue.ramp.id)).frozen], [
     "2",
     false,
   ]);
 });
 
 Deno.test("a reorganisation deeper than what is remembered halts a chain, and a rescan leads out", async () => {
-  await using climb = await openClimb();
-  const { fixture, chain, ramp } = climb;
+  await using applyDue = await openClimb();
+  const { fixture, chain, ramp } = applyDue;
   const { send } = fixture.realm.admin;
-  await climb.pay();
+  await applyDue.pay();
   await chain.stretch(1000);
-  await climb.pay(); // will be in another block
+  await applyDue.pay(); // will be in another block
   await chain.stretch(4000);
-  await climb.pay();
+  await applyDue.pay();
   const top = await chain.stretch(3);
-  for (let pass = 0; pass < 3; pass++) equal(await climb.pass(), "more");
-  equal(await climb.total(), "2");
+  for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
+  equal(await applyDue.total(), "2");
   chain.fork(500);
-  equal(await climb.pass(), "stuck");
-  const halted = await climb.shown();
+  equal(await applyDue.pass(), "stuck");
+  const halted = await applyDue.shown();
   match(halted.error, /no common ancestor/);
   equal(halted.healthy, false);
   await fixture.poller.follow(2);
-  equal((await climb.shown()).scanned, halted.scanned, "nothing goes on by itself");
-  equal(await climb.total(), "2");
+  equal((await applyDue.shown()).scanned, halted.scanned, "nothing goes on by itself");
+  equal(await applyDue.total(), "2");
   // The operator has looked, and names blocks at which the chain is as it was.
   const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 };
   equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
   await fixture.poller.follow(2);
-  const { lag, healthy, scanned } = await climb.shown();
+  const { lag, healthy, scanned } = await applyDue.shown();
   deepEqual([lag, healthy, scanned], [0, true, top]);
   // The second deposit is in another block now: booked once, and its ramp waits for a person.
   const deposits = await fixture.deposits();
   deepEqual(deposits.map((one) => one.status), ["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
-  equal(await climb.total(), "3");
+  equal(await applyDue.total(), "3");
   equal((await fixture.account(ramp.id)).frozen, true);
   const thawed = await send("POST", `/v1/accounts/${ramp.id}/unfreeze`);
   equal(thawed.status, 200, thawed.text);
-  await climb.pay();
+  await applyDue.pay();
   await chain.stretch(3);
   await fixture.poller.follow(2);
-  equal(await climb.total(), "4");
+  equal(await applyDue.total(), "4");
 });
 
 Deno.test("the runner works while a realm catches up", async () => {
-  await using climb = await openClimb();
-  await climb.chain.stretch(4000);
-  const { realm } = climb.fixture;
+  await using applyDue = await openClimb();
+  await applyDue.chain.stretch(4000);
+  const { realm } = applyDue.fixture;
   const { name } = await realm.currency("10");
   const context = await workerContextOf(realm);
   const { log, chains, signer } = context;
@@ -184,10 +184,10 @@ Deno.test("the runner works while a realm catches up", async () => {
   const runner = startRunner(options, { only: realm.id });
   try {
     let ended = false;
-    const climbing = climb.fixture.poller.look().finally(() => ended = true);
+    const climbing = applyDue.fixture.poller.look().finally(() => ended = true);
     const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name });
-    await until(async () => (await climb.fixture.account(made.body.id)).enabled);
-    equal(ended, false, "the account was enabled only after the climb");
+    await until(async () => (await applyDue.fixture.account(made.body.id)).enabled);
+    equal(ended, false, "the account was enabled only after the applyDue");
     await climbing;
   } finally {
     context.chains.close();

@@ -3,7 +3,7 @@ import { newId } from "../../domain/ids.ts";
 import { openSecret, readMasterKey, sealSecret } from "../../domain/security/envelope.ts";
 import type { KeyPath } from "../../workers/keys/signer.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { rotateRealm } from "../../workers/installation/master_key_rotation.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
@@ -75,7 +75,7 @@ Deno.test("rotating the master key keeps every key, and may be done twice", asyn
   const store = { realm: realm.id, pool: realm.pool };
   const before = await openSigner(OLD, Date.now).xpub(store, PATH);
   const keys = { from: await readMasterKey(OLD), to: await readMasterKey(NEW) };
-  const owner = realm.database.owner(placeOf(realm.made.realm));
+  const owner = realm.database.owner(locationOf(realm.made.realm));
   equal(await rotateRealm(owner, realm.id, keys), 1);
   equal(await rotateRealm(owner, realm.id, keys), 0);
   await owner.sql.end();

@@ -288,7 +288,7 @@ for (
         const { realm, context } = scene;
         const place = realm.id;
         const pool = copied.database.working(
-          (await realm.services.realms.find(place))!.place,
+          (await realm.services.realms.find(place))!.location,
         );
         const signer = openSigner(key, Date.now, copied.fence);
         const beside = {

@@ -5,7 +5,7 @@
 import { actingAs } from "../../db/database.ts";
 import { moveParameters, positionsOf } from "../../db/ledger/posting_protocol.ts";
 import { serializable } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import type { TestRealm } from "./realm.ts";
 
 /** One move. */
@@ -21,7 +21,7 @@ export async function bookAsOwner(
   type: string,
   moves: readonly PlainMove[],
 ): Promise<string[] | null> {
-  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  const owner = actingAs(realm.database.platform, { ...locationOf(realm.made.realm), role: null });
   const rest = {
     actor: null,
     any: true,

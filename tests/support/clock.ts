@@ -13,9 +13,9 @@ export async function databaseClock(
   realm: TestRealm,
   expression = "real + value",
 ): Promise<SetClock> {
-  const { place } = (await realm.services.realms.find(realm.id))!;
+  const { location } = (await realm.services.realms.find(realm.id))!;
   const { sql } = realm.database.platform;
-  const schema = `"${place.schema}"`;
+  const schema = `"${location.schema}"`;
   const real = "trunc(extract(epoch from clock_timestamp()) * 1000)::bigint";
   await sql.unsafe(`
     create table ${schema}.test_clock (value bigint not null);

@@ -8,7 +8,7 @@ import { selectAccount } from "../../db/accounts/accounts.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { counterparty } from "../../domain/ledger/posting.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
@@ -182,7 +182,7 @@ export async function workerContextOf(realm: TestRealm): Promise<WorkerContext> 
   const realmContext = (await services.realms.find(realm.id))!;
   return {
     realm: realmContext.row(),
-    pool: realm.database.working(placeOf(realmContext.row())),
+    pool: realm.database.working(locationOf(realmContext.row())),
     actor: { ...realm.admin.actor, user: realm.id, kind: "worker" },
     log: services.log,
     chains: openChains(services.config.chains),

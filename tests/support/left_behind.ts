@@ -7,13 +7,13 @@
  */
 import { readConfig } from "../../config.ts";
 import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
-import { readLadders } from "../../db/migrate.ts";
+import { readMigrations } from "../../db/migrate.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import type { UserRow } from "../../db/identity/users.ts";
 import { checkLedger, sayAudit } from "../../domain/audit/ledger_check.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { NOTHING, verify } from "../../examples/verify.ts";
 import { createApp } from "../../routes/http/app.ts";
@@ -38,9 +38,9 @@ interface Found {
 
 /** Opens an API in front of a database whose realms are read as the tables' owner, and the auditor's script beside it. */
 async function openVerifier(url: string, database: Database) {
-  const ofOwner = (place: ReturnType<typeof placeOf>) =>
+  const ofOwner = (place: ReturnType<typeof locationOf>) =>
     actingAs(database.platform, { ...place, role: null });
-  const asOwner = { ...database, realm: ofOwner, watch: ofOwner, working: ofOwner };
+  const asOwner = { ...database, realm: ofOwner, sharedPool: ofOwner, working: ofOwner };
   const config = readConfig(
     {
       DATABASE_URL: url,
@@ -51,7 +51,7 @@ async function openVerifier(url: string, database: Database) {
     },
     false,
   );
-  const services = wire(config, asOwner, await readLadders());
+  const services = wire(config, asOwner, await readMigrations());
   const app = createApp(services, PLATFORM_KEY);
   /** Says what does not agree; null where all does, or nobody is there who may read it. */
   async function recompute(row: RealmRow, pool: Pool): Promise<string | null> {
@@ -87,14 +87,14 @@ async function auditDatabase(url: string): Promise<Found> {
     const { recompute, close } = await openVerifier(url, database);
     const rows = await platform.sql<(RealmRow & { nth: number })[]>`
       select * from (select *, row_number() over (partition by name order by id)::integer as nth from platform.realms
-        where placement is null and to_regnamespace(schema_name) is not null) r
+        where database_url_encrypted is null and to_regnamespace(schema_name) is not null) r
       where nth <= ${OF_A_FILE}
         and coalesce(obj_description(to_regnamespace(schema_name), 'pg_namespace'), '') <> ${BROKEN}
       order by id`;
     found.count = rows.length;
     for (const row of rows) {
       // As the tables' owner: a realm's role may have been broken, or its login sealed under another key.
-      const pool = actingAs(platform, { ...placeOf(row), role: null });
+      const pool = actingAs(platform, { ...locationOf(row), role: null });
       const of = KEPT_SOUND.test(row.name) ? found.wrong : found.told;
       const audit = await checkLedger(pool).catch((error) => {
         of.push(`realm ${row.name} (${row.id}) cannot be audited: ${error.message}`);

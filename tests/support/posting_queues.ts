@@ -22,8 +22,8 @@ export async function ownLane(
     prepare: options.prepare ?? true,
     parseJson: parseStoredJson,
   });
-  const { place } = (await realm.services.realms.find(realm.id))!;
-  const pool = database.lane(place);
+  const { location } = (await realm.services.realms.find(realm.id))!;
+  const pool = database.postingPool(location);
   const lane = openLane(pool, { waitingMax: options.waitingMax });
   return { lane, pool, [Symbol.asyncDispose]: () => database.close() };
 }

@@ -6,14 +6,14 @@
  */
 import { type Config, readConfig } from "../../config.ts";
 import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
-import { type Ladders, migratePlatform, readLadders } from "../../db/migrate.ts";
+import { migratePlatform, type Migrations, readMigrations } from "../../db/migrate.ts";
 import { serializable, type TxFor, writing } from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
-import { createRealm, type MadeRealm, placeOf } from "../../domain/realms/realms.ts";
+import { type CreatedRealm, createRealm, locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { createUser } from "../../domain/identity/users.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
@@ -66,7 +66,7 @@ export interface TestProcess extends AsyncDisposable {
 /** A realm of a test. */
 export interface TestRealm extends AsyncDisposable {
   id: string;
-  made: MadeRealm;
+  made: CreatedRealm;
   database: Database;
   /** Connections with the rights of workers; the API has its own. */
   pool: Pool;
@@ -113,7 +113,7 @@ function reach(config: Config, onStatement?: (text: string) => void): Database {
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    unseal: (placement, id) => secrets.open("database_url", id, placement),
+    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
     onStatement,
   });
@@ -137,23 +137,23 @@ export async function testRealm(
 ): Promise<TestRealm> {
   const config = testConfig(options.env);
   const database = reach(config);
-  const ladders = await readLadders();
-  await migratePlatform(database.platform.sql, ladders.platform);
-  const made = await makeRealm(database, ladders, config, options.tier ?? "unlimited");
-  const services = wire(config, database, ladders);
+  const migrations = await readMigrations();
+  await migratePlatform(database.platform.sql, migrations.platform);
+  const made = await makeRealm(database, migrations, config, options.tier ?? "unlimited");
+  const services = wire(config, database, migrations);
   return await furnish(services, database, made);
 }
 
 /** Wires a process around its pools. */
-export function wire(config: Config, database: Database, ladders: Ladders): Services {
+export function wire(config: Config, database: Database, migrations: Migrations): Services {
   const log = createLog({ level: config.logLevel, format: "pretty" });
   const secrets = openSecrets(PLATFORM_KEY);
   return {
     config,
     log,
     platform: database.platform,
-    ladders,
-    site: { database, ladders, roles: config.realmRoles, secrets },
+    migrations,
+    provisioning: { database, migrations, roles: config.realmRoles, secrets },
     realms: openRealmContexts(database, Date.now),
     signingKeys: openSigningKeys({
       platform: database.platform,
@@ -170,11 +170,11 @@ export function wire(config: Config, database: Database, ladders: Ladders): Serv
 
 async function makeRealm(
   database: Database,
-  ladders: Ladders,
+  migrations: Migrations,
   config: Config,
   tier: "free" | "basic" | "pro" | "unlimited",
   pool: Pool = database.platform,
-): Promise<MadeRealm> {
+): Promise<CreatedRealm> {
   const at = Date.now();
   const operator: Actor = {
     user: "",
@@ -195,20 +195,20 @@ async function makeRealm(
     admin: { email: "admin@test.example", password: PASSWORD },
   };
   const { logins } = database;
-  const workshop = { ladders, roles: config.realmRoles, logins, verifier: VERIFIER };
+  const prepared = { migrations, roles: config.realmRoles, logins, verifier: VERIFIER };
   return await serializable(
     pool,
-    (tx) => createRealm(tx, operator, input, workshop),
+    (tx) => createRealm(tx, operator, input, prepared),
   );
 }
 
 async function furnish(
   services: Services,
   database: Database,
-  made: MadeRealm,
+  made: CreatedRealm,
 ): Promise<TestRealm> {
   const send = sender(createApp(services, PLATFORM_KEY));
-  const pool = database.working(placeOf(made.realm));
+  const pool = database.working(locationOf(made.realm));
   const admin = await asUser(services, made.realm.id, made.admin, send);
   const chains = openChains(services.config.chains);
   const signer = openSigner(services.config.masterKey!, Date.now);
@@ -272,8 +272,14 @@ async function furnish(
 
 /** Makes another realm in the process; what they share ends with the first. */
 async function makeNeighbour(services: Services, database: Database): Promise<TestRealm> {
-  const { site, config } = services;
-  const made = await makeRealm(database, site.ladders, config, "unlimited", database.builder);
+  const { provisioning, config } = services;
+  const made = await makeRealm(
+    database,
+    provisioning.migrations,
+    config,
+    "unlimited",
+    database.builder,
+  );
   const realm = await furnish(services, database, made);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
@@ -285,7 +291,7 @@ function anotherProcess(
 ): TestProcess {
   const config = testConfig(env);
   const database = reach(config, onStatement);
-  const services = wire(config, database, first.ladders);
+  const services = wire(config, database, first.migrations);
   const app = createApp(services, PLATFORM_KEY);
   return {
     services,
@@ -333,7 +339,7 @@ function sender(app: App): (key: string | null) => Send {
 async function asUser(
   services: Services,
   realm: string,
-  row: MadeRealm["admin"],
+  row: CreatedRealm["admin"],
   send: (key: string | null) => Send,
 ): Promise<TestUser> {
   const at = Date.now();
@@ -369,7 +375,7 @@ export function keepSound(realm: TestRealm): void {
 /** Says of a realm that it is broken on purpose, so that no audit of what was left behind looks at it. */
 export async function leaveBroken(realm: TestRealm): Promise<void> {
   if (shared.has(realm)) throw new Error("a test that breaks its realm needs one of its own");
-  const { schema } = placeOf(realm.made.realm);
+  const { schema } = locationOf(realm.made.realm);
   await realm.database.builder.sql.unsafe(`comment on schema "${schema}" is '${BROKEN}'`);
 }
 
@@ -380,6 +386,6 @@ export async function rowsOf<T>(
   values: unknown[] = [],
 ): Promise<T[]> {
   if (!HARMLESS.test(text)) await leaveBroken(realm);
-  const owner = actingAs(realm.database.platform, { ...placeOf(realm.made.realm), role: null });
+  const owner = actingAs(realm.database.platform, { ...locationOf(realm.made.realm), role: null });
   return await writing(owner, (db) => db.unsafe(text, values as never[])) as unknown as T[];
 }

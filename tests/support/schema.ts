@@ -6,17 +6,17 @@
  */
 import type { Sql } from "../../db/database.ts";
 import {
-  createPlace,
-  dropPlace,
+  createRealmSchema,
+  dropRealmSchema,
   migratePlatform,
   migrateRealm,
-  readLadders,
+  readMigrations,
 } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
-const PLACE = { id: NAME, schema: NAME, placement: null, login: null, rung: 0 };
+const PLACE = { id: NAME, schema: NAME, encryptedUrl: null, login: null, schemaVersion: 0 };
 const MIGRATIONS = new URL("../../migrations/", import.meta.url);
 
 /** The two golden dumps. */
@@ -25,21 +25,21 @@ export interface Dumps {
   realm: string;
 }
 
-/** Makes both schemas from their ladders in the given database, describes them, and drops them. */
+/** Makes both schemas from their migrations in the given database, describes them, and drops them. */
 export async function dumpSchemas(url: string): Promise<Dumps> {
   const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
-  const ladders = await readLadders();
+  const migrations = await readMigrations();
   try {
     const { sql } = database.platform;
-    await migratePlatform(sql, ladders.platform);
+    await migratePlatform(sql, migrations.platform);
     const platform = await describe(sql, "platform", "");
     await sql.begin(async (tx) => {
       const place = { ...PLACE, role: NAME };
-      await createPlace(tx, place);
-      await migrateRealm(tx, ladders, place);
+      await createRealmSchema(tx, place);
+      await migrateRealm(tx, migrations, place);
     });
     const realm = await describe(sql, NAME, NAME);
-    await sql.begin((tx) => dropPlace(tx, { schema: NAME, role: NAME }));
+    await sql.begin((tx) => dropRealmSchema(tx, { schema: NAME, role: NAME }));
     return { platform, realm };
   } finally {
     await database.close();

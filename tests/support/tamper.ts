@@ -56,7 +56,7 @@ export async function tampering<T>(
 }
 
 async function change(tx: Tx, realm: TestRealm, statements: readonly string[]): Promise<void> {
-  const { schema } = (await realm.services.realms.find(realm.id))!.place;
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
   await tx`set local search_path to ${tx(schema)}`;
   for (const table of GUARDED) await tx.unsafe(`alter table ${table} disable trigger user`);
   for (const statement of statements) await tx.unsafe(statement);

@@ -27,7 +27,7 @@ const FOLDERS = [
   "lint",
   "examples",
 ];
-const LADDERS = ["platform", "realm"];
+const SEQUENCES = ["platform", "realm"];
 const HEADER = ["What", "Why", "Locks", "Backfill", "Undo"];
 
 Deno.test("no module imports itself, on whatever detour", async () => {
@@ -46,9 +46,9 @@ Deno.test("cyclesIn() finds cycles and leaves diamonds alone", () => {
   deepEqual(cyclesIn(graph), ["b → d → e → b", "f → f"]);
 });
 
-for (const ladder of LADDERS) {
-  Deno.test(`migrations/${ladder} are numbered without a gap and named by nouns`, async () => {
-    const names = await namesIn(`migrations/${ladder}/`);
+for (const sequence of SEQUENCES) {
+  Deno.test(`migrations/${sequence} are numbered without a gap and named by nouns`, async () => {
+    const names = await namesIn(`migrations/${sequence}/`);
     for (const [at, name] of names.entries()) {
       match(name, /^\d{4}_[a-z0-9]+(_[a-z0-9]+)*\.sql$/);
       match(name, /^\d{4}_(?!(add|alter|change|create|drop|fix|move|remove|rename|update)_)/);
@@ -56,9 +56,9 @@ for (const ladder of LADDERS) {
     }
   });
 
-  Deno.test(`migrations/${ladder} say what, why, locks, backfill and undo`, async () => {
-    for (const name of await namesIn(`migrations/${ladder}/`)) {
-      const text = await Deno.readTextFile(new URL(`migrations/${ladder}/${name}`, ROOT));
+  Deno.test(`migrations/${sequence} say what, why, locks, backfill and undo`, async () => {
+    for (const name of await namesIn(`migrations/${sequence}/`)) {
+      const text = await Deno.readTextFile(new URL(`migrations/${sequence}/${name}`, ROOT));
       deepEqual(headerOf(text), HEADER, `${name} has no header, or another one`);
     }
   });

@@ -250,7 +250,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
   },
   loading: {
     refuses: [
-      ["db/migrate.ts", `const ladder = await readLadder();`],
+      ["db/migrate.ts", `const files = await readMigrations();`],
       ["config.ts", `const text = Deno.readTextFileSync(".env");`],
       ["log.ts", `const tty = Deno.stdout.isTerminal();`],
       ["workers/runner.ts", `setInterval(tick, 1000);`],

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { selectHolderLosses } from "../../db/sending/holder_losses.ts";
 import { reading, serializable } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { asSuperuser } from "../support/database.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";
@@ -40,7 +40,7 @@ async function addUser(
 async function give({ realm, account }: FundedRamp, holder: string): Promise<void> {
   await asSuperuser(`set session_replication_role = replica;
     update ${
-    placeOf(realm.made.realm).schema
+    locationOf(realm.made.realm).schema
   }.accounts set holder = '${holder}' where id = '${account}';
     set session_replication_role = origin`);
 }

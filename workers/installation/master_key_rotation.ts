@@ -12,7 +12,7 @@ import {
 } from "../../db/security/secrets.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../../domain/security/envelope.ts";
 import type { Log } from "../../log.ts";
 
@@ -52,7 +52,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<number> {
   for (let found = 1; found > 0; count += found) {
     found = 0;
     for await (const realm of allRealms(database.platform)) {
-      const owner = database.owner(placeOf(realm)); // no role that works changes a secret
+      const owner = database.owner(locationOf(realm)); // no role that works changes a secret
       try {
         found += await rotateRealm(owner, realm.id, keys);
       } finally {

@@ -4,7 +4,7 @@ import { allRealms } from "../../db/realms/realm_pages.ts";
 import { serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { workerActor } from "../worker_context.ts";
 
@@ -13,7 +13,7 @@ export async function haltRealms(database: Database, log: Log, detail: string): 
   for await (const realm of allRealms(database.platform)) {
     const at = Date.now();
     const actor = workerActor(realm, newId(at), at);
-    const pool = database.watch(placeOf(realm));
+    const pool = database.sharedPool(locationOf(realm));
     await serializable(pool, (tx) => quarantine(tx, actor, null, detail)).then(
       (ramps) => ramps.length > 0 && log("error", "ramps are in quarantine", { realm: realm.id }),
       (error) => log("error", "a realm could not be quarantined", { realm: realm.id, error }),

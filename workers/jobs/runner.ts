@@ -16,7 +16,7 @@ import {
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
 import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { withTimeout } from "../timers.ts";
@@ -183,7 +183,7 @@ async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean
   const { database, now } = state.dependencies;
   if (now() < (state.awayUntil.get(realm.id) ?? 0)) return;
   state.awayUntil.set(realm.id, now() + BACKOFF_MS);
-  const shared = database.watch(placeOf(realm));
+  const shared = database.sharedPool(locationOf(realm));
   if (housekeep) {
     await writing(shared, reapJobs);
     await writing(shared, deleteOldJobs);
@@ -219,7 +219,7 @@ async function claim(state: RunnerState, id: string): Promise<void> {
   const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
   const limit = Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most);
   if (limit <= 0) return; // a job that ends wakes the realm again
-  const target = { realm, pool: database.working(placeOf(realm)), signal: state.signal };
+  const target = { realm, pool: database.working(locationOf(realm)), signal: state.signal };
   state.reserved += limit;
   try {
     const jobs = await writing(target.pool, (db) => claimJobs(db, limit, leaseS, full));

@@ -4,7 +4,7 @@ import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { isId } from "../../domain/ids.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { compareRealm } from "../installation/attestation.ts";
 import { workerContext } from "../worker_context.ts";
@@ -119,7 +119,7 @@ async function reconcileRealms(
   const reports: RealmReport[] = [];
   try {
     for await (const realm of allRealms(database.platform)) {
-      const pool = database.working(placeOf(realm));
+      const pool = database.working(locationOf(realm));
       const context = workerContext(shared, { realm, pool, signal });
       const report = { realm: realm.id, name: realm.name, places: [], fault: null };
       try {

@@ -10,7 +10,7 @@ import { realmPages } from "../../db/realms/realm_pages.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import type { Chains } from "../chains/registry.ts";
 import { startHeartbeat } from "../lease_heartbeat.ts";
 import {
@@ -115,9 +115,9 @@ async function pollAll(state: PollerState, until: number): Promise<void> {
 
 /** Queues a poll of each network of a realm; one that fails does not keep the others. */
 async function pollRealm(state: PollerState, realm: RealmRow, until: number): Promise<void> {
-  const shared = state.database.watch(placeOf(realm));
+  const shared = state.database.sharedPool(locationOf(realm));
   const places = await reading(shared, selectPlaces) as unknown as ChainPlace[];
-  const pool = state.database.working(placeOf(realm));
+  const pool = state.database.working(locationOf(realm));
   for (const place of places.filter((one) => isOpen(state.chains, one))) {
     const { chain, network } = place;
     const queue = queueOf(state, `${chain} ${network}`);
@@ -151,7 +151,7 @@ async function poll(
   const { now, owner } = state;
   if (state.signal.aborted || now() >= at.until) return false;
   const name = `scan ${place.chain} ${place.network}`;
-  const lease = { name, holder: owner, leaseMs: LEASE_MS };
+  const lease = { name, owner, leaseMs: LEASE_MS };
   if (!await locking(pool, (tx) => takeLease(tx, lease))) return false;
   const prolong = () => locking(pool, (tx) => prolongLease(tx, lease));
   const heartbeat = startHeartbeat(LEASE_MS, prolong, { failureEnds: true });
@@ -167,7 +167,7 @@ async function poll(
   } finally {
     heartbeat.end();
     const againMs = more ? 0 : state.pollMs * 0.9;
-    await locking(pool, (tx) => endLease(tx, { name, holder: owner, againMs }));
+    await locking(pool, (tx) => endLease(tx, { name, owner, againMs }));
   }
   return more && !signal.aborted;
 }

@@ -2,7 +2,7 @@
 import type { Pool, Tx } from "../../db/database.ts";
 import { compactTallies } from "../../db/collections/collection.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
-import type { Ladders } from "../../db/migrate.ts";
+import type { Migrations } from "../../db/migrate.ts";
 import { deleteOldAnswers, deleteOldLogins } from "../../db/records.ts";
 import { replaceRealmFaults } from "../../db/realms/installation.ts";
 import { deleteExpiredSigningKeys } from "../../db/realms/realms.ts";
@@ -25,7 +25,7 @@ export interface RepeatDependencies extends WorkerDependencies {
   /** Null: rates are set by hand. */
   rates: RatesGateway | null;
   /** What this version needs; realms that could not be migrated at the start are tried again. */
-  ladders?: Ladders;
+  migrations?: Migrations;
   /** Id of the only realm to work in; null: all. */
   only: string | null;
   /** Aborted when the process ends. */
@@ -145,8 +145,8 @@ async function purge(
 }
 
 async function migrateRemaining(_: Pool, given: RepeatDependencies): Promise<void> {
-  const { database, ladders, log } = given;
-  if (ladders !== undefined) await migrateRealms(database, ladders, log);
+  const { database, migrations, log } = given;
+  if (migrations !== undefined) await migrateRealms(database, migrations, log);
 }
 
 async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<void> {

@@ -1,7 +1,7 @@
 /** Everything that a process with workers runs: jobs, timetable, chain poller, the fence. @module */
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
-import type { Ladders } from "../../db/migrate.ts";
+import type { Migrations } from "../../db/migrate.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import type { Log } from "../../log.ts";
 import { openChains } from "../chains/registry.ts";
@@ -19,7 +19,7 @@ export interface WorkersOptions {
   config: Config;
   database: Database;
   /** Realms that could not be migrated at the start are tried again. */
-  ladders: Ladders;
+  migrations: Migrations;
   log: Log;
   /** Opens what is encrypted at rest. */
   masterKey: string;
@@ -31,7 +31,7 @@ const REALM_POLL_MS = 2_000;
 
 /** Starts the workers. The installation is compared with the host's record of it before. */
 export async function startWorkers(options: WorkersOptions): Promise<Runner> {
-  const { config, database, ladders, log, masterKey, edge } = options;
+  const { config, database, migrations, log, masterKey, edge } = options;
   const { platform } = database;
   const fence = await openFence({
     platform,
@@ -48,7 +48,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const shared = { database, log, chains, signer, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
-  const timetable = startTimetable({ ...shared, rates, ladders }, { loop: !edge });
+  const timetable = startTimetable({ ...shared, rates, migrations }, { loop: !edge });
   const poller = startChainPoller({
     ...shared,
     pollMs: config.pollIntervalMs,

@@ -8,7 +8,7 @@ import { selectWaiting } from "../../db/housekeeping.ts";
 import { endLease, takeLease } from "../../db/leases.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { locking } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/realms/realms.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { sealRealm } from "../audit/hash_chain.ts";
 import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { sleep, withTimeout } from "../timers.ts";
@@ -33,7 +33,7 @@ export interface Timetable {
 /** What the timetable works with. */
 export type TimetableOptions =
   & WorkerDependencies
-  & Pick<RepeatDependencies, "rates" | "ladders">;
+  & Pick<RepeatDependencies, "rates" | "migrations">;
 
 /** A realm, its own connections, and those that it shares with all others. */
 interface TimetableTarget extends RealmTarget {
@@ -160,8 +160,8 @@ async function listRealms(state: TimetableState): Promise<void> {
   const gone = new Set(targets.keys());
   for await (const realm of allRealms(database.platform, { only, size: PAGE_SIZE })) {
     gone.delete(realm.id);
-    const place = placeOf(realm);
-    const [pool, shared] = [database.working(place), database.watch(place)];
+    const location = locationOf(realm);
+    const [pool, shared] = [database.working(location), database.sharedPool(location)];
     targets.set(realm.id, { realm, pool, shared, signal });
   }
   for (const id of gone) targets.delete(id);
@@ -215,14 +215,14 @@ async function underLease<P>(
   { at, pool }: { at: P; pool: Pool },
   { name, leaseMs, everyMs, run }: Repeat<P>,
 ): Promise<boolean> {
-  const { owner: holder } = state;
-  if (!await locking(pool, (tx) => takeLease(tx, { name, holder, leaseMs }))) return false;
+  const { owner } = state;
+  if (!await locking(pool, (tx) => takeLease(tx, { name, owner, leaseMs }))) return false;
   try {
     await run(at, state);
   } finally {
     // A little early, so that the next pass of this same process finds it due.
     const againMs = everyMs - everyMs / 20;
-    await locking(pool, (tx) => endLease(tx, { name, holder, againMs }));
+    await locking(pool, (tx) => endLease(tx, { name, owner, againMs }));
   }
   return true;
 }
