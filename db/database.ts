@@ -175,8 +175,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       watches.set(location.id, pool);
       return pool;
     },
-    postingPool: (location) =>
-      isBehind(options, location) ? UNMIGRATED : bounded(location, 1, "posting"),
+    postingPool: (of) => isBehind(options, of) ? UNMIGRATED : bounded(of, 1, "posting"),
     owner: (location) => ownerOf(options, location),
     logins: options.logins,
     taken: quota.taken,
