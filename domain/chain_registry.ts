@@ -48,7 +48,7 @@ export interface ChainFacts {
   readonly evmChainId?: { readonly main: number; readonly testnet: number };
   /**
    * Blocks, the payment's own included, at which a deposit counts. Solana is read at commitment
-   * `finalized`, so there the first sight is enough.
+   * `finalized`, so there the first observation is enough.
    */
   readonly confirmations: { readonly main: number; readonly testnet: number };
   /** Public explorers; null where no lasting one is known. */

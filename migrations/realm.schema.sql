@@ -280,7 +280,7 @@ table chain_cursors (
   hash text not null
   head bigint not null
   finalized bigint
-  swept_height bigint not null default '-1'::integer
+  balances_height bigint not null default '-1'::integer
   halted jsonb
   error text
   warning text

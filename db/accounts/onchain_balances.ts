@@ -96,7 +96,7 @@ export async function selectHoldings(
       and address in (select jsonb_array_elements_text(${db.json([...addresses])}))`;
 }
 
-/** Keeps balances as seen; an older sight never replaces a newer one. */
+/** Stores balances; one read at a lower height never replaces one read higher. */
 export async function upsertHoldings(
   tx: Tx,
   place: PlaceKey,

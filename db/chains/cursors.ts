@@ -1,4 +1,4 @@
-/** Statements on what was seen of the chains: cursors, blocks, holdings. @module */
+/** Statements on cursors and scanned blocks of the chains, and on proofs of token contracts. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** A chain on a network, as rows name it. */
@@ -7,7 +7,7 @@ export interface PlaceKey {
   network: string;
 }
 
-/** How far a place was scanned. */
+/** The cursor of a network: how far a realm has scanned it. */
 export interface CursorRow extends PlaceKey {
   height: number;
   hash: string;
@@ -16,16 +16,16 @@ export interface CursorRow extends PlaceKey {
   /** The newest block that the nodes call final; null where too few tell. */
   finalized: number | null;
   /** Height of the last comparison of balances; below 0 for none. */
-  swept_height: number;
+  balances_height: number;
   halted: Record<string, unknown> | null;
   error: string | null;
-  /** What an operator should look at although the place is followed. */
+  /** A problem that an operator should look at while scanning goes on. */
   warning: string | null;
   scanned_at: number;
 }
 
 /** A block that was scanned. */
-export interface BlockRow {
+export interface ChainBlockRow {
   height: number;
   hash: string;
   parent_hash: string;
@@ -35,7 +35,7 @@ export interface BlockRow {
 export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow | null> {
   const [row] = await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
+      finalized::float8 as finalized, balances_height::float8 as balances_height, halted, error, warning, scanned_at
     from chain_cursors where chain = ${place.chain} and network = ${place.network}`;
   return row ?? null;
 }
@@ -44,7 +44,7 @@ export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow |
 export async function selectCursors(db: Db): Promise<CursorRow[]> {
   return await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
-      finalized::float8 as finalized, swept_height::float8 as swept_height, halted, error, warning, scanned_at
+      finalized::float8 as finalized, balances_height::float8 as balances_height, halted, error, warning, scanned_at
     from chain_cursors order by chain, network`;
 }
 
@@ -74,22 +74,22 @@ export async function moveCursor(
   return rows.length > 0;
 }
 
-/** Notes what the node has shown and whether a look went well. */
-export async function updateSight(
+/** Records the newest block of a poll, or the error that ended it. */
+export async function updateScanState(
   db: Db,
   place: PlaceKey,
-  sight: { head: number | null; finalized: number | null; error: string | null; at: number },
+  state: { head: number | null; finalized: number | null; error: string | null; at: number },
 ): Promise<void> {
   await db`
-    update chain_cursors set head = coalesce(${sight.head}, head), error = ${sight.error},
-      finalized = case when ${sight.error}::text is null then ${sight.finalized}::bigint
+    update chain_cursors set head = coalesce(${state.head}, head), error = ${state.error},
+      finalized = case when ${state.error}::text is null then ${state.finalized}::bigint
         else finalized end,
-      scanned_at = case when ${sight.error}::text is null then ${sight.at}::timestamptz
+      scanned_at = case when ${state.error}::text is null then ${state.at}::timestamptz
         else scanned_at end
     where chain = ${place.chain} and network = ${place.network}`;
 }
 
-/** Notes what an operator should look at although the place is followed. */
+/** Records a problem that an operator should look at while scanning goes on. */
 export async function updateWarning(
   db: Db,
   place: PlaceKey,
@@ -101,14 +101,14 @@ export async function updateWarning(
       and warning is distinct from ${warning}`;
 }
 
-/** Notes that balances were compared. */
-export async function updateSwept(db: Db, place: PlaceKey, height: number): Promise<void> {
+/** Records the height at which balances were last compared. */
+export async function updateBalancesHeight(db: Db, place: PlaceKey, height: number): Promise<void> {
   await db`
-    update chain_cursors set swept_height = ${height}
+    update chain_cursors set balances_height = ${height}
     where chain = ${place.chain} and network = ${place.network}`;
 }
 
-/** Notes why a place needs a person, or that it no longer does. */
+/** Records why scanning halted until an operator acts; null ends the halt. */
 export async function updateHalted(
   tx: Tx,
   place: PlaceKey,
@@ -120,10 +120,10 @@ export async function updateHalted(
 }
 
 /** Adds scanned blocks. */
-export async function insertBlocks(
+export async function insertChainBlocks(
   tx: Tx,
   place: PlaceKey,
-  blocks: readonly BlockRow[],
+  blocks: readonly ChainBlockRow[],
 ): Promise<void> {
   await tx`
     insert into chain_blocks (chain, network, height, hash, parent_hash)
@@ -136,13 +136,13 @@ export async function insertBlocks(
 }
 
 /** Reads the window of scanned blocks from the top down. */
-export async function selectBlocks(
+export async function selectChainBlocks(
   db: Db,
   place: PlaceKey,
   below: number,
   limit: number,
-): Promise<BlockRow[]> {
-  return await db<BlockRow[]>`
+): Promise<ChainBlockRow[]> {
+  return await db<ChainBlockRow[]>`
     select height::float8 as height, hash, parent_hash from chain_blocks
     where chain = ${place.chain} and network = ${place.network} and height <= ${below}
     order by height desc limit ${limit}`;
@@ -161,7 +161,7 @@ export async function selectScannedBlock(
 }
 
 /** Removes blocks above a height, and those too deep to matter. */
-export async function deleteBlocks(
+export async function deleteChainBlocks(
   tx: Tx,
   place: PlaceKey,
   keep: { from: number; to: number },
@@ -171,7 +171,7 @@ export async function deleteBlocks(
       and (height < ${keep.from} or height > ${keep.to})`;
 }
 
-/** Whether a contract has proven to be an asset's. */
+/** Whether a contract was verified as an asset's. */
 export async function selectTokenProof(
   db: Db,
   of: PlaceKey & { contract: string; asset: string },
@@ -182,7 +182,7 @@ export async function selectTokenProof(
   return rows.length > 0;
 }
 
-/** Whether a contract has ever proven to be an asset's here, whichever. */
+/** Whether a contract was ever verified as the contract of any asset here. */
 export async function existsTokenProof(
   db: Db,
   of: PlaceKey & { contract: string },
@@ -193,7 +193,7 @@ export async function existsTokenProof(
   return rows.length > 0;
 }
 
-/** Notes that a contract has proven to be an asset's. */
+/** Records that a contract was verified as an asset's. */
 export async function insertTokenProof(
   db: Db,
   proof: PlaceKey & { contract: string; asset: string; created_at: number },

@@ -1,7 +1,7 @@
 /**
- * What an arrival at a watched address is: a deposit of the address's asset, a token of the realm's
- * own that comes back to its ramp, value of our own moving about, or an unmatched deposit: an
- * asset that the address is not for. Operators find those in a list; nothing books them.
+ * Classifies incoming transfers at watched addresses: a deposit of the address's asset, a token of the
+ * realm's own that returns to its ramp, a transfer between own addresses, or an unmatched deposit, whose
+ * asset the address does not accept. Unmatched deposits are listed for operators and never booked.
  * @module
  */
 import type { PlaceKey } from "../../db/chains/cursors.ts";
@@ -19,16 +19,16 @@ import { newIds } from "../ids.ts";
 import { fromUnits } from "../money.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 
-/** Arrivals, told apart. */
-export interface Arrivals {
+/** Classified transfers. */
+export interface ClassifiedTransfers {
   readonly deposits: readonly SeenDeposit[];
   readonly unmatched: readonly SeenUnmatchedDeposit[];
-  /** The time that their ids tell. */
+  /** The time in their ids. */
   readonly at: number;
 }
 
-/** Whose a deposit is, and of what. */
-interface Claim {
+/** The account and asset that a deposit is credited to. */
+interface Recipient {
   account: string;
   owner: string | null;
   asset: string;
@@ -36,19 +36,22 @@ interface Claim {
   data: Record<string, unknown>;
 }
 
-/** The place in a transaction of what calls inside it brought, which is told for each address. */
+/** The index of coins that calls inside a transaction brought; there is one sum for each address. */
 const INSIDE = -2;
 
-/** Purposes of our own transactions whose arrivals are no deposits. */
+/** Purposes of own orders whose transfers are no deposits. */
 const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
 
-/** Tells arrivals apart. Those of our own making, and those that do not count yet, are neither. */
-export async function sortArrivals(
+/**
+ * Classifies transfers. Those of own orders, and those before an address or token counts, are neither
+ * deposits nor unmatched.
+ */
+export async function classifyTransfers(
   tx: Tx,
   place: PlaceKey,
-  given: { transfers: readonly SeenTransfer[]; at: number },
-): Promise<Arrivals> {
-  const { transfers } = given;
+  input: { transfers: readonly SeenTransfer[]; at: number },
+): Promise<ClassifiedTransfers> {
+  const { transfers } = input;
   const targets = targetsOf(await selectTargets(tx, place, transfers.map((one) => one.to)));
   const own = new Map(
     (await selectOwnTransactions(tx, place, transfers.map((one) => one.hash)))
@@ -58,7 +61,7 @@ export async function sortArrivals(
   const kept = new Map(
     (tokens ? await selectKeptTokens(tx, place) : []).map((token) => [token.contract, token]),
   );
-  const { ids, at } = newIds(given.at, transfers.length);
+  const { ids, at } = newIds(input.at, transfers.length);
   const deposits: SeenDeposit[] = [];
   const unmatched: SeenUnmatchedDeposit[] = [];
   for (const [number, transfer] of transfers.entries()) {
@@ -67,14 +70,14 @@ export async function sortArrivals(
     if (target === undefined) continue;
     if (sent !== undefined && (INWARD.has(sent.purpose) || sent.sender === transfer.to)) continue;
     const token = kept.get(transfer.contract ?? "");
-    const claim = claimOf(transfer, target, token);
-    if (claim === "early") continue;
-    if (claim !== null) deposits.push(depositOf(ids[number], transfer, claim));
+    const recipient = recipientOf(transfer, target, token);
+    if (recipient === "early") continue;
+    if (recipient !== null) deposits.push(depositOf(ids[number], transfer, recipient));
     else if (isUnmatched(transfer, target)) {
       unmatched.push(unmatchedOf(ids[number], place, transfer, { target, token }));
     }
   }
-  // What nodes do not agree on may come in several versions: the first counts, and a deposit before an unmatched one.
+  // Nodes that disagree give several versions of one transfer: the first counts, a deposit before an unmatched one.
   const places = new Set<string>();
   const isFirst = (one: SeenDeposit | SeenUnmatchedDeposit) => {
     const place = placeOf(one);
@@ -83,14 +86,14 @@ export async function sortArrivals(
   return { deposits: deposits.filter(isFirst), unmatched: unmatched.filter(isFirst), at };
 }
 
-/** What tells arrivals apart in the database. */
+/** The key of a transfer in the database. */
 export function placeOf(
   { hash, index, address }: Pick<SeenDeposit, "hash" | "index" | "address">,
 ): string {
   return `${hash} ${index} ${index === INSIDE ? address : ""}`;
 }
 
-/** Whose each address is. One of our own is ours, whoever watches it too. */
+/** The owner of each address. Own addresses take precedence over linked ones. */
 export function targetsOf(rows: readonly TargetRow[]): Map<string, TargetRow> {
   const targets = new Map<string, TargetRow>();
   for (const row of rows) {
@@ -100,11 +103,11 @@ export function targetsOf(rows: readonly TargetRow[]): Map<string, TargetRow> {
   return targets;
 }
 
-function claimOf(
+function recipientOf(
   transfer: SeenTransfer,
   target: TargetRow,
   token: KeptToken | undefined,
-): Claim | "early" | null {
+): Recipient | "early" | null {
   const height = transfer.block?.height ?? null;
   const early = (since: number | null) => since !== null && height !== null && height <= since;
   const { account, owner, data } = target;
@@ -122,8 +125,8 @@ function claimOf(
   return { account: token.account, owner: token.owner, data: {}, asset: symbol, decimals };
 }
 
-function depositOf(id: string, transfer: SeenTransfer, claim: Claim): SeenDeposit {
-  const { account, owner, asset, decimals, data } = claim;
+function depositOf(id: string, transfer: SeenTransfer, recipient: Recipient): SeenDeposit {
+  const { account, owner, asset, decimals, data } = recipient;
   return {
     id,
     hash: transfer.hash,
@@ -142,7 +145,7 @@ function depositOf(id: string, transfer: SeenTransfer, claim: Claim): SeenDeposi
   };
 }
 
-/** Coins at the address of a token's ramp are its gas; addresses that are only watched have none. */
+/** Coins at the address of a token's ramp are its gas. Linked addresses have no unmatched deposits. */
 function isUnmatched(transfer: SeenTransfer, target: TargetRow): boolean {
   if (transfer.block === null || target.since !== null) return false;
   return transfer.contract !== null || !target.ramp;

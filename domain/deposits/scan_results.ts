@@ -1,13 +1,13 @@
 /**
- * What the scanner saw becomes rows here: blocks move the cursor, transfers become pending deposits,
- * and what a reorganisation took away is taken back. A block done twice changes nothing.
+ * Scan results: records scanned blocks and moves the cursor, records transfers as pending deposits, and
+ * rolls back after a reorganisation. Recording the same block twice changes nothing.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import {
-  type BlockRow,
-  deleteBlocks,
-  insertBlocks,
+  type ChainBlockRow,
+  deleteChainBlocks,
+  insertChainBlocks,
   moveCursor,
   type PlaceKey,
   updateHalted,
@@ -33,18 +33,18 @@ import {
   upsertUnmatchedDeposits,
 } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
-import { sortArrivals } from "./incoming_transfers.ts";
+import { classifyTransfers } from "./incoming_transfers.ts";
 import { tellDeposit } from "./deposit_views.ts";
 import { checkConsumed, checkSenders } from "../sending/quarantine.ts";
 import { errorField } from "../errors.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 
-/** A stretch of scanned blocks that link to each other. */
-export interface Stretch {
+/** A range of scanned blocks that link to each other. */
+export interface BlockRange {
   /** Where the cursor must stand. */
   readonly from: { readonly height: number; readonly hash: string };
   /** Oldest first; at least one. */
-  readonly blocks: readonly BlockRow[];
+  readonly blocks: readonly ChainBlockRow[];
   readonly transfers: readonly SeenTransfer[];
   readonly consumed: readonly { claim: string; hash: string; height: number }[];
   /** Whether the chain has coins. */
@@ -54,50 +54,53 @@ export interface Stretch {
 /** Blocks that are remembered below the cursor, to find where a reorganisation began. */
 export const WINDOW = 1024;
 
-/** Records a stretch of blocks and moves the cursor; false if the cursor stood elsewhere. */
-export async function recordStretch(
+/** Records a range of blocks and moves the cursor; false if the cursor stood elsewhere. */
+export async function recordRange(
   tx: Tx,
   actor: Actor,
   place: PlaceKey,
-  stretch: Stretch,
+  range: BlockRange,
 ): Promise<boolean> {
-  const top = stretch.blocks[stretch.blocks.length - 1];
-  if (!await moveCursor(tx, place, stretch.from, top)) return false;
-  await insertBlocks(tx, place, stretch.blocks);
-  await deleteBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
-  // A coin may be spent in the stretch that shows it first.
-  await recordTransfers(tx, actor, place, stretch);
-  if (stretch.consumed.length > 0) await markConsumed(tx, place, stretch.consumed);
-  if (await checkConsumed(tx, actor, place, stretch.consumed)) {
-    await checkSenders(tx, actor, place, stretch.transfers);
+  const top = range.blocks[range.blocks.length - 1];
+  if (!await moveCursor(tx, place, range.from, top)) return false;
+  await insertChainBlocks(tx, place, range.blocks);
+  await deleteChainBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
+  // A coin may be spent in the range that shows it first.
+  await recordTransfers(tx, actor, place, range);
+  if (range.consumed.length > 0) await markConsumed(tx, place, range.consumed);
+  if (await checkConsumed(tx, actor, place, range.consumed)) {
+    await checkSenders(tx, actor, place, range.transfers);
   }
   return true;
 }
 
 /**
- * Records transfers: as pending deposits, or as unmatched deposits where they are of another asset than their
- * address is for. Those of our own making are neither.
+ * Records transfers as pending deposits, or as unmatched deposits where their asset is not the
+ * address's. Transfers of the service's own orders are neither.
  */
 export async function recordTransfers(
   tx: Tx,
   actor: Actor,
   place: PlaceKey,
-  seen: Pick<Stretch, "transfers" | "coins">,
+  seen: Pick<BlockRange, "transfers" | "coins">,
 ): Promise<void> {
   if (seen.transfers.length === 0) return;
-  await recordArrivals(tx, actor, place, seen);
+  await recordIncoming(tx, actor, place, seen);
   await checkSenders(tx, actor, place, seen.transfers);
 }
 
-async function recordArrivals(
+async function recordIncoming(
   tx: Tx,
   actor: Actor,
   place: PlaceKey,
-  seen: Pick<Stretch, "transfers" | "coins">,
+  seen: Pick<BlockRange, "transfers" | "coins">,
 ): Promise<void> {
   const { transfers } = seen;
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
-  const { deposits, unmatched, at } = await sortArrivals(tx, place, { transfers, at: actor.at });
+  const { deposits, unmatched, at } = await classifyTransfers(tx, place, {
+    transfers,
+    at: actor.at,
+  });
   if (unmatched.length > 0) await upsertUnmatchedDeposits(tx, place, unmatched, at);
   if (deposits.length === 0) return;
   const mined = deposits.filter(({ block }) => block !== null);
@@ -113,11 +116,11 @@ async function recordArrivals(
 }
 
 /**
- * Goes back to a block that the chain still has. Pending deposits above it are in no block now. A
- * reorganisation beyond the depth took away what was booked: its ramps are frozen and the deposits
- * say so; no money is invented and none is taken back.
+ * Rolls the cursor back to a block that the chain still has. Pending deposits above it are in no block
+ * any more. A reorganisation deeper than the confirmations removes blocks of credited deposits: their
+ * ramps are frozen and the deposits carry an error. The ledger books nothing in either direction.
  *
- * @returns the booked deposits that lost their block
+ * @returns the credited deposits that lost their block
  */
 export async function rollBack(
   tx: LedgerTx,
@@ -129,7 +132,7 @@ export async function rollBack(
   },
 ): Promise<DepositRow[]> {
   if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
-  await deleteBlocks(tx, place, { from: 0, to: to.ancestor.height });
+  await deleteChainBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
   await deleteUnmatchedAbove(tx, place, to.ancestor.height);
   await deleteGainsAbove(tx, place, to.ancestor.height);
@@ -149,12 +152,12 @@ export async function rollBack(
   return lost;
 }
 
-/** Notes that a place cannot be followed until an operator has looked. */
+/** Halts the scanning of a network until an operator names a block to resume from. */
 export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number): Promise<void> {
   await updateHalted(tx, place, { detail, at });
 }
 
-/** Follows a place again that waited for an operator, from a block on that its chain has. */
+/** Resumes the scanning of a halted network above a block that its chain has. */
 export async function resume(
   tx: LedgerTx,
   actor: Actor,

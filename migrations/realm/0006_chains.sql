@@ -155,7 +155,7 @@ create table chain_cursors (
   hash text not null,
   head bigint not null,
   finalized bigint,
-  swept_height bigint not null default -1,
+  balances_height bigint not null default -1,
   halted jsonb,
   error text,
   warning text,
@@ -167,7 +167,7 @@ comment on column chain_cursors.height is 'The last block whose transfers are al
 comment on column chain_cursors.head is 'The newest block the node has shown; deposits are counted against it.';
 comment on column chain_cursors.finalized is 'The newest block that as many nodes as the quorum call final; null where fewer tell: there the depth alone counts.';
 comment on column chain_cursors.warning is 'What an operator should look at although the chain is followed: nodes that contradict each other, deposits that too few confirm.';
-comment on column chain_cursors.swept_height is 'The height of the last comparison of balances.';
+comment on column chain_cursors.balances_height is 'The height of the last comparison of balances.';
 comment on column chain_cursors.halted is 'Why nothing is credited here until an operator looks: a reorganisation beyond the depth.';
 
 create table chain_blocks (

@@ -10,7 +10,7 @@ const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 const LIST = "/v1/deposits/unmatched";
 
-Deno.test("another token, the chain's coin and a stranger's token are kept in sight, and never booked", async () => {
+Deno.test("another token, the chain's coin and a stranger's token are listed as unmatched, and never booked", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   await installToken(anvil, "USDC");

@@ -56,7 +56,7 @@ export interface FundedRamp extends AsyncDisposable {
   /** Looks and mines until a withdrawal has ended. */
   finish(id: string): Promise<Answer["body"]>;
   /** Notes what the ramp's address holds, as a scanner would. */
-  sight(): Promise<void>;
+  refreshBalances(): Promise<void>;
   /** The balances of the ledger: ramp, virtual account, fees, world. */
   books(): Promise<Record<"ramp" | "account" | "fees" | "world", string>>;
 }
@@ -100,7 +100,7 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
     chain,
   });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
-  await funded.sight();
+  await funded.refreshBalances();
   await refreshFees(context);
   await credit(realm, funded.account, options.total ?? "10");
   return funded;
@@ -144,7 +144,7 @@ function assemble(
       }
       throw new Error(`withdrawal ${id} does not end`);
     },
-    async sight() {
+    async refreshBalances() {
       const units = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
       await serializable(realm.pool, (tx) =>
         tx`

@@ -219,7 +219,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
     }
   });
   await t.step("what it holds", async () => {
-    await funded.sight();
+    await funded.refreshBalances();
     await made("1", () => funded.anvil.rpc("anvil_setBalance", funded.address, toHex("2.5")));
     const open = "select id from orders where state = 'sent'";
     equal((await rowsOf(funded.realm, open)).length, 2);

@@ -159,7 +159,7 @@ Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when the
 Deno.test("withdrawals that together exceed what the ramp holds do not outbid each other", async () => {
   await using funded = await openFundedRamp({ coins: 3n * COIN, total: "30" });
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${(30n * COIN).toString(16)}`);
-  await funded.sight();
+  await funded.refreshBalances();
   const made = [];
   for (let one = 0; one < 3; one++) made.push((await funded.withdraw("2")).body.id);
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${(3n * COIN).toString(16)}`);

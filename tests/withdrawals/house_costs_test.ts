@@ -152,7 +152,7 @@ async function cancelSigned(funded: FundedRamp): Promise<{ id: string; canceled:
     await funded.look();
     await funded.anvil.mine();
   }
-  await funded.sight();
+  await funded.refreshBalances();
   return { id: made.body.id, canceled: canceled! };
 }
 

@@ -45,8 +45,8 @@ const FOR_GOOD = errorField(
  * Asks again for what was given up because the quorum denied it, where that is due. What the quorum confirms
  * by now is pending again, and counts as any other once it is proven.
  */
-export async function askAgain(context: WorkerContext, chain: Chain, facts: Asked): Promise<void> {
-  const { place, watch, depth } = facts;
+export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked): Promise<void> {
+  const { place, watch, depth } = scan;
   const due = await reading(context.pool, (db) => selectDenied(db, place, AGAIN_MAX));
   for (const row of due) {
     let unclear = false;

@@ -33,12 +33,12 @@ import {
   type Watch,
 } from "../chains/observations.ts";
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
-import { tokenFault } from "../tokens/token_verification.ts";
+import { verifyToken } from "../tokens/token_verification.ts";
 import { errorField } from "../../domain/errors.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
 /** What a pass has found out. */
-export interface PassFacts {
+export interface ScanResult {
   place: ChainPlace;
   head: Head;
   /** Height of the cursor. */
@@ -60,20 +60,20 @@ export const UNCONFIRMED = "upstream.failed";
 export async function settleDeposits(
   context: WorkerContext,
   chain: Chain,
-  facts: PassFacts,
+  scan: ScanResult,
 ): Promise<void> {
-  const { place, head } = facts;
-  if (facts.caughtUp) await showUnmined(context, chain, facts);
+  const { place, head } = scan;
+  if (scan.caughtUp) await showUnmined(context, chain, scan);
   await writing(context.pool, (db) => updateConfirmations(db, place, head.height));
   await holdBack(context, chain, place);
-  if (facts.caughtUp) await askAgain(context, chain, facts);
-  const settled = Math.min(facts.reached, settledHeight(head, facts.depth));
+  if (scan.caughtUp) await askAgain(context, chain, scan);
+  const settled = Math.min(scan.reached, settledHeight(head, scan.depth));
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };
     const ripe: PendingRow[] = await reading(context.pool, (db) => selectRipe(db, place, at));
     if (ripe.length === 0) return;
     const own = await derived(context, ripe);
-    const { proofs, deferred } = await prove(context, chain, own.proven, facts);
+    const { proofs, deferred } = await prove(context, chain, own.proven, scan);
     deferred.push(...own.deferred);
     if (deferred.length > 0) await context.step((tx) => deferDeposits(tx, deferred));
     await context.step((tx) => creditDeposits(tx, context.actor, proofs), { lockLedger: true });
@@ -93,7 +93,7 @@ async function holdBack(context: WorkerContext, chain: Chain, place: ChainPlace)
   for (const code of codes) {
     const asset = findAsset(code);
     if (asset === null) continue;
-    const fault = takesDeposits(asset) ? await tokenFault(context, chain, asset) : asset.reason!;
+    const fault = takesDeposits(asset) ? await verifyToken(context, chain, asset) : asset.reason!;
     const error = (why: string) => errorField(SUSPENDED, why);
     if (fault !== null) holds.push({ asset: code, except: null, error: error(fault) });
     else if (asset.contract !== null) {
@@ -160,9 +160,9 @@ async function prove(
   context: WorkerContext,
   chain: Chain,
   ripe: readonly PendingRow[],
-  facts: PassFacts,
+  scan: ScanResult,
 ): Promise<Proven> {
-  const { place, depth } = facts;
+  const { place, depth } = scan;
   const ids = ripe.map(({ id }) => id);
   const claimed = chain.traits.coins
     ? []
@@ -180,7 +180,7 @@ async function prove(
       const { id, asset, block_hash } = some[at];
       const fault = faultOf(check);
       if (check.status === "fulfilled" && check.value === null) {
-        if (await denied(context, chain, facts, some[at])) continue;
+        if (await denied(context, chain, scan, some[at])) continue;
       }
       if (fault !== null) {
         context.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
@@ -222,18 +222,18 @@ function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefine
 }
 
 /** Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being credited. */
-async function showUnmined(context: WorkerContext, chain: Chain, facts: PassFacts): Promise<void> {
+async function showUnmined(context: WorkerContext, chain: Chain, scan: ScanResult): Promise<void> {
   try {
-    await showWaiting(context, chain, facts);
+    await showWaiting(context, chain, scan);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    context.log("warn", "what waits to be mined is not shown", { ...facts.place, error });
+    context.log("warn", "what waits to be mined is not shown", { ...scan.place, error });
   }
 }
 
 /** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
-async function showWaiting(context: WorkerContext, chain: Chain, facts: PassFacts): Promise<void> {
-  const { place, watch } = facts;
+async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResult): Promise<void> {
+  const { place, watch } = scan;
   const waiting = await chain.mempool(watch);
   const detached = await reading(context.pool, (db) => selectDetached(db, place, UNMINED_MAX));
   if (waiting.length > 0 && detached.length < UNMINED_MAX) {

@@ -1,11 +1,10 @@
 /**
- * Reads what our addresses hold on the chain, and those that are watched for others, and compares it
- * with what is known to have arrived and to have left. The nodes take turns, so that one which keeps a
- * transfer back is found out by the next. At a watched address that is a contract coins may leave
- * inside of calls and hide as many that came: what is missed so is found by a rescan.
+ * Compares on-chain balances of own and linked addresses with the known incoming and outgoing transfers.
+ * The nodes take turns, so the next one exposes a node that withholds a transfer. At a linked address
+ * that is a contract, coins that leave inside calls may hide as many that came; a rescan finds those.
  * @module
  */
-import { updateSwept } from "../../db/chains/cursors.ts";
+import { updateBalancesHeight } from "../../db/chains/cursors.ts";
 import { type KeptToken, selectKeptTokens } from "../../db/currencies/tokens.ts";
 import {
   type HoldingRow,
@@ -31,15 +30,15 @@ import {
   recordGain,
 } from "./balance_gains.ts";
 
-/** Where balances are read. */
-export interface Sight {
+/** The network whose balances are read. */
+export interface BalanceScan {
   place: ChainPlace;
   /** Height of the cursor: everything up to here was scanned. */
   height: number;
   watch: Watch;
 }
 
-/** What one pass over the balances of a place works with. */
+/** State of one pass over the balances of a network. */
 interface Pass extends GainWork {
   chain: Chain;
   height: number;
@@ -49,16 +48,16 @@ interface Pass extends GainWork {
 const STALE = 500;
 const ASKED_AT_ONCE = 200;
 
-/** Keeps the balances of a place current, and finds what came in without a trace. */
+/** Refreshes the balances of a network, and searches transfers that the scan did not show. */
 export async function refreshHoldings(
   context: WorkerContext,
   chain: Chain,
-  sight: Sight,
+  scan: BalanceScan,
 ): Promise<void> {
-  const { place, height, watch } = sight;
+  const { place, height, watch } = scan;
   if (chain.traits.coins) {
     const sums = await reading(context.pool, (db) => sumCoins(db, place));
-    return await keep(context, sight, sums.map((one) => ({ ...one, contract: "", nonce: null })));
+    return await keep(context, scan, sums.map((one) => ({ ...one, contract: "", nonce: null })));
   }
   const native = nativeAsset(place.chain);
   const of = { since: height - WINDOW, stale: STALE, native: native.code };
@@ -79,10 +78,10 @@ export async function refreshHoldings(
   }
   await refreshKept(pass, targets);
   await explainAgain(pass);
-  await writing(context.pool, (db) => updateSwept(db, place, height));
+  await writing(context.pool, (db) => updateBalancesHeight(db, place, height));
 }
 
-/** A balance to be read, and whether what comes there is booked. */
+/** A balance to read, and whether deposits to it are booked. */
 type Wanted = Holding & { readonly booked: boolean };
 
 function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
@@ -91,7 +90,7 @@ function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
   return contract === null ? [coin] : [coin, { address, contract, booked: true }];
 }
 
-/** Reads balances, explains those that rose, and keeps them. */
+/** Reads balances, explains those that rose, and stores them. */
 async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
   const { context, place, reader, height } = pass;
   const { amounts } = await reader.balances(wanted, height);
@@ -113,8 +112,8 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
 }
 
 /**
- * Explains what a balance gained since it was last seen; false if the nodes contradict each other on
- * it, and the balance is to be left as it was.
+ * Explains the gain of a balance since the last reading. False if the nodes contradict each other on it;
+ * the stored balance then stays as it is.
  */
 async function isExplained(
   pass: Pass,
@@ -129,7 +128,7 @@ async function isExplained(
   const gain = { address, contract, decimals, above: last.height, height };
   const risen = now.amount - BigInt(last.amount);
   try {
-    // What left meanwhile hides as much that came.
+    // Outgoing value hides as much incoming value.
     const spent = last.nonce === now.nonce
       ? 0n
       : await reader.spent(now.holding, last.height, height);
@@ -140,13 +139,13 @@ async function isExplained(
     return !disputed;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    // Nobody can tell now what came: the blocks are searched one by one.
+    // No node can tell the gain now: its blocks are searched one by one.
     await recordGain(pass, { ...gain, gained: risen > 0n ? risen : 1n }, error.message);
   }
   return true;
 }
 
-/** Tells whether nodes contradict a balance; too few answers are no contradiction. */
+/** Whether nodes contradict a balance. Too few answers are no contradiction. */
 async function isDisputed(
   { chain, height }: Pass,
   { holding, amount }: { holding: Holding; amount: bigint },
@@ -161,7 +160,7 @@ async function isDisputed(
 
 async function keep(
   context: WorkerContext,
-  { place, height }: Pick<Sight, "place" | "height">,
+  { place, height }: Pick<BalanceScan, "place" | "height">,
   rows: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -169,8 +168,8 @@ async function keep(
 }
 
 /**
- * Reads what there is of the realm's own tokens, one by one: strangers wrote some of them, and one
- * that does not answer must not hide the others.
+ * Reads the balances of the realm's own tokens, one token at a time: third parties wrote some of their
+ * contracts, and one that does not answer must not hide the others.
  */
 async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
   const { context, place } = pass;
@@ -181,7 +180,7 @@ async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promi
       await refresh(pass, wanted);
     } catch (error) {
       if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-      context.log("warn", "a token does not tell a balance", { ...place, symbol, error });
+      context.log("warn", "a token contract gives no balance", { ...place, symbol, error });
     }
   }
 }

@@ -18,7 +18,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { isOurs } from "./deposit_confirmations.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { sleep } from "../timers.ts";
-import { tokenFault } from "../tokens/token_verification.ts";
+import { verifyToken } from "../tokens/token_verification.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
 /** Addresses that are derived in one go, while nothing else of the process runs: some milliseconds. */
@@ -112,7 +112,7 @@ async function faultOf(context: WorkerContext, ramp: RampRow): Promise<string | 
   if (!fits) return `the account is none of an asset on ${ramp.chain}`;
   if (asset.contract === null) return null;
   const at = { chain: ramp.chain as ChainId, testnet: ramp.network !== "main" };
-  return await tokenFault(context, await context.chains.open(at), asset);
+  return await verifyToken(context, await context.chains.open(at), asset);
 }
 
 /** Begins the cursor of a place at its head, unless it has begun. */

@@ -1,15 +1,14 @@
 /**
- * Follows the chains: block by block from where the realm's cursor stands, in stretches that link to
- * each other, back to the common ancestor where the chain took another course. Memory is bounded by
- * a stretch; a crash anywhere loses nothing, because the cursor moves in the transaction that
- * records what was found.
+ * Scans a network block by block from the realm's cursor on, in ranges of linked blocks. After a
+ * reorganisation it rolls back to the common ancestor. Memory is bounded by one range. A crash loses
+ * nothing, because the cursor moves in the transaction that records the range.
  * @module
  */
 import {
   type CursorRow,
-  selectBlocks,
+  selectChainBlocks,
   selectCursor,
-  updateSight,
+  updateScanState,
   updateWarning,
 } from "../../db/chains/cursors.ts";
 import { countSpenderless } from "../../db/sending/utxos.ts";
@@ -19,7 +18,7 @@ import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { allAssets } from "../../domain/assets.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
-import { halt, recordStretch, rollBack, WINDOW } from "../../domain/deposits/scan_results.ts";
+import { halt, recordRange, rollBack, WINDOW } from "../../domain/deposits/scan_results.ts";
 import { reviveSweeps } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -29,51 +28,51 @@ import { refreshHoldings } from "./onchain_balances.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
-/** How a pass ended: with the newest block, with more to do, or without a step forward. */
+/** How a pass ended: at the newest block, with more blocks to scan, or without progress. */
 export type Pass = "caught up" | "more" | "stuck";
 
-/** Blocks of one pass, after which leases are looked at again. */
+/** Most blocks of one pass; after each pass the poller checks its lease. */
 const PASS_BLOCKS = 1024;
-/** A stretch is recorded when it has so many blocks or transfers. */
-const STRETCH_BLOCKS = 64;
-const STRETCH_TRANSFERS = 500;
-/** Blocks' times and clocks differ by so many milliseconds at most. */
+/** A range is recorded at this many blocks or transfers. */
+const RANGE_BLOCKS = 64;
+const RANGE_TRANSFERS = 500;
+/** Largest difference of a block's time from the clock that is believed. */
 const FUTURE_MS = 7_200_000;
-/** A node may gain so many blocks at once, and so many more in each second. */
+/** Most blocks that a lone node may gain at once, and in addition for each second. */
 const JUMP_BLOCKS = 100_000;
 const BLOCKS_PER_S_MAX = 10;
-/** Beyond, nodes filter logs by the token and no longer by the address. */
+/** With more addresses, nodes filter logs by token contracts instead of by addresses. */
 const ANY_TOKEN_ADDRESSES = 400;
 
 /**
- * Makes one pass over a place; what goes wrong with its node is noted and tried again later.
+ * Makes one scanning pass over a network. An error of its nodes is recorded, and a later pass tries again.
  *
  * @returns how it ended
  */
 export async function scanPlace(context: WorkerContext, place: ChainPlace): Promise<Pass> {
   const seen: Seen = { head: null };
   try {
-    return await followPlace(context, place, seen);
+    return await scanNetwork(context, place, seen);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    context.log("warn", "a chain cannot be followed", { ...place, error });
-    const sight = {
+    context.log("warn", "a chain cannot be scanned", { ...place, error });
+    const state = {
       head: seen.head,
       finalized: null,
       error: error.message.slice(0, 500),
       at: context.actor.at,
     };
-    await writing(context.pool, (db) => updateSight(db, place, sight));
+    await writing(context.pool, (db) => updateScanState(db, place, state));
     return "stuck";
   }
 }
 
-/** The newest block that a pass has come to know of: what is told of it, whatever becomes of the pass. */
+/** The newest block that a pass has read; it is recorded also if the pass fails. */
 interface Seen {
   head: number | null;
 }
 
-async function followPlace(context: WorkerContext, place: ChainPlace, seen: Seen): Promise<Pass> {
+async function scanNetwork(context: WorkerContext, place: ChainPlace, seen: Seen): Promise<Pass> {
   const at = { chain: place.chain, testnet: place.network !== "main" };
   const chain = await context.chains.open(at);
   await beginCursor(context, place);
@@ -82,18 +81,18 @@ async function followPlace(context: WorkerContext, place: ChainPlace, seen: Seen
   const head = await chain.head();
   assertPlausible(chain, head, known, context.actor.at);
   if (head.height < known.height) {
-    throw new ChainError("unavailable", "the node is behind what it showed before");
+    throw new ChainError("unavailable", "the node is behind the block it showed before");
   }
   seen.head = head.height;
-  const start = await findFooting(context, chain, known);
+  const start = await findCommonBlock(context, chain, known);
   if (start === null) return "stuck";
-  // Whoever was given an address before a block was made is watched for in it: the head is older.
+  // The head was read first: an address handed out before its block was made is in the list.
   const watch = await loadWatch(context, place);
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
   const reached = await scanTo(context, chain, { place, start, to, watch });
   const { height: top, finalized } = head;
-  const sight = { head: top, finalized, error: null, at: context.actor.at };
-  await writing(context.pool, (db) => updateSight(db, place, sight));
+  const state = { head: top, finalized, error: null, at: context.actor.at };
+  await writing(context.pool, (db) => updateScanState(db, place, state));
   const caughtUp = reached === head.height;
   const depth = Math.max(1, context.chains.depth(at));
   await settleDeposits(context, chain, { place, head, reached, depth, watch, caughtUp });
@@ -107,8 +106,8 @@ async function followPlace(context: WorkerContext, place: ChainPlace, seen: Seen
 }
 
 /**
- * Refuses a newest block that cannot be: of the future, or, where one node alone says so, more blocks
- * ahead than any chain makes in that time.
+ * Refuses an implausible newest block: one from the future, or, with a single node, one further ahead
+ * than any chain gets in that time.
  */
 function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number): void {
   const fault = (why: string) => new ChainError("unavailable", `the newest block is ${why}`);
@@ -119,7 +118,7 @@ function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number
   throw fault(`${head.height - known.head} blocks ahead of the last`);
 }
 
-/** Notes what an operator should look at: nodes that contradict each other, deposits that wait. */
+/** Records problems for operators: nodes that contradict each other, deposits that wait. */
 async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Promise<void> {
   const count = await reading(context.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
   const waiting = count === 0 ? [] : [`${count} deposits wait until enough nodes confirm them`];
@@ -136,9 +135,8 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
 }
 
 /**
- * Reads what to look for: addresses, and every token at them, so that what is sent by mistake is
- * seen. Of very many addresses only the tokens that are known can be watched at every block; a
- * rescan still finds the others.
+ * Reads the watch list: addresses, and every token at them, so that deposits sent by mistake are found.
+ * With very many addresses only known tokens are watched in every block; a rescan finds the others.
  */
 export async function loadWatch(context: WorkerContext, place: ChainPlace): Promise<Watch> {
   const watched = await reading(context.pool, (db) => selectWatched(db, place));
@@ -151,7 +149,7 @@ export async function loadWatch(context: WorkerContext, place: ChainPlace): Prom
   };
 }
 
-/** The contracts of a place that are of the registry or of the realm's own tokens. */
+/** The contracts of a network: those of the registry and of the realm's own tokens. */
 async function knownTokens(
   context: WorkerContext,
   place: ChainPlace,
@@ -162,32 +160,32 @@ async function knownTokens(
   return new Set([...kept.map((token) => token.contract), ...registered]);
 }
 
-/** Scans from a block on that the chain has; gives the height that was reached. */
+/** Scans above a block that the chain has; gives the height that it reached. */
 async function scanTo(
   context: WorkerContext,
   chain: Chain,
   of: { place: ChainPlace; start: CursorRow; to: number; watch: Watch },
 ): Promise<number> {
   let cursor = { height: of.start.height, hash: of.start.hash };
-  let stretch: Scanned[] = [];
+  let range: Scanned[] = [];
   let transfers = 0;
   async function record(): Promise<boolean> {
-    if (stretch.length === 0) return true;
-    const part = stretchOf(cursor, stretch, chain.traits.coins);
-    const moved = await context.step((tx) => recordStretch(tx, context.actor, of.place, part));
+    if (range.length === 0) return true;
+    const part = blockRange(cursor, range, chain.traits.coins);
+    const moved = await context.step((tx) => recordRange(tx, context.actor, of.place, part));
     if (moved) cursor = part.blocks[part.blocks.length - 1];
-    stretch = [];
+    range = [];
     transfers = 0;
     return moved;
   }
   try {
     for await (const scanned of chain.scan(cursor.height + 1, of.to, of.watch)) {
-      const below = stretch.length > 0 ? stretch[stretch.length - 1].block.hash : cursor.hash;
-      // The chain changed under our feet: the next pass finds out since when.
+      const below = range.length > 0 ? range[range.length - 1].block.hash : cursor.hash;
+      // A reorganisation during the scan: the next pass finds the common ancestor.
       if (scanned.block.parentHash !== below) break;
-      stretch.push(scanned);
+      range.push(scanned);
       transfers += scanned.transfers.length;
-      if (stretch.length < STRETCH_BLOCKS && transfers < STRETCH_TRANSFERS) continue;
+      if (range.length < RANGE_BLOCKS && transfers < RANGE_TRANSFERS) continue;
       if (!await record() || context.signal.aborted) return cursor.height;
     }
   } finally {
@@ -196,7 +194,7 @@ async function scanTo(
   return cursor.height;
 }
 
-function stretchOf(
+function blockRange(
   from: { height: number; hash: string },
   scanned: readonly Scanned[],
   coins: boolean,
@@ -217,10 +215,10 @@ function stretchOf(
 }
 
 /**
- * Gives the cursor if the chain still has its block, or takes it back to the newest block that it
- * has; null if there is none in the window, and the place waits for a person.
+ * Gives the cursor if the chain still has its block, else rolls it back to the common ancestor. Null if
+ * the window of remembered blocks has none: the network then waits for an operator.
  */
-async function findFooting(
+async function findCommonBlock(
   context: WorkerContext,
   chain: Chain,
   cursor: CursorRow,
@@ -230,12 +228,15 @@ async function findFooting(
   if (here.hash === cursor.hash) return cursor;
   const window = await reading(
     context.pool,
-    (db) => selectBlocks(db, cursor, cursor.height - 1, WINDOW),
+    (db) => selectChainBlocks(db, cursor, cursor.height - 1, WINDOW),
   );
-  const ancestor = await findAncestor(chain, window) ?? await belowAll(chain, cursor, window);
+  const ancestor = await findAncestor(chain, window) ?? await belowWindow(chain, cursor, window);
   if (ancestor === null) {
     const detail = `no common ancestor within ${WINDOW} blocks: the node is of another chain`;
-    context.log("error", "a chain took another course", { ...placeOf(cursor), detail });
+    context.log("error", "scanning halted: rescan from a block of this chain to resume", {
+      ...placeOf(cursor),
+      detail,
+    });
     await context.step((tx) => halt(tx, cursor, detail, context.actor.at));
     return null;
   }
@@ -245,7 +246,7 @@ async function findFooting(
   );
   const depth = cursor.height - ancestor.height;
   const level = lost.length > 0 ? "error" : "info";
-  context.log(level, "a chain took another course", {
+  context.log(level, "reorganisation", {
     ...placeOf(cursor),
     depth,
     deposits_lost: lost.length,
@@ -267,8 +268,8 @@ async function findAncestor(
   return null;
 }
 
-/** Below the first block that was ever scanned nothing was recorded that could be lost. */
-async function belowAll(
+/** A reorganisation from below the first scanned block: nothing was recorded there. */
+async function belowWindow(
   chain: Chain,
   cursor: { height: number },
   window: readonly { height: number; hash: string }[],

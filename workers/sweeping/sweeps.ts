@@ -20,7 +20,7 @@ import {
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type Order } from "../chains/outgoing.ts";
-import { tokenFault } from "../tokens/token_verification.ts";
+import { verifyToken } from "../tokens/token_verification.ts";
 
 /** What an address holds, in base units. */
 interface Held {
@@ -104,7 +104,7 @@ async function decide(
     ? null
     : registered.state === "suspended"
     ? registered.reason
-    : await tokenFault(context, chain, registered);
+    : await verifyToken(context, chain, registered);
   if (fault !== null) {
     context.log("warn", "a sweep waits", { account: forward.account, fault });
     return { do: "wait" };

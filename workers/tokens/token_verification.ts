@@ -11,7 +11,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 
 /** Tells what is wrong with an asset's contract; null if nothing is, or it has none. */
-export async function tokenFault(
+export async function verifyToken(
   context: WorkerContext,
   chain: Chain,
   { code, contract, decimals, symbols }: Asset,
@@ -45,6 +45,6 @@ export async function assertToken(
 ): Promise<void> {
   if (contract === "" || chain.network !== "main") return;
   const asset = tokenByContract(chain.id, contract);
-  const fault = asset === null ? null : await tokenFault(context, chain, asset);
+  const fault = asset === null ? null : await verifyToken(context, chain, asset);
   if (fault !== null) throw new ChainError("refused", fault);
 }

@@ -57,7 +57,7 @@ export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    trials: [...sightTrials(scene), ...coinTrials(scene), ...orderTrials(scene)],
+    trials: [...observationTrials(scene), ...coinTrials(scene), ...orderTrials(scene)],
     open: (urls) => openCoins("LITECOIN", "regtest", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -111,7 +111,7 @@ function withBody({ plan, signed }: { plan: Plan; signed: Signed }): Signed {
 }
 
 /** Questions about what came. */
-function sightTrials(scene: Scene): Trial[] {
+function observationTrials(scene: Scene): Trial[] {
   const { payer, payee, from, head, transfers, spent, coins } = scene;
   const watch = () => watching([payee], [spent]);
   const [{ hash }] = transfers;

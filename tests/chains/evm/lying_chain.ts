@@ -55,7 +55,7 @@ export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    trials: [...sightTrials(scene), ...orderTrials(scene)],
+    trials: [...observationTrials(scene), ...orderTrials(scene)],
     open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -121,7 +121,7 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
 }
 
 /** Questions about what came. */
-function sightTrials(scene: Scene): Trial[] {
+function observationTrials(scene: Scene): Trial[] {
   const { payer, payee, token, from, to, transfers } = scene;
   const claims = [`${payer.address}:0`, `${payer.address}:1`];
   const watch = () => watching([payee], claims);
