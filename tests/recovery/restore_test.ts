@@ -150,6 +150,26 @@ Deno.test("a withdrawal sped up since the dump is found under its replacement, a
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
+Deno.test("a withdrawal that was mined at the dump, lost its block and was replaced since is found under its replacement", async () => {
+  await using funded = await openFundedRamp();
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await funded.look();
+  await keepRealm(funded.realm);
+  const faster = { speed: "fast" };
+  await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, faster);
+  const { chain } = await funded.finish(id);
+  for (let one = 0; one < 3; one++) await funded.anvil.mine();
+  await restoreRealm(funded.realm);
+  const mined = "state = 'mined', height = 3, confirmations = 1, succeeded = true";
+  const set = `update orders set ${mined} where state = 'sent' returning id`;
+  equal((await rowsOf(funded.realm, set)).length, 1);
+  const ended = await funded.finish(id);
+  deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);
+  equal(await paidTo(funded), ETHER);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
+});
+
 Deno.test("a withdrawal that only the lost database knew is borne by the fees, and named", async () => {
   await using funded = await openFundedRamp();
   await funded.anvil.mine();

@@ -276,6 +276,7 @@ async function buried(
   fate: TransactionStatus & { state: "dropped" },
   living: readonly CandidateRow[],
 ): Promise<number | null> {
+  await unmine(work, order); // its own block is none: only what is sent can be replaced
   if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
   return await died(work, await lossOf(work, order, fate, living));
 }
