@@ -1,12 +1,13 @@
 /** HTTP face of aliases. @module */
 import { z } from "zod";
-import { ALIAS_COLLECTION, removeAliasOf } from "../domain/accounts/alias_collection.ts";
 import {
   AliasChange,
+  ALIASES,
   AliasView,
   changeAlias,
   createAlias,
   NewAlias,
+  removeAlias,
   viewAlias,
 } from "../domain/identity/aliases.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
@@ -29,12 +30,12 @@ export const aliasRoutes: readonly AnyRoute[] = [
       command(call, async (tx) => viewAlias(await createAlias(tx, call.actor, call.body))),
   }),
   ...collectionRoutes({
-    collection: ALIAS_COLLECTION,
+    collection: ALIASES,
     tag: "Aliases",
     one: "an alias",
     view: AliasView,
-    remove: (tx, actor, id) => removeAliasOf(tx, actor, id, "delete"),
-    restore: (tx, actor, id) => removeAliasOf(tx, actor, id, "undelete"),
+    remove: (tx, actor, id) => removeAlias(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeAlias(tx, actor, id, "undelete"),
   }),
   route({
     method: "PATCH",

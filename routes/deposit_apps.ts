@@ -13,6 +13,7 @@ import {
 import type { Db } from "../domain/command.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposits/deposit_apps.ts";
 import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
+import { COLLECTIONS } from "./http/collections.ts";
 import { collectionRoutes, pageView } from "./http/collection_routes.ts";
 import { command, query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
@@ -20,6 +21,8 @@ import { type AnyRoute, route } from "./http/route.ts";
 const ById = z.strictObject({ id: z.string() });
 const Paged = queriesOf(DEPOSIT_APPS).find.extend(PageFields);
 const LIST = "/v1/apps/deposit";
+
+const AMONG = { collection: DEPOSIT_APPS, all: COLLECTIONS };
 
 /** The routes of deposit applications. */
 export const depositAppRoutes: readonly AnyRoute[] = [
@@ -65,10 +68,10 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;
       if (page === undefined && pageSize === undefined) {
-        const find = (db: Db) => findEntities(db, call.actor, DEPOSIT_APPS, rest);
+        const find = (db: Db) => findEntities(db, call.actor, AMONG, rest);
         return search(call, find, false, LIMIT_MAX);
       }
-      return search(call, (db) => listEntities(db, call.actor, DEPOSIT_APPS, call.query), true);
+      return search(call, (db) => listEntities(db, call.actor, AMONG, call.query), true);
     },
   }),
   ...collectionRoutes({

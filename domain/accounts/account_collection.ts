@@ -15,8 +15,7 @@ import {
   updateAccount,
 } from "../../db/accounts/accounts.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectIdentities, selectIdentityOfUser } from "../../db/identity/identities.ts";
-import { selectUsers } from "../../db/identity/users.ts";
+import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
@@ -31,11 +30,9 @@ import {
 } from "../collections/collection.ts";
 import { Flag, FreeForm, Id } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
-import { viewIdentity } from "../identity/identities.ts";
 import { compare } from "../money.ts";
-import { assertMayAssign, mayRead, notFound, rightsOf } from "../permissions.ts";
+import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
 import { resolveRamp } from "./ramps.ts";
-import { viewUser } from "../identity/users.ts";
 
 /** What can be changed of an account. */
 export const AccountChange = z.strictObject({
@@ -62,7 +59,12 @@ export const ACCOUNTS: Collection<AccountRow> = {
   deletable: true,
   tallied: true,
   notFound: "account.not_found",
-  populate: ["address", "holder", "owner", "ramp"],
+  populate: ["address"],
+  relations: {
+    holder: { of: "identities", id: (row) => row.holder },
+    owner: { of: "users", id: (row) => row.owner },
+    ramp: { of: "accounts", id: (row) => row.ramp },
+  },
   fields: ["alias", "balance", "address", "error", "deleted"],
   columns: {
     ...MUTABLE_COLUMNS,
@@ -81,23 +83,20 @@ export const ACCOUNTS: Collection<AccountRow> = {
     "balance.total": { column: "total", type: "decimal" },
   },
   /** The ledger's counterparties are shown to realm administrators who ask for them by type. */
-  concealed: {
-    rows: { op: "eq", at: { field: "type", path: [] }, value: "system" },
-    asked: (actor, query) =>
-      roleOf(actor) === "admin" && reachesRealm(actor) &&
-      (query === null || `${query}`.includes('"system"')),
-  },
+  concealed: { field: "type", value: "system", maySee: maySeeSystemAccounts },
   read: selectAccounts,
   async show(db, actor, rows, populate) {
     const [views, aliases] = [
       await viewAccounts(db, rows, populate.has("address") ? { addressFor: actor } : {}),
       await aliasesOf(db, rows.map((row) => row.id)),
     ];
-    const shown = views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));
-    await populateParties(db, actor, rows, shown, populate);
-    return shown;
+    return views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));
   },
 };
+
+function maySeeSystemAccounts(actor: Actor): boolean {
+  return roleOf(actor) === "admin" && reachesRealm(actor);
+}
 
 /** Shows one account. */
 export async function showAccount(
@@ -246,45 +245,11 @@ async function accountFor(
 ): Promise<AccountRow> {
   const row = await rowFor(tx, actor, ACCOUNTS, id, act);
   if (row.type !== "system") return row;
-  if (!ACCOUNTS.concealed!.asked(actor, null)) throw notFound("account.not_found");
+  if (!maySeeSystemAccounts(actor)) throw notFound("account.not_found");
   throw new DomainError("permission.owner", "this account belongs to the ledger itself");
 }
 
 function assertEmpty(row: AccountRow): void {
   if (compare(row.total, "0") === 0 && compare(row.blocked, "0") === 0) return;
   throw new DomainError("account.not_empty", "total and available balance must both be 0");
-}
-
-/** Puts holders, owners and ramps in the place of their ids, one statement for each relation. */
-async function populateParties(
-  db: Db,
-  actor: Actor,
-  rows: AccountRow[],
-  views: Record<string, unknown>[],
-  populate: ReadonlySet<string>,
-): Promise<void> {
-  const idsOf = (of: (row: AccountRow) => string | null) => [
-    ...new Set(rows.flatMap((row) => of(row) ?? [])),
-  ];
-  const put = (field: string, of: (row: AccountRow) => string | null, by: Map<string, unknown>) =>
-    rows.forEach((row, i) => {
-      const whole = by.get(of(row) ?? "");
-      if (whole !== undefined) views[i][field] = whole;
-    });
-  if (populate.has("holder")) {
-    const found = await selectIdentities(db, idsOf((row) => row.holder));
-    const seen = found.filter((row) => mayRead(actor, row.owner));
-    put("holder", (row) => row.holder, new Map(seen.map((row) => [row.id, viewIdentity(row)])));
-  }
-  if (populate.has("owner")) {
-    const found = await selectUsers(db, idsOf((row) => row.owner));
-    const seen = found.filter((row) => row.id === actor.user || mayRead(actor, row.owner));
-    put("owner", (row) => row.owner, new Map(seen.map((row) => [row.id, viewUser(row)])));
-  }
-  if (populate.has("ramp")) {
-    const found = await selectAccounts(db, idsOf((row) => row.ramp));
-    const seen = found.filter((row) => mayRead(actor, row.owner));
-    const shown = await viewAccounts(db, seen);
-    put("ramp", (row) => row.ramp, new Map(seen.map((row, i) => [row.id, shown[i]])));
-  }
 }

@@ -16,7 +16,7 @@ import type { Columns, Condition } from "../../db/collections/filter.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";
-import { invalidQuery, parseQuery } from "./filter.ts";
+import { compares, invalidQuery, parseQuery } from "./filter.ts";
 import { isId } from "../ids.ts";
 import {
   pageOf,
@@ -27,8 +27,9 @@ import {
   parseWindow,
 } from "./list_parameters.ts";
 import { assertMay, notFound, rightsOf } from "../permissions.ts";
+import { putRelations } from "./relations.ts";
 
-/** What shows rows; `populate` names what is shown whole instead of by id. */
+/** Shows rows; `populate` names what is shown besides. */
 export type Shower<R> = (
   db: Db,
   actor: Actor,
@@ -36,13 +37,25 @@ export type Shower<R> = (
   populate: ReadonlySet<string>,
 ) => Promise<Record<string, unknown>[]>;
 
+/**
+ * A field that holds the id of an entity. `populate` shows the entity in place of its id, where the
+ * actor may read it.
+ */
+export interface Relation<R> {
+  /** Name of the collection that the entity belongs to. */
+  of: string;
+  id: (row: R) => string | null;
+}
+
 /** A noun's declaration. */
 export interface Collection<R extends { id: string; owner: string | null }> extends Source {
   /** As it stands in paths: accounts, apps/deposit. */
   name: string;
   notFound: ErrorCode;
-  /** Names that `populate` takes. */
-  populate: readonly string[];
+  /** Fields of the view, dotted into objects, in whose place `populate` shows an entity. */
+  relations?: Readonly<Record<string, Relation<R>>>;
+  /** Other names that `populate` takes; `show` is given those that were asked for. */
+  populate?: readonly string[];
   /** Fields of the view that have no column. */
   fields: readonly string[];
   /** Reads rows by their ids, in any order. */
@@ -50,18 +63,29 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   show: Shower<R>;
   /** A row that is one's own whoever owns it; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
+  /** Whether a row is the actor's own whoever owns it, where the row itself tells. */
+  isOwn?(actor: Actor, row: R): boolean;
   /** Whether transactions' scopes apply. */
   flows?: boolean;
   /** Whether every user of the realm sees all rows. */
   shared?: boolean;
-  /** Rows that belong to nobody and stand in no list, but for those who may and ask for them. */
-  concealed?: { rows: Condition; asked(actor: Actor, query: unknown): boolean };
+  /** Rows that belong to nobody. Lists show them to those who may see them, where the query compares the field with the value. */
+  concealed?: { field: string; value: string; maySee: (actor: Actor) => boolean };
 }
 
 /** A collection of whatever rows. */
 // Lists of collections do not look at their rows.
 // deno-lint-ignore no-explicit-any
 export type AnyCollection = Collection<any>;
+
+/** All collections by their names: where relations are resolved. */
+export type Collections = ReadonlyMap<string, AnyCollection>;
+
+/** A collection among all. */
+export interface CollectionAmong {
+  collection: AnyCollection;
+  all: Collections;
+}
 
 /** The parameters of a request, as its query string gives them. */
 export type Given = Partial<Record<string, string | string[]>>;
@@ -74,14 +98,15 @@ export type Given = Partial<Record<string, string | string[]>>;
 export async function findEntities(
   db: Db,
   actor: Actor,
-  collection: AnyCollection,
+  among: CollectionAmong,
   given: Given,
 ): Promise<Record<string, unknown>[]> {
+  const { collection } = among;
   const wish = await wishOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
   const ids = await selectIds(db, collection, wish, { sort, ...parseWindow(given) });
   if (ids === null) throw invalidQuery("/after", "there is no such entity to begin after");
-  return await showAll(db, actor, collection, ids, given);
+  return await showAll(db, actor, among, ids, given);
 }
 
 /**
@@ -92,9 +117,10 @@ export async function findEntities(
 export async function listEntities(
   db: Db,
   actor: Actor,
-  collection: AnyCollection,
+  among: CollectionAmong,
   given: Given,
 ): Promise<Record<string, unknown>> {
+  const { collection } = among;
   const wish = await wishOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
   const page = parsePage(given);
@@ -102,7 +128,7 @@ export async function listEntities(
   const ids = page.offset < total
     ? await selectIds(db, collection, wish, { sort, ...page, after: null })
     : [];
-  const rows = await showAll(db, actor, collection, ids!, given);
+  const rows = await showAll(db, actor, among, ids!, given);
   return { ...pageOf(page, rows, total) };
 }
 
@@ -128,14 +154,15 @@ export async function countEntities(
 export async function getEntity(
   db: Db,
   actor: Actor,
-  collection: AnyCollection,
+  among: CollectionAmong,
   id: string,
   given: Given,
 ): Promise<Record<string, unknown>> {
-  const visibility = await visibilityOf(db, actor, collection, given, true);
+  const { collection } = among;
+  const visibility = await visibilityOf(db, actor, collection, given, null);
   const found = isId(id) && await isVisible(db, collection, visibility, id);
   if (!found) throw notFound(collection.notFound);
-  return (await showAll(db, actor, collection, [id], given))[0];
+  return (await showAll(db, actor, among, [id], given))[0];
 }
 
 /** Finds a living row that the actor may see; null where there is none. */
@@ -208,32 +235,37 @@ export const MUTABLE_COLUMNS: Columns = {
 };
 
 async function wishOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
+  const condition = parseQuery(collection.columns, given.query);
   return {
-    visibility: await visibilityOf(db, actor, collection, given, false),
-    condition: parseQuery(collection.columns, given.query),
+    visibility: await visibilityOf(db, actor, collection, given, condition),
+    condition,
     search: parseSearch(collection.columns, given.search, given.searchFields),
   };
 }
 
-/** Says which rows a request reaches; `one` where it names the row itself. */
+/** Says which rows a request reaches; `asked` is its condition, null where it names the row itself. */
 async function visibilityOf(
   db: Db,
   actor: Actor,
   collection: AnyCollection,
   given: Given,
-  one: boolean,
+  asked: Condition | null,
 ): Promise<Visibility> {
   const { flows = false, shared = false } = collection;
-  const { reaches, deleted } = scopeOf(actor, given.scope, { flows, shared, one });
+  const { reaches, deleted } = scopeOf(actor, given.scope, { flows, shared, one: asked === null });
   const ownId = reaches.has("own") ? await collection.ownId?.(db, actor) ?? null : null;
   const { concealed = null } = collection;
-  const shown = concealed?.asked(actor, one ? null : given.query ?? "") ?? false;
+  const isAsked = concealed !== null &&
+    (asked === null || compares(asked, concealed.field, concealed.value));
   return {
     reaches: [...reaches],
     user: actor.user,
     ownId,
     deleted,
-    concealed: concealed && { rows: concealed.rows, shown },
+    concealed: concealed && {
+      rows: { op: "eq", at: { field: concealed.field, path: [] }, value: concealed.value },
+      shown: isAsked && concealed.maySee(actor),
+    },
   };
 }
 
@@ -283,7 +315,7 @@ const READ_AT_ONCE = 200;
 async function showAll(
   db: Db,
   actor: Actor,
-  collection: AnyCollection,
+  { collection, all }: CollectionAmong,
   ids: string[],
   given: Given,
 ): Promise<Record<string, unknown>[]> {
@@ -297,17 +329,23 @@ async function showAll(
     const byId = new Map(rows.map((row) => [row.id, row]));
     const ordered = part.flatMap((id) => byId.get(id) ?? []);
     const views = await collection.show(db, actor, ordered as never, populate);
+    await putRelations(db, actor, { collection, all, populate }, { rows: ordered, views });
     const kept = fields === null ? views : views.map((view) => pick(view, fields));
     shown.push(...answerable(kept, hasRoom));
   }
   return shown;
 }
 
+/** Names that `populate` takes. */
+export function populatable(collection: AnyCollection): string[] {
+  return [...collection.populate ?? [], ...Object.keys(collection.relations ?? {})];
+}
+
 function populateOf(collection: AnyCollection, given: unknown): ReadonlySet<string> {
   const names = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
     .filter((name) => name !== "" && name !== "false");
   for (const name of names) {
-    if (collection.populate.includes(name)) continue;
+    if (populatable(collection).includes(name)) continue;
     throw invalidQuery("/populate", `${JSON.stringify(name.slice(0, 60))} cannot be populated`);
   }
   return new Set(names);

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Columns } from "../../db/collections/filter.ts";
-import type { AnyCollection } from "./collection.ts";
+import { type AnyCollection, populatable } from "./collection.ts";
 
 const REACHES = ["own", "all", "-own", "-all"];
 const FLOWS = ["incoming", "outgoing", "-incoming", "-outgoing"];
@@ -49,11 +49,12 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
       enum: [...REACHES, ...collection.flows ? FLOWS : [], "deleted", "-deleted", "true", "false"],
     },
   );
+  const named = populatable(collection);
   const populate = names(
-    collection.populate.length === 0
+    named.length === 0
       ? "Nothing of these can be populated."
       : "What is shown whole in place of its id.",
-    { enum: collection.populate.length === 0 ? ["false"] : [...collection.populate, "false"] },
+    { enum: [...named, "false"] },
   );
   const fields = names("Fields to answer with, dotted into objects; all unless given.", {
     pattern: patternOf([...Object.keys(columns), ...others], () => true),

@@ -53,6 +53,25 @@ export function parseQuery(columns: Columns, query: unknown): Condition {
   return readCondition({ columns, conditions: 0 }, given, "/query", 0);
 }
 
+/** Whether a condition compares a field with a value anywhere. */
+export function compares(condition: Condition, field: string, value: string): boolean {
+  switch (condition.op) {
+    case "and":
+    case "or":
+      return condition.of.some((part) => compares(part, field, value));
+    case "not":
+      return compares(condition.of, field, value);
+    case "null":
+    case "exists":
+      return false;
+    default: {
+      const { at } = condition;
+      if (at.field !== field || at.path.length > 0) return false;
+      return condition.op === "in" ? condition.values.includes(value) : condition.value === value;
+    }
+  }
+}
+
 /** Makes the refusal of a part of a list's parameters; `path` is its JSON pointer. */
 export function invalidQuery(path: string, message: string): DomainError {
   return new DomainError("query.invalid", `${path.slice(1)}: ${message}`, {

@@ -6,7 +6,6 @@ import {
   selectIssuesOf,
 } from "../../db/currencies/currencies.ts";
 import type { Tx } from "../../db/database.ts";
-import { ACCOUNTS } from "../accounts/account_collection.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,
@@ -18,7 +17,6 @@ import {
 import { ISSUES_SHOWN, viewCurrency } from "./currencies.ts";
 import { DomainError } from "../errors.ts";
 import { compare } from "../money.ts";
-import { mayRead } from "../permissions.ts";
 
 /** The collection of virtual currencies. */
 export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
@@ -27,7 +25,7 @@ export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
   deletable: true,
   tallied: true,
   notFound: "currency.not_found",
-  populate: ["account"],
+  relations: { account: { of: "accounts", id: (row) => row.account } },
   fields: ["issuing", "error", "deleted"],
   columns: {
     ...MUTABLE_COLUMNS,
@@ -44,17 +42,11 @@ export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
     sub_unit: { column: "sub_unit", type: "texts", nullable: true },
   },
   read: selectCurrencies,
-  async show(db, actor, rows, populate) {
+  async show(db, _actor, rows) {
     const issues = await selectIssuesOf(db, rows.map((row) => row.id), ISSUES_SHOWN);
-    const views = rows.map((row) =>
+    return rows.map((row) =>
       viewCurrency({ ...row, issues: issues.filter((issue) => issue.currency === row.id) })
     );
-    if (!populate.has("account")) return views;
-    const found = await ACCOUNTS.read(db, rows.map((row) => row.account));
-    const seen = found.filter((row) => mayRead(actor, row.owner));
-    const shown = await ACCOUNTS.show(db, actor, seen, new Set());
-    const by = new Map(seen.map((row, i) => [row.id, shown[i]]));
-    return views.map((view, i) => ({ ...view, account: by.get(rows[i].account) ?? view.account }));
   },
 };
 

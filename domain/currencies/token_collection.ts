@@ -18,7 +18,6 @@ export const TOKEN_COLLECTION: Collection<TokenRow> = {
   deletable: true,
   tallied: false,
   notFound: "token.not_found",
-  populate: [],
   fields: ["testnet", "error", "deleted"],
   columns: {
     ...ENTITY_COLUMNS,

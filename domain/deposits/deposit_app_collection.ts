@@ -2,7 +2,7 @@
 import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
-import type { Db, Tx } from "../../db/database.ts";
+import type { Tx } from "../../db/database.ts";
 import {
   type DepositAppRow,
   insertDepositApp,
@@ -11,7 +11,6 @@ import {
 } from "../../db/deposits/deposit_apps.ts";
 import { selectAssigned } from "../../db/accounts/external_addresses.ts";
 import { selectAliasTargets, selectDefaultAccount } from "../../db/accounts/account_lookup.ts";
-import { viewWholeAccount } from "../accounts/account_views.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import {
@@ -26,7 +25,7 @@ import { viewWholeApp } from "./deposit_apps.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
-import { covers, notFound, rightsOf } from "../permissions.ts";
+import { notFound } from "../permissions.ts";
 import { DestinationParty } from "../ledger/parties.ts";
 
 /** What is asked for when a deposit application is made. */
@@ -46,7 +45,10 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
   deletable: true,
   tallied: false,
   notFound: "deposit.not_found",
-  populate: ["source.account", "destination.account"],
+  relations: {
+    "source.account": { of: "accounts", id: (row) => row.account },
+    "destination.account": { of: "accounts", id: (row) => row.destination },
+  },
   fields: ["source", "destination", "error", "deleted"],
   columns: {
     ...MUTABLE_COLUMNS,
@@ -57,8 +59,7 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
     seal: { column: "seal", type: "json", nullable: true },
   },
   read: selectDepositApps,
-  show: (db, actor, rows, populate) =>
-    Promise.all(rows.map((row) => showApp(db, actor, row, populate))),
+  show: (db, _actor, rows) => Promise.all(rows.map((row) => viewWholeApp(db, row))),
 };
 
 /**
@@ -151,22 +152,4 @@ async function targetId(tx: Tx, { destination, asset }: NewDepositApp): Promise<
   const [assigned] = await selectAssigned(tx, [destination.address!]);
   if (assigned === undefined) throw notFound("address.not_found");
   return assigned.account;
-}
-
-async function showApp(
-  db: Db,
-  actor: Actor,
-  row: DepositAppRow,
-  populate: ReadonlySet<string>,
-): Promise<Record<string, unknown>> {
-  const view = await viewWholeApp(db, row);
-  for (const side of ["source", "destination"] as const) {
-    if (!populate.has(`${side}.account`)) continue;
-    const id = side === "source" ? row.account : row.destination;
-    const account = await selectAccount(db, id);
-    if (account === null || !covers(rightsOf(actor).read, actor, account.owner)) continue;
-    const whole = await viewWholeAccount(db, account);
-    view[side] = { ...view[side] as Record<string, unknown>, account: whole };
-  }
-  return view;
 }

@@ -19,7 +19,6 @@ export const DEPOSITS: Collection<DepositRow> = {
   deletable: false,
   tallied: false,
   notFound: "deposit.not_found",
-  populate: [],
   fields: ["forward", "error"],
   columns: {
     ...ENTITY_COLUMNS,

@@ -69,14 +69,17 @@ export const AliasView = z.object({
   ...EntityFields,
 }).meta({ id: "Alias" });
 
-/** The collection of aliases, but for what `populate` shows. */
-export const ALIASES: Omit<Collection<AliasRow>, "show"> = {
+/** The collection of aliases. */
+export const ALIASES: Collection<AliasRow> = {
   name: "aliases",
   table: "aliases",
   deletable: true,
   tallied: true,
   notFound: "alias.not_found",
-  populate: ["account", "identity"],
+  relations: {
+    account: { of: "accounts", id: (row) => row.account },
+    identity: { of: "identities", id: (row) => row.identity },
+  },
   fields: ["error", "deleted"],
   columns: {
     ...MUTABLE_COLUMNS,
@@ -86,6 +89,7 @@ export const ALIASES: Omit<Collection<AliasRow>, "show"> = {
     identity: { column: "identity", type: "id", nullable: true },
   },
   read: selectAliases,
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewAlias)),
 };
 
 /**
@@ -134,7 +138,7 @@ export async function changeAlias(
   id: string,
   input: z.infer<typeof AliasChange>,
 ): Promise<AliasRow> {
-  const row = await rowFor(tx, actor, ALIASES as Collection<AliasRow>, id, "write");
+  const row = await rowFor(tx, actor, ALIASES, id, "write");
   if (input.data !== undefined) await updateAliasData(tx, row.id, input.data, actor.at);
   return (await selectAliases(tx, [id]))[0];
 }
@@ -143,12 +147,11 @@ export async function changeAlias(
 export async function removeAlias(
   tx: Tx,
   actor: Actor,
-  collection: Collection<AliasRow>,
   id: string,
   act: "delete" | "undelete",
 ): Promise<Record<string, unknown>> {
-  await rowFor(tx, actor, collection, id, act);
-  return await setDeleted(tx, actor, collection, id, act === "delete");
+  await rowFor(tx, actor, ALIASES, id, act);
+  return await setDeleted(tx, actor, ALIASES, id, act === "delete");
 }
 
 /** The alias that each account or identity is shown with: its oldest. */

@@ -71,7 +71,6 @@ export const API_KEYS: Collection<ApiKeyRow> = {
   deletable: true,
   tallied: false,
   notFound: "key.not_found",
-  populate: [],
   fields: ["data", "error", "deleted"],
   columns: {
     ...ENTITY_COLUMNS,

@@ -55,7 +55,6 @@ export const USERS: Collection<UserRow> = {
   deletable: true,
   tallied: true,
   notFound: "user.not_found",
-  populate: [],
   fields: ["password", "error", "deleted"],
   columns: {
     ...MUTABLE_COLUMNS,
@@ -69,6 +68,7 @@ export const USERS: Collection<UserRow> = {
   read: selectUsers,
   show: (_db, _actor, rows) => Promise.resolve(rows.map(viewUser)),
   ownId: (_db, actor) => Promise.resolve(actor.user),
+  isOwn: (actor, row) => row.id === actor.user,
 };
 
 /**

@@ -1,6 +1,5 @@
 /** Transactions as a collection: records that are listed and read, never deleted. @module */
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
-import { ACCOUNTS } from "../accounts/account_collection.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewTransaction } from "./posting.ts";
 import { mayRead } from "../permissions.ts";
@@ -14,7 +13,10 @@ export const TRANSACTIONS: Collection<TransactionRow> = {
   tallied: "sealed",
   flows: true,
   notFound: "transaction.not_found",
-  populate: ["source.account", "destination.account"],
+  relations: {
+    "source.account": { of: "accounts", id: (row) => row.source },
+    "destination.account": { of: "accounts", id: (row) => row.destination },
+  },
   fields: ["balances", "error"],
   columns: {
     ...ENTITY_COLUMNS,
@@ -41,19 +43,6 @@ export const TRANSACTIONS: Collection<TransactionRow> = {
     address_data: { column: "address_data", type: "json", nullable: true },
   },
   read: selectTransactions,
-  async show(db, actor, rows, populate) {
-    const views = rows.map((row) => viewTransaction(row, (owner) => mayRead(actor, owner)));
-    for (const side of ["source", "destination"] as const) {
-      if (!populate.has(`${side}.account`)) continue;
-      const found = await ACCOUNTS.read(db, [...new Set(rows.map((row) => row[side]))]);
-      const seen = found.filter((row) => mayRead(actor, row.owner));
-      const shown = await ACCOUNTS.show(db, actor, seen, new Set());
-      const by = new Map(seen.map((row, i) => [row.id, shown[i]]));
-      views.forEach((view, i) => {
-        const account = by.get(rows[i][side]);
-        if (account !== undefined) view[side] = { ...view[side] as object, account };
-      });
-    }
-    return views;
-  },
+  show: (_db, actor, rows) =>
+    Promise.resolve(rows.map((row) => viewTransaction(row, (owner) => mayRead(actor, owner)))),
 };

@@ -70,7 +70,6 @@ export const STOPS: Collection<StopRow> = {
   tallied: false,
   shared: true,
   notFound: "stop.not_found",
-  populate: [],
   fields: ["reason", "active", "data", "error"],
   columns: {
     ...ENTITY_COLUMNS,

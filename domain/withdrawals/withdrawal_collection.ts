@@ -1,9 +1,7 @@
 /** Withdrawals as a collection: records, of which only the free-form part changes. @module */
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
-import { ACCOUNTS } from "../accounts/account_collection.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
-import { mayRead } from "../permissions.ts";
 
 /** The collection of withdrawals. */
 export const WITHDRAWALS: Collection<WithdrawalRow> = {
@@ -12,7 +10,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   deletable: false,
   tallied: false,
   notFound: "withdrawal.not_found",
-  populate: ["source.account"],
+  relations: { "source.account": { of: "accounts", id: (row) => row.account } },
   fields: ["source", "destination", "fee", "chain", "history", "error"],
   columns: {
     ...ENTITY_COLUMNS,
@@ -32,17 +30,5 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
     "chain.hash": textColumn("hash", true),
   },
   read: selectWithdrawals,
-  async show(db, actor, rows, populate) {
-    const views = rows.map(viewWithdrawal);
-    if (!populate.has("source.account")) return views;
-    const found = await ACCOUNTS.read(db, rows.map((row) => row.account));
-    const seen = found.filter((row) => mayRead(actor, row.owner));
-    const shown = await ACCOUNTS.show(db, actor, seen, new Set());
-    const by = new Map(seen.map((row, at) => [row.id, shown[at]]));
-    return views.map((view, at) => {
-      const source = view.source as Record<string, unknown>;
-      const account = by.get(rows[at].account) ?? source.account;
-      return { ...view, source: { ...source, account } };
-    });
-  },
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewWithdrawal)),
 };

@@ -12,6 +12,7 @@ import type { Db, TxFor } from "../../domain/command.ts";
 import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
+import { COLLECTIONS } from "./collections.ts";
 import { command, query, search } from "./execution.ts";
 import { type AnyRoute, type Call, route } from "./route.ts";
 
@@ -68,6 +69,7 @@ function readingRoutes<Locked extends boolean>(
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
   const queries = queriesOf(collection);
+  const among = { collection, all: COLLECTIONS };
   const counts = collection.tallied === false;
   return [
     route({
@@ -78,7 +80,7 @@ function readingRoutes<Locked extends boolean>(
       answer: z.array(view),
       errors,
       handle: (call) => {
-        const find = (db: Db) => findEntities(db, call.actor, collection, call.query);
+        const find = (db: Db) => findEntities(db, call.actor, among, call.query);
         return search(call, find, false, LIMIT_MAX);
       },
     }),
@@ -90,7 +92,7 @@ function readingRoutes<Locked extends boolean>(
       answer: pageView(view),
       errors,
       handle: (call) =>
-        search(call, (db) => listEntities(db, call.actor, collection, call.query), counts),
+        search(call, (db) => listEntities(db, call.actor, among, call.query), counts),
     }),
     route({
       ...shared,
@@ -111,7 +113,7 @@ function readingRoutes<Locked extends boolean>(
       answer: view,
       errors: [...errors, collection.notFound],
       handle: (call) =>
-        query(call, (db) => getEntity(db, call.actor, collection, call.params.id, call.query)),
+        query(call, (db) => getEntity(db, call.actor, among, call.params.id, call.query)),
     }),
   ];
 }

@@ -227,6 +227,16 @@ Deno.test("system accounts stand in no list but a realm administrator's who asks
   deepEqual([found.body.total, found.body.rows[0].balance.total], [1, "-10"]);
   const world = found.body.rows[0].id;
   equal((await realm.admin.send("GET", `/v1/accounts/all?scope=all&${query}`)).body.length, 1);
+  const asked = [{ type: { $in: ["virtual", "system"] } }, { $or: [{ type: "system" }, {}] }];
+  for (const one of asked) {
+    const all = await realm.admin.send("GET", `/v1/accounts?scope=all&query=${json(one)}`);
+    equal(all.body.total, 2, JSON.stringify(one));
+  }
+  // The word alone does not ask for them: it is compared with another field here.
+  for (const one of [{ asset: { $ne: "system" } }, { "data.system": { $exists: false } }]) {
+    const some = await realm.admin.send("GET", `/v1/accounts?scope=all&query=${json(one)}`);
+    equal(some.body.total, 1, JSON.stringify(one));
+  }
   const plain = (await realm.admin.send("GET", "/v1/accounts?scope=all")).body;
   deepEqual([plain.total, plain.rows.length], [1, 1]);
   equal((await realm.admin.send("GET", `/v1/accounts/${world}`)).status, 200);

@@ -1,0 +1,63 @@
+/**
+ * Relations: puts whole entities in the place of their ids, where the actor may read them. One
+ * statement reads all entities of a collection, however many rows and fields name them.
+ * @module
+ */
+import type { Db } from "../../db/database.ts";
+import type { Actor } from "../actor.ts";
+import { mayRead } from "../permissions.ts";
+import type { AnyCollection, CollectionAmong, Relation } from "./collection.ts";
+
+type View = Record<string, unknown>;
+
+/** Rows with their views, in the same order. */
+interface Shown {
+  rows: readonly unknown[];
+  views: View[];
+}
+
+/** Puts the entities of those relations that are to be populated into the views of their rows. */
+export async function putRelations(
+  db: Db,
+  actor: Actor,
+  { collection, all, populate }: CollectionAmong & { populate: ReadonlySet<string> },
+  { rows, views }: Shown,
+): Promise<void> {
+  const relations: [string, Relation<unknown>][] = Object.entries(collection.relations ?? {});
+  const asked = relations.filter(([field]) => populate.has(field));
+  for (const name of new Set(asked.map(([, relation]) => relation.of))) {
+    const ofOne = asked.filter(([, relation]) => relation.of === name);
+    const ids = new Set(ofOne.flatMap(([, { id }]) => rows.flatMap((row) => id(row) ?? [])));
+    const target = all.get(name);
+    if (target === undefined) throw new TypeError(`there is no collection ${name}`);
+    const whole = await readWhole(db, actor, target, [...ids]);
+    for (const [field, { id }] of ofOne) {
+      rows.forEach((row, i) => {
+        const entity = whole.get(id(row) ?? "");
+        if (entity !== undefined) put(views[i], field, entity);
+      });
+    }
+  }
+}
+
+/** The views of those entities that the actor may read, by their ids. */
+async function readWhole(
+  db: Db,
+  actor: Actor,
+  collection: AnyCollection,
+  ids: string[],
+): Promise<ReadonlyMap<string, View>> {
+  if (ids.length === 0) return new Map();
+  const rows: { id: string; owner: string | null }[] = await collection.read(db, ids);
+  const readable = rows.filter((row) =>
+    collection.isOwn?.(actor, row) || mayRead(actor, row.owner)
+  );
+  const views = await collection.show(db, actor, readable, new Set());
+  return new Map(readable.map((row, i) => [row.id, views[i]]));
+}
+
+/** Puts an entity at a field that may be dotted into an object. */
+function put(view: View, field: string, entity: View): void {
+  const [head, rest] = field.split(".");
+  view[head] = rest === undefined ? entity : { ...view[head] as View, [rest]: entity };
+}

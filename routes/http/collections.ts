@@ -1,0 +1,26 @@
+/** The list of all collections: what a relation of one can name. @module */
+import { ACCOUNTS } from "../../domain/accounts/account_collection.ts";
+import type { AnyCollection, Collections } from "../../domain/collections/collection.ts";
+import { CURRENCY_COLLECTION } from "../../domain/currencies/currency_collection.ts";
+import { TOKEN_COLLECTION } from "../../domain/currencies/token_collection.ts";
+import { DEPOSIT_APPS } from "../../domain/deposits/deposit_app_collection.ts";
+import { ALIASES } from "../../domain/identity/aliases.ts";
+import { IDENTITIES } from "../../domain/identity/identity_collection.ts";
+import { USERS } from "../../domain/identity/user_collection.ts";
+import { TRANSACTIONS } from "../../domain/ledger/transaction_collection.ts";
+import { WITHDRAWALS } from "../../domain/withdrawals/withdrawal_collection.ts";
+
+const ALL: readonly AnyCollection[] = [
+  ACCOUNTS,
+  ALIASES,
+  CURRENCY_COLLECTION,
+  DEPOSIT_APPS,
+  IDENTITIES,
+  TOKEN_COLLECTION,
+  TRANSACTIONS,
+  USERS,
+  WITHDRAWALS,
+];
+
+/** All collections by their names. */
+export const COLLECTIONS: Collections = new Map(ALL.map((one) => [one.name, one]));
