@@ -94,7 +94,7 @@ async function goOut(send: Send, alice: string, bob: string): Promise<void> {
 
   say("7. A quarter goes out to an address on the chain; the fee is the sender's");
   const outside = "0x00000000000000000000000000000000DeaDBeef";
-  const wish = {
+  const withdrawal = {
     source: { account: bob },
     destination: { address: outside },
     asset: "ETH",
@@ -103,7 +103,7 @@ async function goOut(send: Send, alice: string, bob: string): Promise<void> {
   };
   const estimate = { account: bob, address: outside, amount: 0.25, speed: "medium" };
   show({ estimate: await send("POST", "/v1/withdrawals/estimate", estimate) });
-  const made = await send("POST", "/v1/withdrawals", wish);
+  const made = await send("POST", "/v1/withdrawals", withdrawal);
   show({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
   const done = await until(
     () => send("GET", `/v1/withdrawals/${made.id}`),

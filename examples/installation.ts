@@ -37,7 +37,7 @@ export async function startInstallation(settings: Record<string, string>): Promi
     args: ["run", "-A", "--config", `${ROOT}deno.json`, `${ROOT}launcher/launch.ts`, "start"],
     env: {
       DATA_DIR: folder,
-      // Whatever else is set around here is not meant for an example.
+      // Settings of the surrounding shell do not reach the example.
       DATABASE_URL: "",
       PORT: `${freePort()}`,
       POLL_INTERVAL_MS: "500",

@@ -102,7 +102,7 @@ async function goOut(
 
   say("7. A quarter goes out to an address on the chain; the fee is the sender's");
   const outside = await node.rpc<string>("getnewaddress", "", "bech32");
-  const wish = {
+  const withdrawal = {
     source: { account: bob },
     destination: { address: outside },
     asset: "LTC",
@@ -111,7 +111,7 @@ async function goOut(
   };
   const estimate = { account: bob, address: outside, amount: 0.25, speed: "medium" };
   print({ estimate: await send("POST", "/v1/withdrawals/estimate", estimate) });
-  const made = await send("POST", "/v1/withdrawals", wish);
+  const made = await send("POST", "/v1/withdrawals", withdrawal);
   print({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
   await mineWaiting(node);
   const done = await until(

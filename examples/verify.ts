@@ -1,11 +1,11 @@
 /**
- * Recomputes a realm's chain of hashes on an auditor's own machine, from what the API shows, with
- * nothing of the service's own code. Needs a user key with the scope realm.
+ * Recomputes a realm's chain of hashes on an auditor's own machine, from what the API shows, without
+ * the service's own code. Needs a user key with the scope realm.
  *
  *     deno task verify --url https://purser.example --key <x-api-key>
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…
  *
- * `--from` begins behind a head that was verified before, `--expect` is a head that was kept
+ * `--from` begins behind a head that was verified before, `--expect` is a head that was stored
  * elsewhere and must be found again. PURSER_URL and PURSER_KEY stand in for the first two.
  *
  * @module
@@ -26,13 +26,13 @@ type Shown = Link & Record<string, unknown>;
 /** The head as the API shows it. */
 type Head = { seq: number; hash: string | null; unsealed: number };
 
-/** What is asked for. */
+/** Options of a verification. */
 export interface Options {
   url: string;
   key: string;
   from: Link;
   expect: Link | null;
-  /** Where what is found goes: one line. */
+  /** Takes each line of the report. */
   say: (line: string) => void;
   /** Asks the service. */
   ask: (url: string, how: { headers: Record<string, string> }) => Promise<Response>;
@@ -44,12 +44,12 @@ export const NOTHING: Link = { seq: 0, hash: "00".repeat(32) };
 const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
   "[--from <seq>:<hash>] [--expect <seq>:<hash>]";
 
-/** Fields of a transaction that are sealed as they are shown, where they are shown. */
-const SEALED =
+/** Fields of a transaction that its hash covers as they are shown, where they are shown. */
+const TRANSACTION_FIELDS =
   "address_data amount api_key asset created_at fiat id owner reference reverts salt seal seq " +
   "testnet type";
-/** Fields of an event that are sealed as they are shown. */
-const NOTED = "at facts kind salt seq subject";
+/** Fields of an event that its hash covers as they are shown. */
+const EVENT_FIELDS = "at facts kind salt seq subject";
 
 /** Marks a number that a double does not hold exactly as written. */
 const EXACT = Symbol("exact");
@@ -126,20 +126,20 @@ function follow(last: Link, shown: Shown): string | null {
   if ("missing" in shown) return `the ${shown.missing} ${shown.id} is missing`;
   const bytes = Buffer.concat([
     Buffer.from(last.hash, "hex"),
-    Buffer.from(canonical(sealedForm(shown))),
+    Buffer.from(canonical(hashedForm(shown))),
   ]);
   const due = hash("sha256", bytes, "hex");
   return due === shown.hash ? null : `the hash should be ${due}`;
 }
 
 /** The fields of a transaction or an event that its hash covers. */
-function sealedForm(shown: Shown): Record<string, unknown> {
+function hashedForm(shown: Shown): Record<string, unknown> {
   const form: Record<string, unknown> = {};
   if ("kind" in shown) {
-    for (const field of NOTED.split(" ")) form[field] = shown[field];
+    for (const field of EVENT_FIELDS.split(" ")) form[field] = shown[field];
     return form;
   }
-  for (const field of SEALED.split(" ")) if (field in shown) form[field] = shown[field];
+  for (const field of TRANSACTION_FIELDS.split(" ")) if (field in shown) form[field] = shown[field];
   for (const side of ["source", "destination"]) {
     form[side] = (shown[side] as { account: string }).account;
   }

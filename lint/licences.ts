@@ -1,6 +1,6 @@
 /**
- * `deno task licences`: writes docs/licences.md anew, the list of all packages with what each says
- * of its licence. `deno task check` fails while a package of a lock file is missing there.
+ * `deno task licences`: writes docs/licences.md, the list of all packages with the licence that each
+ * declares. `deno task check` fails while a package of a lock file is missing there.
  *
  * @module
  */
@@ -52,8 +52,8 @@ async function write(): Promise<void> {
 
 const HEADER = `# Licences
 
-Purser itself: Apache-2.0. What its packages say of theirs, as SPDX expressions; written by \`deno task licences\` out of the packages, and checked against the lock files by \`deno task check\`. What only tests use is not
-shipped. The embedded PostgreSQL has the PostgreSQL licence, whatever its package says of itself; Deno, which runs all of it, is MIT.
+Purser itself: Apache-2.0. The table lists the licences that its packages declare, as SPDX expressions. \`deno task licences\` writes it from the packages, and \`deno task check\` compares it with the lock files. Packages that only tests use are not
+shipped. The embedded PostgreSQL has the PostgreSQL licence, although its package declares another; Deno, which runs the service, is MIT.
 
 | package | licence | part of |
 |---|---|---|

@@ -1,5 +1,5 @@
 /**
- * Links between the pages of the documentation, and the paths that they name.
+ * Links between the pages of the documentation, and the paths and tasks that they name.
  *
  * @module
  */
@@ -25,6 +25,18 @@ Deno.test("every link of a page leads to a file and a heading, and every path in
     }
   }
   deepEqual(broken, []);
+});
+
+Deno.test("every task that a page names is there", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+  const unknown: string[] = [];
+  for (const page of [...TOP, ...await pagesIn("docs/")]) {
+    const text = await Deno.readTextFile(new URL(page, ROOT));
+    for (const [, task] of text.matchAll(/deno task ([a-z]+(?:-[a-z]+)*)/g)) {
+      if (!Object.hasOwn(tasks, task)) unknown.push(`${page}: ${task}`);
+    }
+  }
+  deepEqual(unknown, []);
 });
 
 async function leads(target: URL): Promise<boolean> {
