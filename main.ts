@@ -20,7 +20,7 @@ import { parseStoredJson } from "./domain/json.ts";
 import { assertEncoding, migrateAll, restateAll } from "./domain/realms/migrations.ts";
 import { hashPassword } from "./domain/security/passwords.ts";
 import { claimPlatformKey, refuseOtherKey } from "./domain/security/platform_key.ts";
-import { resealAll } from "./domain/realms/platform_key_rotation.ts";
+import { reencryptAll } from "./domain/realms/platform_key_rotation.ts";
 import { openRealmContexts } from "./domain/realms/context.ts";
 import { assertMakesRoles, serveWithLess } from "./domain/security/platform_login.ts";
 import { countAllRealms, createRealm, NewRealm, viewCreatedRealm } from "./domain/realms/realms.ts";
@@ -83,7 +83,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   realm: (base, _ending, args) => realm(base, args),
   "rotate-master-key": rotate,
   "rotate-platform-key": async ({ database, provisioning }) =>
-    console.log(`${await resealAll(database, provisioning.secrets)} texts are under PLATFORM_KEY.`),
+    console.log(
+      `${await reencryptAll(database, provisioning.secrets)} texts are under PLATFORM_KEY.`,
+    ),
   reconcile: (base, _ending, args) => reconcile(base, args),
   audit,
 };
@@ -267,7 +269,7 @@ async function begin(): Promise<Base> {
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
+    unseal: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
   });
   closers.push(database.close);

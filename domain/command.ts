@@ -37,11 +37,11 @@ export interface Answer {
   replayed: boolean;
 }
 
-/** Seals what is kept of an answer. */
-export interface AnswerSeal {
-  close(body: string): string;
-  /** Null where it was sealed under another platform key. */
-  open(kept: string): string | null;
+/** Encrypts the stored copy of an answer. */
+export interface AnswerCipher {
+  encrypt(body: string): string;
+  /** Null where it was encrypted under another platform key. */
+  decrypt(kept: string): string | null;
 }
 
 /** How a command runs. */
@@ -55,8 +55,8 @@ export interface CommandOptions<Locked extends boolean = boolean> {
   fields?: string[] | null;
   /** The realm that a command of the platform is about, for the audit trail. */
   realm?: string;
-  /** For answers that show a secret: what is kept of them is sealed. */
-  seal?: AnswerSeal;
+  /** For answers that show a secret: their stored copy is encrypted. */
+  cipher?: AnswerCipher;
   /** Prints the answer of the work, or of its refusal. */
   print: (result: { view: unknown } | { refused: DomainError }) => { status: number; body: string };
   /** Told of each run that lost a race. */
@@ -106,7 +106,7 @@ type Result = { view: unknown } | { refused: DomainError };
 async function answerUnder(
   tx: Tx,
   claim: IdempotencyClaim,
-  options: Pick<CommandOptions, "print" | "seal">,
+  options: Pick<CommandOptions, "print" | "cipher">,
   run: () => Promise<Result>,
 ): Promise<Answer> {
   const kept = await claimKey(tx, claim);
@@ -114,7 +114,7 @@ async function answerUnder(
     if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
       throw new DomainError("idempotency.key_reused", "this key came with another request before");
     }
-    return { status: kept.status, body: unseal(kept.body!, options), replayed: true };
+    return { status: kept.status, body: decrypted(kept.body!, options), replayed: true };
   }
   const result = await run();
   const answer = options.print(result);
@@ -124,14 +124,14 @@ async function answerUnder(
   }
   await keepAnswer(tx, claim.key, {
     status: answer.status,
-    body: options.seal?.close(answer.body) ?? answer.body,
+    body: options.cipher?.encrypt(answer.body) ?? answer.body,
   });
   return { ...answer, replayed: false };
 }
 
-function unseal(kept: string, options: Pick<CommandOptions, "seal">): string {
-  if (options.seal === undefined) return kept;
-  const body = options.seal.open(kept);
+function decrypted(kept: string, options: Pick<CommandOptions, "cipher">): string {
+  if (options.cipher === undefined) return kept;
+  const body = options.cipher.decrypt(kept);
   if (body !== null) return body;
   const message = "the answer under this key was kept under another platform key";
   throw new DomainError("idempotency.key_reused", message);

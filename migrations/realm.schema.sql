@@ -1078,7 +1078,7 @@ table secrets (
   kind text not null
   master text not null
   wrapped bytea not null
-  sealed bytea not null
+  ciphertext bytea not null
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )

@@ -160,7 +160,8 @@ async function enter<P, Q, B>(
         agent: agentOf(call.agent),
         ttlS: services.config.userKeyTtlS,
         requestId: call.requestId,
-        openFactor: (user, sealed) => services.secrets.open("totp", `${realm.id} ${user}`, sealed),
+        openFactor: (user, ciphertext) =>
+          services.secrets.decrypt("totp", `${realm.id} ${user}`, ciphertext),
       },
       rest,
     );

@@ -79,10 +79,10 @@ export async function isInstalled(db: Db): Promise<boolean> {
   return there;
 }
 
-/** What tells whether a platform key is the one that the installation's secrets are sealed with. */
+/** Check of the platform key that the installation's secrets are encrypted with. */
 export interface PlatformKeyRow {
   id: string;
-  /** The id, sealed; null where no process has started yet. */
+  /** The id, encrypted; null where no process has started yet. */
   platform_key: Uint8Array | null;
 }
 
@@ -99,8 +99,8 @@ export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
 }
 
 /** Changes what the platform key is checked by. */
-export async function updatePlatformKey(tx: Tx, sealed: Uint8Array): Promise<void> {
-  await tx`update installation set platform_key = ${sealed}`;
+export async function updatePlatformKey(tx: Tx, ciphertext: Uint8Array): Promise<void> {
+  await tx`update installation set platform_key = ${ciphertext}`;
 }
 
 /** Reads a witness. */

@@ -4,7 +4,7 @@ import type { Db, Tx } from "../database.ts";
 /** A second factor as stored. */
 export interface SecondFactorRow {
   user_id: string;
-  /** Sealed. */
+  /** Encrypted. */
   secret: Uint8Array;
   confirmed_at: number | null;
   last_step: number;
@@ -78,7 +78,7 @@ export async function deleteSecondFactor(tx: Tx, user: string): Promise<boolean>
     0;
 }
 
-/** Reads sealed secrets in the order of their users, after one of them, and keeps them from change. */
+/** Locks and reads encrypted secrets in the order of their users, after one of them. */
 export async function lockSecondFactors(
   tx: Tx,
   after: string | null,
@@ -91,6 +91,6 @@ export async function lockSecondFactors(
 }
 
 /** Puts another seal on the same secret. */
-export async function updateSealedFactor(tx: Tx, user: string, secret: Uint8Array): Promise<void> {
+export async function updateFactorSecret(tx: Tx, user: string, secret: Uint8Array): Promise<void> {
   await tx`update second_factors set secret = ${secret} where user_id = ${user}`;
 }

@@ -1,18 +1,18 @@
-/** Statements on sealed secrets. What they hold is never seen here. @module */
+/** Statements on encrypted secrets; nothing is decrypted here. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** A sealed secret as stored. */
+/** An encrypted secret as stored. */
 export interface SecretRow {
   id: string;
   kind: string;
   /** Which master key wraps it. */
   master: string;
   wrapped: Uint8Array;
-  sealed: Uint8Array;
+  ciphertext: Uint8Array;
   created_at: number;
 }
 
-const COLUMNS = ["id", "kind", "master", "wrapped", "sealed", "created_at"] as const;
+const COLUMNS = ["id", "kind", "master", "wrapped", "ciphertext", "created_at"] as const;
 
 /** Adds a secret; of the kind `seed` there is one, and the first stays. Tells whether it was added. */
 export async function insertSecret(tx: Tx, secret: SecretRow): Promise<boolean> {

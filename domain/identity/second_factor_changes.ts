@@ -58,8 +58,8 @@ export async function beginTotp(
     throw new DomainError("version.conflict", "there is one: end it before another is begun");
   }
   const secret = newTotpSecret();
-  const sealed = secrets.seal("totp", `${actor.realm.id} ${user}`, secret);
-  await replaceSecondFactor(tx, { user_id: user, secret: sealed, created_at: actor.at });
+  const ciphertext = secrets.encrypt("totp", `${actor.realm.id} ${user}`, secret);
+  await replaceSecondFactor(tx, { user_id: user, secret: ciphertext, created_at: actor.at });
   return { secret, uri: totpUri(secret, { issuer: "Purser", name: username }) };
 }
 
@@ -80,7 +80,7 @@ export async function confirmTotp(
   if (factor === null || factor.confirmed_at !== null) {
     throw new DomainError("version.conflict", "there is none that waits for its first code");
   }
-  const secret = secrets.open("totp", `${actor.realm.id} ${given.user}`, factor.secret);
+  const secret = secrets.decrypt("totp", `${actor.realm.id} ${given.user}`, factor.secret);
   const step = secret === null ? null : totpStep(secret, given.code, { at: actor.at, after: 0 });
   if (step === null) throw wrongCode();
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);

@@ -42,7 +42,7 @@ export interface SigningHealth {
   chains: Record<string, Record<string, { quarantined: number }>>;
 }
 
-/** Tells whether the process has the platform key that the installation's secrets are sealed with. */
+/** Tells whether the process has the platform key that the installation's secrets are encrypted with. */
 export async function checkPlatformKey(pool: Pool, secrets: Secrets): Promise<boolean> {
   return await reading(pool, (db) => holdsPlatformKey(db, secrets));
 }

@@ -1,6 +1,6 @@
 /**
- * Changes the platform key: what the serving half has sealed is opened with the key before and sealed
- * with the present one. It may be ended at any moment and begun again.
+ * Rotation of the platform key: decrypts the stored texts with the previous key and encrypts them with
+ * the present one. It may be interrupted at any moment and run again.
  * @module
  */
 import type { Database, Pool, Tx } from "../../db/database.ts";
@@ -8,7 +8,7 @@ import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
-import { lockSecondFactors, updateSealedFactor } from "../../db/security/second_factors.ts";
+import { lockSecondFactors, updateFactorSecret } from "../../db/security/second_factors.ts";
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 import { locationOf } from "./realms.ts";
@@ -17,60 +17,60 @@ import type { SecretPurpose, Secrets } from "../security/serving_secrets.ts";
 const PAGE = 200;
 
 /**
- * Seals all addresses of databases, secrets of realms' logins and secrets of one-time passwords with the present
- * key. Passwords stay what they are, so every process goes on that opens either seal. Kept
- * answers that show a key are left: they are forgotten after seven days.
+ * Encrypts all addresses of databases, secrets of realms' logins and secrets of one-time passwords with the
+ * present key. Passwords do not change, so a process that has both keys goes on. Stored answers that show a
+ * key are left: they are deleted after seven days.
  *
- * @returns how many were sealed anew
- * @throws {DomainError} internal where one opens with neither key; those before it have been done
+ * @returns how many texts were encrypted anew
+ * @throws {DomainError} internal where neither key decrypts a text; those before it are done
  */
-export async function resealAll(database: Database, secrets: Secrets): Promise<number> {
+export async function reencryptAll(database: Database, secrets: Secrets): Promise<number> {
   let count = 0;
   for await (const realm of allRealms(database.platform)) {
-    count += await locking(database.platform, (tx) => resealPlace(tx, realm.id, secrets));
-    count += await resealFactors(database.realm(locationOf(realm)), realm.id, secrets);
+    count += await locking(database.platform, (tx) => reencryptRealm(tx, realm.id, secrets));
+    count += await reencryptFactors(database.realm(locationOf(realm)), realm.id, secrets);
   }
-  count += await locking(database.platform, (tx) => resealLogin(tx, secrets));
+  count += await locking(database.platform, (tx) => reencryptLogin(tx, secrets));
   // The last: until then no process starts that has the present key alone.
-  return count + await locking(database.platform, (tx) => resealCheck(tx, secrets));
+  return count + await locking(database.platform, (tx) => reencryptCheck(tx, secrets));
 }
 
-async function resealCheck(tx: Tx, secrets: Secrets): Promise<number> {
-  const { id, platform_key: sealed } = await lockPlatformKey(tx);
-  if (sealed === null) return 0;
-  await updatePlatformKey(tx, reseal(secrets, "installation", id, sealed));
+async function reencryptCheck(tx: Tx, secrets: Secrets): Promise<number> {
+  const { id, platform_key: ciphertext } = await lockPlatformKey(tx);
+  if (ciphertext === null) return 0;
+  await updatePlatformKey(tx, reencrypt(secrets, "installation", id, ciphertext));
   return 1;
 }
 
-async function resealLogin(tx: Tx, secrets: Secrets): Promise<number> {
+async function reencryptLogin(tx: Tx, secrets: Secrets): Promise<number> {
   const { id, login } = await lockPlatformLogin(tx);
   if (login === null) return 0;
-  await updatePlatformLogin(tx, reseal(secrets, "login", id, login));
+  await updatePlatformLogin(tx, reencrypt(secrets, "login", id, login));
   return 1;
 }
 
-async function resealPlace(tx: Tx, id: string, secrets: Secrets): Promise<number> {
+async function reencryptRealm(tx: Tx, id: string, secrets: Secrets): Promise<number> {
   const { database_url_encrypted = null, login = null } = await lockRealm(tx, id) ?? {};
   const changes = {
     ...database_url_encrypted === null
       ? {}
-      : { database_url_encrypted: reseal(secrets, "database_url", id, database_url_encrypted) },
-    ...login === null ? {} : { login: reseal(secrets, "login", id, login) },
+      : { database_url_encrypted: reencrypt(secrets, "database_url", id, database_url_encrypted) },
+    ...login === null ? {} : { login: reencrypt(secrets, "login", id, login) },
   };
   const count = Object.keys(changes).length;
   if (count > 0) await updateRealm(tx, id, changes);
   return count;
 }
 
-async function resealFactors(pool: Pool, realm: string, secrets: Secrets): Promise<number> {
+async function reencryptFactors(pool: Pool, realm: string, secrets: Secrets): Promise<number> {
   let count = 0;
   let after: string | null = null;
   for (;;) {
     const done: string[] = await locking(pool, async (tx) => {
       const rows = await lockSecondFactors(tx, after, PAGE);
       for (const { user_id, secret } of rows) {
-        const sealed = reseal(secrets, "totp", `${realm} ${user_id}`, secret);
-        await updateSealedFactor(tx, user_id, sealed);
+        const ciphertext = reencrypt(secrets, "totp", `${realm} ${user_id}`, secret);
+        await updateFactorSecret(tx, user_id, ciphertext);
       }
       return rows.map((row) => row.user_id);
     });
@@ -80,14 +80,14 @@ async function resealFactors(pool: Pool, realm: string, secrets: Secrets): Promi
   }
 }
 
-function reseal(
+function reencrypt(
   secrets: Secrets,
   purpose: SecretPurpose,
   subject: string,
-  sealed: Uint8Array,
+  ciphertext: Uint8Array,
 ): Uint8Array {
-  const text = secrets.open(purpose, subject, sealed);
-  if (text !== null) return secrets.seal(purpose, subject, text);
+  const text = secrets.decrypt(purpose, subject, ciphertext);
+  if (text !== null) return secrets.encrypt(purpose, subject, text);
   throw new DomainError(
     "internal",
     `a ${purpose} of ${subject} opens neither with PLATFORM_KEY nor with PLATFORM_KEY_PREVIOUS`,

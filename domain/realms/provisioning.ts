@@ -60,7 +60,7 @@ export async function prepareRealm(
   // One that cannot be dropped now is tried again at the next provisioning.
   await dropAbandonedRealms(options, actor.at).catch(() => {});
   const id = newId(actor.at);
-  const encryptedUrl = secrets.seal("database_url", id, input.database_url);
+  const encryptedUrl = secrets.encrypt("database_url", id, input.database_url);
   const location = newLocation(id, prepared, encryptedUrl);
   await serializable(platform, (tx) =>
     insertProvisioning(tx, {

@@ -1,7 +1,7 @@
 /**
- * Secrets at rest: each is sealed with AES-256-GCM under a key of its own, which is wrapped under the
- * master key. Both are bound to realm, kind and id, so that a row copied elsewhere opens nothing.
- * Who may open a secret is not decided here; errors never repeat what they were given.
+ * Envelope encryption of secrets at rest: AES-256-GCM encrypts each under a data key of its own, and the
+ * data key under the master key. Both ciphertexts are bound to realm, kind and id, so a row copied
+ * elsewhere cannot be decrypted. Callers decide who may decrypt; errors never repeat their input.
  * @module
  */
 
@@ -23,14 +23,14 @@ export interface SecretName {
   readonly id: string;
 }
 
-/** A secret as stored: nonce and ciphertext of the data key, and of the secret. */
-export interface Sealed {
+/** A secret as stored; both ciphertexts begin with their nonce. */
+export interface EncryptedSecret {
   /** The master key's id. */
   readonly master: string;
-  /** The data key, wrapped. */
+  /** The data key, encrypted under the master key. */
   readonly wrapped: Uint8Array;
-  /** The secret, sealed under the data key. */
-  readonly sealed: Uint8Array;
+  /** The secret, encrypted under the data key. */
+  readonly ciphertext: Uint8Array;
 }
 
 const NONCE_BYTES = 12;
@@ -55,18 +55,18 @@ export async function readMasterKey(text: string): Promise<MasterKey> {
   }
 }
 
-/** Seals a secret. */
-export async function sealSecret(
+/** Encrypts a secret. */
+export async function encryptSecret(
   master: MasterKey,
   name: SecretName,
   secret: Uint8Array<ArrayBuffer>,
-): Promise<Sealed> {
+): Promise<EncryptedSecret> {
   const data = crypto.getRandomValues(new Uint8Array(32));
   try {
     return {
       master: master.id,
       wrapped: await encrypt(master.key, name, data),
-      sealed: await encrypt(await importKey(data), name, secret),
+      ciphertext: await encrypt(await importKey(data), name, secret),
     };
   } finally {
     data.fill(0);
@@ -74,34 +74,34 @@ export async function sealSecret(
 }
 
 /**
- * Opens a secret. Wipe it after use.
+ * Decrypts a secret. Wipe it after use.
  *
- * @throws {TypeError} if it was sealed under another master key, for another name, or was altered
+ * @throws {TypeError} if it was encrypted under another master key, for another name, or was altered
  */
-export async function openSecret(
+export async function decryptSecret(
   master: MasterKey,
   name: SecretName,
-  stored: Sealed,
+  stored: EncryptedSecret,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const data = await unwrap(master, name, stored);
   try {
-    return await decrypt(await importKey(data), name, stored.sealed);
+    return await decrypt(await importKey(data), name, stored.ciphertext);
   } finally {
     data.fill(0);
   }
 }
 
 /**
- * Wraps a secret's data key under another master key; the secret itself stays sealed.
+ * Wraps a secret's data key under another master key; the secret's ciphertext stays as it is.
  *
- * @throws {TypeError} as {@link openSecret}
+ * @throws {TypeError} as {@link decryptSecret}
  */
 export async function rewrapSecret(
   from: MasterKey,
   to: MasterKey,
   name: SecretName,
-  stored: Sealed,
-): Promise<Sealed> {
+  stored: EncryptedSecret,
+): Promise<EncryptedSecret> {
   const data = await unwrap(from, name, stored);
   try {
     return { ...stored, master: to.id, wrapped: await encrypt(to.key, name, data) };
@@ -113,9 +113,9 @@ export async function rewrapSecret(
 async function unwrap(
   master: MasterKey,
   name: SecretName,
-  stored: Sealed,
+  stored: EncryptedSecret,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (stored.master !== master.id) throw new TypeError("sealed under another master key");
+  if (stored.master !== master.id) throw new TypeError("encrypted under another master key");
   return await decrypt(master.key, name, stored.wrapped);
 }
 
@@ -144,7 +144,7 @@ async function decrypt(
     const text = new Uint8Array(whole.subarray(NONCE_BYTES));
     return new Uint8Array(await crypto.subtle.decrypt(how, key, text));
   } catch {
-    throw new TypeError("the secret cannot be opened: it is another's, or it was altered");
+    throw new TypeError("the secret cannot be decrypted: it is another's, or it was altered");
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether PLATFORM_KEY is the key that the installation's secrets are sealed with. Under another one realms would be
- * made, and second factors begun, that open with no key any more once the right one is back.
+ * Checks that PLATFORM_KEY is the key that encrypts the installation's secrets. With another one, realms
+ * and second factors would be created whose secrets cannot be decrypted once the right key is back.
  * @module
  */
 import type { Db, Pool } from "../../db/database.ts";
@@ -15,14 +15,14 @@ import { DomainError } from "../errors.ts";
 import type { Secrets } from "./serving_secrets.ts";
 
 const ANOTHER =
-  "PLATFORM_KEY is not the key that this installation's secrets are sealed with. Set " +
+  "PLATFORM_KEY is not the key that this installation's secrets are encrypted with. Set " +
   "that one; to change it, set it as PLATFORM_KEY_PREVIOUS beside the new one (docs/operations/keys.md). Where " +
   "it was lost: `migrate --new-logins`";
 
 /**
- * Refuses a platform key that is not the installation's, before anything is changed: the first look of a process.
+ * Refuses a platform key that is not the installation's. A process checks it before it changes anything.
  *
- * @throws {Error} where another one counts
+ * @throws {Error} where the installation has another key
  */
 export async function refuseOtherKey(pool: Pool, secrets: Secrets): Promise<void> {
   await reading(pool, async (db) => {
@@ -31,10 +31,10 @@ export async function refuseOtherKey(pool: Pool, secrets: Secrets): Promise<void
 }
 
 /**
- * Takes note of the first platform key.
+ * Stores a check of the first platform key.
  *
- * @param anew whether this one counts from now on, for the other one was lost
- * @throws {Error} where neither this one counts nor the one before it
+ * @param anew whether this key replaces one that was lost
+ * @throws {Error} where neither this key nor the previous one is the installation's
  */
 export async function claimPlatformKey(
   pool: Pool,
@@ -42,20 +42,20 @@ export async function claimPlatformKey(
   anew = false,
 ): Promise<void> {
   await locking(pool, async (tx) => {
-    const { id, platform_key: sealed } = await lockPlatformKey(tx);
-    if (sealed !== null && opens(secrets, id, sealed)) return;
-    if (sealed !== null && !anew) throw new Error(ANOTHER);
-    await updatePlatformKey(tx, secrets.seal("installation", id, id));
+    const { id, platform_key: ciphertext } = await lockPlatformKey(tx);
+    if (ciphertext !== null && opens(secrets, id, ciphertext)) return;
+    if (ciphertext !== null && !anew) throw new Error(ANOTHER);
+    await updatePlatformKey(tx, secrets.encrypt("installation", id, id));
   });
 }
 
-/** Tells whether what is sealed with this key opens where it is needed. */
+/** Tells whether this key is the one that the installation's secrets are encrypted with. */
 export async function holdsPlatformKey(db: Db, secrets: Secrets): Promise<boolean> {
-  const { id, platform_key: sealed } = await selectPlatformKey(db);
-  return sealed === null || opens(secrets, id, sealed);
+  const { id, platform_key: ciphertext } = await selectPlatformKey(db);
+  return ciphertext === null || opens(secrets, id, ciphertext);
 }
 
-/** Refuses to seal what would be lost. @throws {DomainError} service.overloaded */
+/** Refuses to encrypt under a key that is not the installation's. @throws {DomainError} service.overloaded */
 export async function assertPlatformKey(db: Db, secrets: Secrets): Promise<void> {
   if (await holdsPlatformKey(db, secrets)) return;
   throw new DomainError(
@@ -65,6 +65,6 @@ export async function assertPlatformKey(db: Db, secrets: Secrets): Promise<void>
   );
 }
 
-function opens(secrets: Secrets, id: string, sealed: Uint8Array): boolean {
-  return secrets.open("installation", id, sealed) === id;
+function opens(secrets: Secrets, id: string, ciphertext: Uint8Array): boolean {
+  return secrets.decrypt("installation", id, ciphertext) === id;
 }

@@ -19,8 +19,8 @@ const DENIED = "42501";
 /**
  * Has the process go on with the rights that serving and working need. Where roles do not log in, it goes on as before.
  *
- * @param anew whether a login that was sealed with a platform key that was lost is drawn anew
- * @returns whether it does; false also where the login was sealed with another platform key
+ * @param anew whether a new login is drawn where the stored one was encrypted with a lost platform key
+ * @returns whether it does; false also where the login was encrypted with another platform key
  * @throws {Error} where the login of the address may make no role
  */
 export async function serveWithLess(database: Database, anew = false): Promise<boolean> {
@@ -30,11 +30,11 @@ export async function serveWithLess(database: Database, anew = false): Promise<b
     const { id, login: known } = await lockPlatformLogin(tx);
     const opens = known !== null && logins.open(known, id) !== null;
     if (known !== null && !opens && !anew) return null;
-    const sealed = opens ? known : logins.draw(id);
-    if (!opens) await updatePlatformLogin(tx, sealed);
+    const ciphertext = opens ? known : logins.draw(id);
+    if (!opens) await updatePlatformLogin(tx, ciphertext);
     const loginOf = (role: string) => ({
       role,
-      password: passwordsOf({ id, role, login: sealed }, logins)!(role),
+      password: passwordsOf({ id, role, login: ciphertext }, logins)!(role),
     });
     const platform = loginOf(`platform_${id.replaceAll("-", "")}`);
     const watch = loginOf(watchRole(id));

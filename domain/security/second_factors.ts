@@ -14,7 +14,7 @@ export type LoginMethod = "password" | "totp" | "recovery_code";
 export async function passesSecondFactor(
   tx: Tx,
   user: string,
-  given: { code: string | undefined; at: number; open: (sealed: Uint8Array) => string | null },
+  given: { code: string | undefined; at: number; open: (ciphertext: Uint8Array) => string | null },
 ): Promise<LoginMethod | null> {
   const factor = await lockSecondFactor(tx, user);
   if (factor === null || factor.confirmed_at === null) return "password";

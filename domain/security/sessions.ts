@@ -56,8 +56,8 @@ export interface Login {
   password: string;
   /** Of the user's second factor. */
   code?: string;
-  /** Opens what is sealed of a user's second factor. */
-  openFactor: (user: string, sealed: Uint8Array) => string | null;
+  /** Decrypts a user's second factor. */
+  openFactor: (user: string, ciphertext: Uint8Array) => string | null;
   /** Only realm administrators are let in. */
   admin: boolean;
   /** What the audit trail calls it. */
@@ -132,7 +132,7 @@ async function admit(
     ? await passesSecondFactor(tx, user.id, {
       code: login.code,
       at: now.at,
-      open: (sealed) => login.openFactor(user.id, sealed),
+      open: (ciphertext) => login.openFactor(user.id, ciphertext),
     })
     : null;
   const welcome = known && method !== null;

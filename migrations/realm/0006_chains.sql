@@ -1,4 +1,4 @@
--- What:     sealed secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
+-- What:     encrypted secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
 --           unmatched deposits, coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
 -- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
 -- Locks:    none, all tables are new.
@@ -10,7 +10,7 @@ create table secrets (
   kind text not null check (length(kind) between 1 and 40),
   master text not null,
   wrapped bytea not null,
-  sealed bytea not null,
+  ciphertext bytea not null,
   updated_at timestamptz,
   created_at timestamptz not null
 );
@@ -33,7 +33,7 @@ end $$;
 create trigger secrets_seed_made before insert on secrets for each row execute function keep_seed();
 create trigger secrets_seed_kept before delete on secrets for each row when (old.kind = 'seed')
   execute function keep_seed();
-comment on table secrets is 'AES-256-GCM: sealed under a key of its own, which is wrapped under the master key. Bound to realm, kind and id.';
+comment on table secrets is 'AES-256-GCM: encrypted under a data key of its own, which is encrypted under the master key. Bound to realm, kind and id.';
 comment on column secrets.master is 'Which master key wraps it (a fingerprint), so that a rotation can be resumed.';
 
 create table ramps (

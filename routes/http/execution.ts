@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import {
   type Answer,
-  type AnswerSeal,
+  type AnswerCipher,
   type CommandOptions,
   type Db,
   type IdempotencyClaim,
@@ -44,7 +44,7 @@ export interface Readiness {
 export interface DoorOptions<Locked extends boolean = boolean> {
   /** Takes the ledger lock: for whatever writes an account row. */
   lockLedger?: Locked;
-  /** The answer shows a secret: what is kept of it under an idempotency key is sealed. */
+  /** The answer shows a secret: its copy under an idempotency key is encrypted. */
   secret?: boolean;
   /** The realm that a command of the platform is about. */
   realm?: string;
@@ -91,7 +91,7 @@ async function change<P, Q, B, Locked extends boolean>(
     lockLedger: options.lockLedger,
     fields: fieldsOf(call.body),
     realm: options.realm,
-    seal: options.secret ? sealOf(call) : undefined,
+    cipher: options.secret ? cipherOf(call) : undefined,
     print: (result) =>
       "view" in result
         ? { status: call.route.status, body: JSON.stringify(result.view) }
@@ -244,12 +244,12 @@ function fieldsOf(body: unknown): string[] | null {
 }
 
 /** Binds what is kept of an answer to the idempotency key that it is kept under. */
-function sealOf<P, Q, B>(call: Call<P, Q, B>): AnswerSeal {
+function cipherOf<P, Q, B>(call: Call<P, Q, B>): AnswerCipher {
   const { secrets } = call.services;
   const subject = call.idempotency?.key ?? "";
   return {
-    close: (body) => secrets.seal("answer", subject, body).toBase64(),
-    open: (kept) => secrets.open("answer", subject, Uint8Array.fromBase64(kept)),
+    encrypt: (body) => secrets.encrypt("answer", subject, body).toBase64(),
+    decrypt: (kept) => secrets.decrypt("answer", subject, Uint8Array.fromBase64(kept)),
   };
 }
 

@@ -79,7 +79,7 @@ export const healthRoutes: readonly AnyRoute[] = [
 
 interface Finding extends DatabaseHealth {
   signing: SigningHealth;
-  /** Whether the process has the platform key that the installation's secrets are sealed with. */
+  /** Whether the process has the platform key that the installation's secrets are encrypted with. */
   platformKey: boolean;
   /** How far the clock of this process is ahead of the database's, less what the answer took. */
   clockAheadMs: number;

@@ -176,13 +176,13 @@ Deno.test("a realm whose database is away keeps no other waiting", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using neighbour = await realm.neighbour();
-  const sealed = realm.services.secrets.seal(
+  const ciphertext = realm.services.secrets.encrypt(
     "database_url",
     neighbour.id,
     "postgres://nobody:x@127.0.0.1:9/nowhere",
   );
   await realm.database.platform.sql`
-    update realms set database_url_encrypted = ${sealed} where id = ${neighbour.id}`;
+    update realms set database_url_encrypted = ${ciphertext} where id = ${neighbour.id}`;
   const { name } = await realm.currency("10");
   const account = await virtual(realm, name);
   const failures: string[] = [];

@@ -7,7 +7,7 @@ import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";
-import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
+import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
@@ -99,7 +99,7 @@ function processWith(url: string, key: string, previous: string | null = null) {
     url,
     prepare: true,
     parseJson: parseStoredJson,
-    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
+    unseal: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
     logins: loginsUnder(secrets),
   });
 }
@@ -187,7 +187,7 @@ Deno.test("while the platform key changes, processes with the old, with both and
     for (const row of before) for (const one of [old, both]) await connectAs(one, row);
     await restateAll(both, migrations, () => {}, { every: true }); // a start, or `migrate`, in between
     for (const row of before) await connectAs(old, row);
-    equal(await resealAll(both, openSecrets(NEW_KEY, PLATFORM_KEY)), 3);
+    equal(await reencryptAll(both, openSecrets(NEW_KEY, PLATFORM_KEY)), 3);
     const after = await Promise.all(ids.map((id) => entryOf(realm, id)));
     for (const row of after) for (const one of [both, fresh]) await connectAs(one, row);
     // What a process with the old key has read before goes on opening, on new connections too.

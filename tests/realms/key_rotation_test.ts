@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { reading } from "../../db/transaction.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
-import { resealAll } from "../../domain/realms/platform_key_rotation.ts";
+import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { totpCode } from "../../domain/security/totp.ts";
 import { createApp } from "../../routes/http/app.ts";
@@ -51,8 +51,8 @@ Deno.test("the platform key is changed without a gap, and what it had sealed ope
   const between = processWith(realm, NEW_KEY, PLATFORM_KEY);
   for (const key of [PLATFORM_KEY, NEW_KEY]) equal(await between("GET", "/v1/realms", key), 200);
   const both = openSecrets(NEW_KEY, PLATFORM_KEY);
-  equal(await resealAll(realm.database, both), 4);
-  equal(await resealAll(realm.database, both), 4, "again");
+  equal(await reencryptAll(realm.database, both), 4);
+  equal(await reencryptAll(realm.database, both), 4, "again");
 
   const after = processWith(realm, NEW_KEY, null);
   equal(await after("GET", "/v1/realms", NEW_KEY), 200);
@@ -81,8 +81,8 @@ Deno.test("the platform key is changed without a gap, and what it had sealed ope
       ["totp", `${realm.id} ${realm.admin.id}`, factor, secret],
     ] as const
   ) {
-    equal(openSecrets(NEW_KEY).open(purpose, subject, sealed), expected);
-    equal(openSecrets(PLATFORM_KEY).open(purpose, subject, sealed), null);
+    equal(openSecrets(NEW_KEY).decrypt(purpose, subject, sealed), expected);
+    equal(openSecrets(PLATFORM_KEY).decrypt(purpose, subject, sealed), null);
   }
 });
 
@@ -136,7 +136,7 @@ Deno.test("a process with another platform key does not start, makes no realm, b
   const between = processWith(realm, NEW_KEY, PLATFORM_KEY);
   equal(await between("POST", "/v1/realms", NEW_KEY, asked("between")), 201);
   equal(await between("GET", "/health/ready", ""), 200);
-  ok(await resealAll(realm.database, both) > 0);
+  ok(await reencryptAll(realm.database, both) > 0);
   await claimPlatformKey(builder, fresh);
   await rejects(claimPlatformKey(builder, old), /PLATFORM_KEY is not the key/);
   equal(await stale("POST", "/v1/realms", NEW_KEY, asked("after")), 201);

@@ -200,7 +200,7 @@ Deno.test("a seed that is gone although there are addresses is an error, and nev
   await rejects(signer.xpub(store, PATH), { fault: "held" });
   await rejects(
     realm.command((tx) =>
-      tx`insert into secrets (id, kind, master, wrapped, sealed, created_at)
+      tx`insert into secrets (id, kind, master, wrapped, ciphertext, created_at)
         values (gen_random_uuid(), 'seed', 'm', '', '', now())`
     ),
     /gets no other seed/,

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual, rejects } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
-import { openSecret, readMasterKey, sealSecret } from "../../domain/security/envelope.ts";
+import { decryptSecret, encryptSecret, readMasterKey } from "../../domain/security/envelope.ts";
 import type { KeyPath } from "../../workers/keys/signer.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -15,17 +15,17 @@ Deno.test("a secret opens under its key, for its realm, kind and id, and not whe
   const master = await readMasterKey(OLD);
   const name = { realm: "r", kind: "seed", id: newId(Date.now()) };
   const secret = crypto.getRandomValues(new Uint8Array(32));
-  const stored = await sealSecret(master, name, secret);
-  deepEqual(await openSecret(master, name, stored), secret);
+  const stored = await encryptSecret(master, name, secret);
+  deepEqual(await decryptSecret(master, name, stored), secret);
   for (const other of [{ realm: "s" }, { kind: "key" }, { id: newId(Date.now()) }]) {
-    await rejects(openSecret(master, { ...name, ...other }, stored), TypeError);
+    await rejects(decryptSecret(master, { ...name, ...other }, stored), TypeError);
   }
   const altered = {
     ...stored,
-    sealed: stored.sealed.map((byte, at) => at === 20 ? byte ^ 1 : byte),
+    ciphertext: stored.ciphertext.map((byte, at) => at === 20 ? byte ^ 1 : byte),
   };
-  await rejects(openSecret(master, name, altered), TypeError);
-  await rejects(openSecret(await readMasterKey(NEW), name, stored), /another master key/);
+  await rejects(decryptSecret(master, name, altered), TypeError);
+  await rejects(decryptSecret(await readMasterKey(NEW), name, stored), /another master key/);
   await rejects(readMasterKey("short"), TypeError);
 });
 
@@ -40,7 +40,7 @@ Deno.test("a realm has one seed, whoever makes it first, and it is stored sealed
   notEqual(other, xpubs[0]);
   const rows = await rowsOf<{ kind: string; size: number }>(
     realm,
-    "select kind, octet_length(sealed) as size from secrets",
+    "select kind, octet_length(ciphertext) as size from secrets",
   );
   deepEqual(rows, [{ kind: "seed", size: 32 + 12 + 16 }]);
 });

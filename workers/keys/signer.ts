@@ -15,10 +15,10 @@ import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { newId } from "../../domain/ids.ts";
 import {
+  decryptSecret,
+  encryptSecret,
   type MasterKey,
-  openSecret,
   readMasterKey,
-  sealSecret,
 } from "../../domain/security/envelope.ts";
 import { ChainError } from "../chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
@@ -119,10 +119,10 @@ export function openSigner(
     await guard.assertOpen();
     const row = await seedRow(store, await key(), { at: now(), guard });
     if (row.master !== (await key()).id) {
-      const why = "the seed is sealed under another master key: finish the change of the key";
+      const why = "the seed is encrypted under another master key: finish the change of the key";
       throw new ChainError("held", why);
     }
-    const entropy = await openSecret(
+    const entropy = await decryptSecret(
       await key(),
       { realm: store.realm, kind: KIND, id: row.id },
       row,
@@ -178,8 +178,8 @@ async function seedRow(
   const id = newId(of.at);
   const entropy = crypto.getRandomValues(new Uint8Array(32));
   try {
-    const sealed = await sealSecret(master, { realm: store.realm, kind: KIND, id }, entropy);
-    const row = { id, kind: KIND, created_at: of.at, ...sealed };
+    const encrypted = await encryptSecret(master, { realm: store.realm, kind: KIND, id }, entropy);
+    const row = { id, kind: KIND, created_at: of.at, ...encrypted };
     await of.guard.underMaster(() => serializable(store.pool, (tx) => insertSecret(tx, row)));
   } finally {
     wipe(entropy);
