@@ -289,6 +289,80 @@ table chain_cursors (
 )
 constraint chain_cursors_pkey PRIMARY KEY (chain, network)
 
+table chain_orders (
+  id uuid not null
+  chain text not null
+  network text not null
+  ramp uuid not null
+  purpose text not null
+  subject uuid
+  sender text not null
+  wish jsonb not null
+  contract text not null default ''::text
+  amount numeric(78,0)
+  speed text not null default 'medium'::text
+  state text not null default 'new'::text
+  carrier uuid
+  looks integer not null default 0
+  replace boolean not null default false
+  nonce integer
+  since integer
+  hash text
+  height integer
+  confirmations integer not null default 0
+  succeeded boolean
+  fee numeric(78,0)
+  fee_contract text
+  charged numeric(78,0) not null default 0
+  budget numeric(78,0)
+  budget_contract text
+  gas_block uuid
+  hastened_at integer
+  fault text
+  creates text
+  error text
+  looked_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint chain_orders_amount_check CHECK ((amount >= (0)::numeric))
+constraint chain_orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (carrier IS NOT NULL) OR (fee <= budget)))
+constraint chain_orders_budget_check CHECK ((budget > (0)::numeric))
+constraint chain_orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'payout'::text]))))
+constraint chain_orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
+constraint chain_orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES chain_orders(id)
+constraint chain_orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
+constraint chain_orders_charged_check CHECK ((charged >= (0)::numeric))
+constraint chain_orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
+constraint chain_orders_fee_check CHECK ((fee >= (0)::numeric))
+constraint chain_orders_gas CHECK (((gas_block IS NULL) OR (purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'fill'::text]))))
+constraint chain_orders_gas_block_fkey FOREIGN KEY (gas_block) REFERENCES blocks(id)
+constraint chain_orders_gas_held TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint chain_orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
+constraint chain_orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
+constraint chain_orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
+constraint chain_orders_nonce_check CHECK ((nonce >= 0))
+constraint chain_orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint chain_orders_pkey PRIMARY KEY (id)
+constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
+constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
+CREATE INDEX chain_orders_carrier ON chain_orders USING btree (carrier) WHERE (carrier IS NOT NULL)
+CREATE UNIQUE INDEX chain_orders_child ON chain_orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
+CREATE INDEX chain_orders_discarded ON chain_orders USING btree (ramp, updated_at) WHERE ((state = 'canceled'::text) AND (purpose = 'withdrawal'::text) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
+CREATE INDEX chain_orders_hash ON chain_orders USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
+CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
+CREATE INDEX chain_orders_open ON chain_orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+CREATE INDEX chain_orders_subject ON chain_orders USING btree (subject, id) WHERE (subject IS NOT NULL)
+CREATE TRIGGER chain_orders_change BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_order()
+CREATE CONSTRAINT TRIGGER chain_orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
+CREATE CONSTRAINT TRIGGER chain_orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
+CREATE CONSTRAINT TRIGGER chain_orders_reason AFTER INSERT ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
+CREATE TRIGGER chain_orders_served BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
+CREATE TRIGGER chain_orders_stay BEFORE DELETE OR TRUNCATE ON chain_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
 table claims (
   chain text not null
   network text not null
@@ -836,7 +910,7 @@ constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
 
-table order_candidates (
+table order_attempts (
   order_id uuid not null
   attempt integer not null
   plan text not null
@@ -855,21 +929,21 @@ table order_candidates (
   proof_height integer
   created_at timestamp with time zone not null
 )
-constraint order_candidates_attempt_check CHECK ((attempt > 0))
-constraint order_candidates_borne CHECK (((borne_by = 'sender'::text) OR cancels))
-constraint order_candidates_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
-constraint order_candidates_dead CHECK ((dead = (proof IS NOT NULL)))
-constraint order_candidates_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
-constraint order_candidates_pkey PRIMARY KEY (order_id, attempt)
-constraint order_candidates_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
-constraint order_candidates_proof_check CHECK ((proof = ANY (ARRAY['consumed'::text, 'expired'::text, 'orphaned'::text, 'unsigned'::text])))
-constraint order_candidates_proof_height_check CHECK ((proof_height >= 0))
-constraint order_candidates_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
-constraint order_candidates_signed CHECK (((hash IS NULL) = (raw IS NULL)))
-CREATE UNIQUE INDEX order_candidates_hash ON order_candidates USING btree (hash) WHERE (hash IS NOT NULL)
-CREATE TRIGGER order_candidates_change BEFORE INSERT OR UPDATE ON order_candidates FOR EACH ROW EXECUTE FUNCTION check_candidate()
-CREATE TRIGGER order_candidates_quarantined BEFORE UPDATE OF raw ON order_candidates FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
-CREATE TRIGGER order_candidates_stay BEFORE DELETE OR TRUNCATE ON order_candidates FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+constraint order_attempts_attempt_check CHECK ((attempt > 0))
+constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
+constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
+constraint order_attempts_dead CHECK ((dead = (proof IS NOT NULL)))
+constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
+constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
+constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
+constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::text, 'expired'::text, 'orphaned'::text, 'unsigned'::text])))
+constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
+constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
+constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
+CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_candidate()
+CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
+CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table order_transitions (
   before text not null
@@ -878,80 +952,6 @@ table order_transitions (
 )
 constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dead'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
-
-table orders (
-  id uuid not null
-  chain text not null
-  network text not null
-  ramp uuid not null
-  purpose text not null
-  subject uuid
-  sender text not null
-  wish jsonb not null
-  contract text not null default ''::text
-  amount numeric(78,0)
-  speed text not null default 'medium'::text
-  state text not null default 'new'::text
-  carrier uuid
-  looks integer not null default 0
-  replace boolean not null default false
-  nonce integer
-  since integer
-  hash text
-  height integer
-  confirmations integer not null default 0
-  succeeded boolean
-  fee numeric(78,0)
-  fee_contract text
-  charged numeric(78,0) not null default 0
-  budget numeric(78,0)
-  budget_contract text
-  gas_block uuid
-  hastened_at integer
-  fault text
-  creates text
-  error text
-  looked_at timestamp with time zone
-  updated_at timestamp with time zone
-  created_at timestamp with time zone not null
-)
-constraint orders_amount_check CHECK ((amount >= (0)::numeric))
-constraint orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (carrier IS NOT NULL) OR (fee <= budget)))
-constraint orders_budget_check CHECK ((budget > (0)::numeric))
-constraint orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'payout'::text]))))
-constraint orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
-constraint orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES orders(id)
-constraint orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
-constraint orders_charged_check CHECK ((charged >= (0)::numeric))
-constraint orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
-constraint orders_fee_check CHECK ((fee >= (0)::numeric))
-constraint orders_gas CHECK (((gas_block IS NULL) OR (purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'fill'::text]))))
-constraint orders_gas_block_fkey FOREIGN KEY (gas_block) REFERENCES blocks(id)
-constraint orders_gas_held TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
-constraint orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
-constraint orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
-constraint orders_nonce_check CHECK ((nonce >= 0))
-constraint orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint orders_pkey PRIMARY KEY (id)
-constraint orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
-constraint orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-constraint orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
-CREATE INDEX orders_carrier ON orders USING btree (carrier) WHERE (carrier IS NOT NULL)
-CREATE UNIQUE INDEX orders_child ON orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
-CREATE INDEX orders_discarded ON orders USING btree (ramp, updated_at) WHERE ((state = 'canceled'::text) AND (purpose = 'withdrawal'::text) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
-CREATE INDEX orders_hash ON orders USING btree (hash) WHERE (hash IS NOT NULL)
-CREATE INDEX orders_height ON orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
-CREATE INDEX orders_nonce ON orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
-CREATE INDEX orders_open ON orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
-CREATE INDEX orders_subject ON orders USING btree (subject, id) WHERE (subject IS NOT NULL)
-CREATE TRIGGER orders_change BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_order()
-CREATE CONSTRAINT TRIGGER orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
-CREATE CONSTRAINT TRIGGER orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
-CREATE CONSTRAINT TRIGGER orders_reason AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
-CREATE TRIGGER orders_served BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
-CREATE TRIGGER orders_stay BEFORE DELETE OR TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table ramp_costs (
   ramp uuid not null
@@ -1536,18 +1536,18 @@ CREATE OR REPLACE FUNCTION check_candidate()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
-  o orders;
+  o chain_orders;
   fault text;
 begin
-  select * into o from orders where id = new.order_id for update;
+  select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
       when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
-          and not exists (select 1 from order_candidates c where c.order_id = o.id)
+          and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
-      when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
+      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dead
           and (o.state = 'new' or not c.claims && new.claims))
         then 'could be mined beside another'
     end;
@@ -1576,13 +1576,13 @@ begin
         then 'never left'
       when new.dead and not old.dead and not coalesce(case new.proof
           when 'consumed' then not exists (
-            select 1 from order_candidates c where c.order_id = o.id and c.hash = new.proof_by)
+            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.expires is not null
           when 'orphaned' then exists (
             select 1 from unnest(new.claims) k
-              join order_candidates p on p.hash = split_part(k, ':', 1)
-              join orders q on q.id = p.order_id
+              join order_attempts p on p.hash = split_part(k, ':', 1)
+              join chain_orders q on q.id = p.order_id
             where p.dead or q.state in ('dead', 'canceled')
               or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
         end, false)
@@ -1591,7 +1591,7 @@ begin
   end if;
   if fault is not null then
     raise exception 'transaction % of order % %', new.attempt, new.order_id, fault
-      using errcode = 'check_violation', constraint = 'order_candidates_change';
+      using errcode = 'check_violation', constraint = 'order_attempts_change';
   end if;
   return new;
 end $function$;
@@ -1607,7 +1607,7 @@ begin
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
-  if exists (select from orders o join blocks b on b.id = o.gas_block
+  if exists (select from chain_orders o join blocks b on b.id = o.gas_block
       where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
@@ -1623,9 +1623,9 @@ AS $function$
 begin
   if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
       and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
-      and c.kept is not null and not exists (select 1 from order_candidates k
+      and c.kept is not null and not exists (select 1 from order_attempts k
         where k.order_id = new.order_id and k.hash = c.kept))
-      and not exists (select 1 from orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
+      and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
     raise exception '% was spent by a payment that is done', new.claim
       using errcode = 'check_violation', constraint = 'coins_kept';
   end if;
@@ -1709,14 +1709,14 @@ CREATE OR REPLACE FUNCTION check_gas_held()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select from orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
-      using errcode = 'check_violation', constraint = 'orders_gas_held';
+      using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;
 end $function$;
@@ -1741,7 +1741,7 @@ begin
   if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
         and k.network = new.network and k.claim ^@ (new.address || ':')
         and split_part(k.claim, ':', 2)::integer >= new.next)
-      or exists (select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+      or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then
     raise exception 'nonces of % are in use from % on', new.address, new.next
@@ -1763,7 +1763,7 @@ begin
     if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
       and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
-        using errcode = 'check_violation', constraint = 'orders_transition';
+        using errcode = 'check_violation', constraint = 'chain_orders_transition';
     end if;
     return new;
   end if;
@@ -1783,7 +1783,7 @@ begin
           or new.budget < old.budget)
       then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
-        select 1 from order_candidates c where c.order_id = new.id and not c.dead
+        select 1 from order_attempts c where c.order_id = new.id and not c.dead
           and c.claims <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dead', 'canceled')
@@ -1793,17 +1793,17 @@ begin
   end;
   if fault is not null then
     raise exception 'order % %', new.id, fault
-      using errcode = 'check_violation', constraint = 'orders_fixed';
+      using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
   if new.state in ('failed', 'dead') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
-      using errcode = 'check_violation', constraint = 'orders_quarantined';
+      using errcode = 'check_violation', constraint = 'chain_orders_quarantined';
   end if;
   if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
       and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
     raise exception 'order % was signed, and too many such were canceled within a day', new.id
-      using errcode = 'check_violation', constraint = 'orders_discarded';
+      using errcode = 'check_violation', constraint = 'chain_orders_discarded';
   end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
@@ -1811,7 +1811,7 @@ begin
     or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
-      using errcode = 'check_violation', constraint = 'orders_transition';
+      using errcode = 'check_violation', constraint = 'chain_orders_transition';
   end if;
   return new;
 end $function$;
@@ -1838,7 +1838,7 @@ begin
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
     when 'payout' then new.wish - 'payments' = pay and (
       select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
-      select jsonb_agg(p order by p::text) from orders m, jsonb_array_elements(m.wish -> 'payments') p
+      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.wish -> 'payments') p
       where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
         = (new.ramp, new.chain, new.network, new.sender, new.contract))
     when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
@@ -1853,7 +1853,7 @@ begin
       where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
         and (a.account = a.ramp or new.purpose in ('sweep', 'fill'))) then
     raise exception 'nothing justifies order % for a %', new.id, new.purpose
-      using errcode = 'check_violation', constraint = 'orders_reason';
+      using errcode = 'check_violation', constraint = 'chain_orders_reason';
   end if;
   return null;
 end $function$;
@@ -1867,19 +1867,19 @@ declare
   p uuid;
 begin
   foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
-    perform 1 from orders o
+    perform 1 from chain_orders o
       cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
       cross join lateral (
         select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
           sum(m.charged) as charged,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
-        from orders m where m.carrier = p) c
+        from chain_orders m where m.carrier = p) c
       where o.id = p and o.purpose in ('payout', 'recovered') and case when o.purpose = 'recovered' then true
         when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
-        using errcode = 'check_violation', constraint = 'orders_payout';
+        using errcode = 'check_violation', constraint = 'chain_orders_payout';
     end if;
   end loop;
   return null;
@@ -1915,10 +1915,10 @@ CREATE OR REPLACE FUNCTION check_served_claim()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from orders o where o.id = new.order_id
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.claim = o.sender || ':' || o.nonce))
-    or (tg_op = 'DELETE' and exists (select from orders o where o.id = old.order_id
+    or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dead', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
   end if;
@@ -1949,7 +1949,7 @@ CREATE OR REPLACE FUNCTION check_sponsored()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select from orders o
+  if exists (select from chain_orders o
       cross join lateral (select exists (select from fungible_tokens t
         where t.account = o.ramp and t.contract = o.contract) as own) q
       where o.id = new.order_id and o.contract <> '' and not is_sponsor(o.ramp, new.owner)
@@ -2011,7 +2011,7 @@ CREATE OR REPLACE FUNCTION check_unmade()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select from order_candidates c join orders o on o.id = c.order_id
+  if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
       where c.hash = old.hash and not c.dead and o.state <> 'canceled'
         and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash
@@ -2039,7 +2039,7 @@ begin
     fault := 'has ended';
   elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
     fault := 'is ended by workers';
-  elsif not exists (select from orders o where o.id = new.order_id
+  elsif not exists (select from chain_orders o where o.id = new.order_id
       and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
     fault := 'may still be paid';
   end if;
@@ -2075,7 +2075,7 @@ declare
 begin
   select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
+  from chain_orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $function$;
@@ -2237,7 +2237,7 @@ AS $function$
   select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
 $function$;
 
-CREATE OR REPLACE FUNCTION is_paid_by_ramp(o orders)
+CREATE OR REPLACE FUNCTION is_paid_by_ramp(o chain_orders)
  RETURNS boolean
  LANGUAGE sql
  STABLE
@@ -2420,13 +2420,13 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION leaves_nonce(o orders)
+CREATE OR REPLACE FUNCTION leaves_nonce(o chain_orders)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   select coalesce(bool_or(x.state = 'canceled') and not bool_or(x.purpose = 'fill' and x.state <> 'canceled'), false)
-  from orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
+  from chain_orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
 $function$;
 
 CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
@@ -2811,7 +2811,7 @@ begin
       when 'fee' then
         perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
       when 'return' then
-        perform 1 from withdrawals w join orders o on o.id = w.order_id
+        perform 1 from withdrawals w join chain_orders o on o.id = w.order_id
           where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
             case when o.state in ('canceled', 'failed', 'dead') then w.charged when o.state = 'done' then w.surcharge end;
       when 'issue' then
@@ -3081,7 +3081,7 @@ begin
         select from users u where u.identity = a.holder and is_house(u) and u.deleted_at is null)) h
       cross join lateral (select case
       when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
-      when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
+      when new.status = 'CANCELED' and exists (select from chain_orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
     where a.id = new.account and x.lost <> 0
     on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;
@@ -3221,7 +3221,7 @@ CREATE OR REPLACE FUNCTION refuse_signature()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  perform 1 from orders o join ramps r on r.account = o.ramp
+  perform 1 from chain_orders o join ramps r on r.account = o.ramp
   where o.id = new.order_id and r.quarantined is not null for share of r;
   if found then
     raise exception 'nothing is signed for a ramp in quarantine'
@@ -3286,16 +3286,16 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION shows_demand(o orders, p_demand text, p_carrier uuid)
+CREATE OR REPLACE FUNCTION shows_demand(o chain_orders, p_demand text, p_carrier uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   select case p_demand
-    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier
+    when 'carrier' then exists (select 1 from chain_orders p where p.id = p_carrier
       and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
         when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
-    when 'found' then c.living = 0 and exists (select 1 from orders p
+    when 'found' then c.living = 0 and exists (select 1 from chain_orders p
       where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
@@ -3315,7 +3315,7 @@ AS $function$
       count(*) filter (where not dead and hash = o.hash) as named,
       count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
       count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
-    from order_candidates where order_id = o.id) c
+    from order_attempts where order_id = o.id) c
 $function$;
 
 CREATE OR REPLACE FUNCTION stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
@@ -3469,10 +3469,10 @@ realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_house(users)
-realm may execute on is_paid_by_ramp(orders)
+realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
 realm may execute on is_sponsor(uuid,uuid)
-realm may execute on leaves_nonce(orders)
+realm may execute on leaves_nonce(chain_orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
 realm may execute on ledger_closed(bigint)
 realm may execute on ledger_head(uuid)
@@ -3494,7 +3494,7 @@ realm may execute on rate_of(text,text)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
 realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)
-realm may execute on shows_demand(orders,text,uuid)
+realm may execute on shows_demand(chain_orders,text,uuid)
 realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)
 realm may execute on untold_columns(text)
@@ -3512,6 +3512,7 @@ realm may insert on addresses
 realm may insert on aliases
 realm may insert on api_keys
 realm may insert on blocks
+realm may insert on chain_orders
 realm may insert on claims
 realm may insert on consolidations
 realm may insert on deposit_apps
@@ -3520,14 +3521,13 @@ realm may insert on external_addresses
 realm may insert on identities
 realm may insert on login_attempts
 realm may insert on logins
-realm may insert on orders
 realm may insert on rates
 realm may insert on revocations
 realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (attempt, borne_by, cancels, claims, created_at, dead, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_candidates
+realm may select (attempt, borne_by, cancels, claims, created_at, dead, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts
@@ -3541,6 +3541,7 @@ realm may select on batches
 realm may select on blocks
 realm may select on chain_blocks
 realm may select on chain_cursors
+realm may select on chain_orders
 realm may select on claims
 realm may select on coin_rounds
 realm may select on coin_searches
@@ -3572,7 +3573,6 @@ realm may select on logins
 realm may select on migrations
 realm may select on nonces
 realm may select on order_transitions
-realm may select on orders
 realm may select on ramp_costs
 realm may select on ramps
 realm may select on rates
@@ -3597,7 +3597,7 @@ realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, status) on idempotency
-realm may update (budget, carrier, charged, confirmations, error, gas_block, hash, hastened_at, height, looked_at, looks, replace, speed, state, updated_at) on orders
+realm may update (budget, carrier, charged, confirmations, error, gas_block, hash, hastened_at, height, looked_at, looks, replace, speed, state, updated_at) on chain_orders
 realm may update (captured, closed_at, status, transaction) on blocks
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
@@ -3637,6 +3637,7 @@ realm_worker may insert on addresses
 realm_worker may insert on attestations
 realm_worker may insert on chain_blocks
 realm_worker may insert on chain_cursors
+realm_worker may insert on chain_orders
 realm_worker may insert on claims
 realm_worker may insert on coin_rounds
 realm_worker may insert on coin_searches
@@ -3653,8 +3654,7 @@ realm_worker may insert on jobs
 realm_worker may insert on leases
 realm_worker may insert on login_attempts
 realm_worker may insert on nonces
-realm_worker may insert on order_candidates
-realm_worker may insert on orders
+realm_worker may insert on order_attempts
 realm_worker may insert on ramp_costs
 realm_worker may insert on ramps
 realm_worker may insert on rates
@@ -3681,6 +3681,7 @@ realm_worker may select on batches
 realm_worker may select on blocks
 realm_worker may select on chain_blocks
 realm_worker may select on chain_cursors
+realm_worker may select on chain_orders
 realm_worker may select on claims
 realm_worker may select on coin_rounds
 realm_worker may select on coin_searches
@@ -3711,9 +3712,8 @@ realm_worker may select on login_attempts
 realm_worker may select on logins
 realm_worker may select on migrations
 realm_worker may select on nonces
-realm_worker may select on order_candidates
+realm_worker may select on order_attempts
 realm_worker may select on order_transitions
-realm_worker may select on orders
 realm_worker may select on ramp_costs
 realm_worker may select on ramps
 realm_worker may select on rates
@@ -3739,6 +3739,7 @@ realm_worker may update (hash, seq) on audit
 realm_worker may update on attestations
 realm_worker may update on chain_blocks
 realm_worker may update on chain_cursors
+realm_worker may update on chain_orders
 realm_worker may update on claims
 realm_worker may update on coin_rounds
 realm_worker may update on coin_searches
@@ -3755,8 +3756,7 @@ realm_worker may update on leases
 realm_worker may update on ledger_lock
 realm_worker may update on login_attempts
 realm_worker may update on nonces
-realm_worker may update on order_candidates
-realm_worker may update on orders
+realm_worker may update on order_attempts
 realm_worker may update on ramp_costs
 realm_worker may update on ramps
 realm_worker may update on rates

@@ -19,15 +19,15 @@ grant usage on schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 -- Signed bytes pay whoever sends them: what is canceled before it has left could be paid all the same.
-revoke select on order_candidates from :role;
+revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outcome, cancels, borne_by, dead, proof,
-    proof_by, proof_height, created_at) on order_candidates to :role;
+    proof_by, proof_height, created_at) on order_attempts to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
   to :role;
 -- A job that waits is carried on, and ended, by workers.
 grant insert (id, name, payload, serial_key, dedupe, run_at) on jobs to :role;
-grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, orders,
+grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
 grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
@@ -55,7 +55,7 @@ grant update (status, speed, fee, charged, surcharge, block, gas, history, data,
 grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
 -- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
 grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
-    budget, gas_block, error, updated_at) on orders to :role;
+    budget, gas_block, error, updated_at) on chain_orders to :role;
 grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
 grant delete on coins to :role;
@@ -65,7 +65,7 @@ grant update on ledger_lock to :role, :worker;
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, holdings, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
-  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, orders, order_candidates, attestations,
+  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates to :worker;
 grant insert on addresses, token_proofs, tallies, revocations, events, seals to :worker;
 grant update on seal_head to :worker;

@@ -262,7 +262,7 @@ export const CHECKS = {
     from withdrawals w full join (select id, account, amount, status, serves from blocks
       where serves is not null and (status <> 'RELEASED' or exists
         (select 1 from withdrawals x where x.block = blocks.id))
-        and not exists (select 1 from orders g where g.gas_block = blocks.id)) b on b.id = w.block
+        and not exists (select 1 from chain_orders g where g.gas_block = blocks.id)) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
       is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
   /** What an order may cost is blocked on its ramp's account until it has ended, where that pays. */
@@ -270,7 +270,7 @@ export const CHECKS = {
     select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
         ('done', 'failed', 'dead', 'canceled')) as expected,
       concat_ws(' ', b.account, b.serves, b.status = 'OPEN') as found
-    from orders o left join blocks b on b.id = o.gas_block
+    from chain_orders o left join blocks b on b.id = o.gas_block
     where o.gas_block is not null and (o.ramp, o.id, o.state not in
         ('done', 'failed', 'dead', 'canceled'))
       is distinct from (b.account, b.serves, b.status = 'OPEN')`,
@@ -278,28 +278,28 @@ export const CHECKS = {
   "withdrawal.order": `
     select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,
       concat_ws(' ', o.purpose, o.subject, o.state) as found
-    from withdrawals w left join orders o on o.id = w.order_id
+    from withdrawals w left join chain_orders o on o.id = w.order_id
     where (o.purpose, o.subject) is distinct from ('withdrawal', w.id)
       or not case w.status when 'DONE' then (o.state = 'done' and o.hash = w.hash)
         or (o.state = 'canceled' and w.history @> '[{"by": "operator"}]' and (w.hash is null
-          or exists (select from orders r where r.purpose = 'recovered' and r.hash = w.hash)))
+          or exists (select from chain_orders r where r.purpose = 'recovered' and r.hash = w.hash)))
         when 'CANCELED' then o.state = 'canceled'
         when 'FAILED' then o.state in ('failed', 'dead', 'canceled') else true end
-    union all select o.id, 'a withdrawal', null from orders o where o.purpose = 'withdrawal'
+    union all select o.id, 'a withdrawal', null from chain_orders o where o.purpose = 'withdrawal'
       and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
   /** A payout pays what it carries, and all of that ends as it does and bears its fee. */
   "order.payout": `
     select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee) as expected,
       concat_ws(' ', m.count, m.states, m.amount, m.fee) as found
-    from orders p left join (select carrier, count(*), sum(amount) as amount, sum(fee) as fee,
+    from chain_orders p left join (select carrier, count(*), sum(amount) as amount, sum(fee) as fee,
         array_agg(distinct state) as states
-      from orders where carrier is not null group by carrier) m on m.carrier = p.id
+      from chain_orders where carrier is not null group by carrier) m on m.carrier = p.id
     where p.purpose = 'payout' and not case
       when p.state = 'canceled' then m.count is null
       when p.state in ('done', 'failed', 'dead') then m.count > 0 and m.amount = p.amount
         and m.fee is not distinct from p.fee and m.states = array[p.state]
       else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
-    union all select m.id, 'a payout', p.purpose from orders m join orders p on p.id = m.carrier
+    union all select m.id, 'a payout', p.purpose from chain_orders m join chain_orders p on p.id = m.carrier
       where p.purpose not in ('payout', 'recovered')`,
   /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
   "coin.claim": `
@@ -307,12 +307,12 @@ export const CHECKS = {
     from claims k left join coins c on c.chain = k.chain and c.network = k.network
       and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
     where k.claim ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
-      and not exists (select from order_candidates s where s.order_id = k.order_id
+      and not exists (select from order_attempts s where s.order_id = k.order_id
         and s.hash = c.spent_by)))`,
   /** An order that is done has spent the coins that its transaction names. */
   "coin.order": `
     select k.claim as subject, o.hash as expected, c.spent_by as found
-    from orders o join order_candidates s on s.order_id = o.id and s.hash = o.hash
+    from chain_orders o join order_attempts s on s.order_id = o.id and s.hash = o.hash
     cross join unnest(s.claims) k(claim)
     left join coins c on c.chain = o.chain and c.network = o.network
       and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
@@ -329,7 +329,7 @@ export const CHECKS = {
           as free
       from coins c where c.chain = h.chain and c.network = h.network and c.address = h.address) q
     where h.contract = '' and h.amount not in (q.there, q.free)
-      and not exists (select from orders o where o.chain = h.chain and o.network = h.network
+      and not exists (select from chain_orders o where o.chain = h.chain and o.network = h.network
         and o.sender = h.address and o.updated_at >= h.seen_at)
       and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
   ...PROOF_CHECKS,

@@ -204,11 +204,11 @@ export async function selectFlights(
   return await tx<FlightRow[]>`
     with flying as (
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier, o.gas_block from orders o
+        o.height, o.carrier, o.gas_block from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
       union all
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier, o.gas_block from orders o
+        o.height, o.carrier, o.gas_block from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.height > ${of.height}
         and o.state in ('done', 'failed', 'dead', 'canceled'))
     select o.id, o.state, o.since,
@@ -221,13 +221,13 @@ export async function selectFlights(
         when o.contract <> ${contract} then 0
         when o.purpose = 'sweep' and q.own then coalesce(t.fee, o.fee, 0)
         else coalesce((select sum(w.charged) from withdrawals w where w.order_id in
-          (select o.id union all select m.id from orders m where m.carrier = o.id)), 0)
+          (select o.id union all select m.id from chain_orders m where m.carrier = o.id)), 0)
           * ('1' || repeat('0', ${of.decimals}::integer))::numeric end)::text as charged
     from flying o join accounts a on a.id = o.ramp
       cross join lateral (select exists (select from claims c where c.order_id = o.id
         and c.claim ~ '^[0-9a-f]{64}:') as coins) k
       left join lateral (select c.consumed_height as height, s.fee from claims c
-        join order_candidates s on s.order_id = c.order_id and s.hash = c.consumed_by
+        join order_attempts s on s.order_id = c.order_id and s.hash = c.consumed_by
         where k.coins and c.order_id = o.id and c.consumed_height <= ${of.height}
         order by c.claim limit 1) t on true
       cross join lateral (select coalesce(o.fee_contract, '') = ${contract} as own) q
@@ -283,7 +283,7 @@ export async function selectUnbooked(
   return await db<UnbookedSweep[]>`
     select o.id as "order", o.hash, o.height, o.amount::text as amount, o.sender as "from",
       o.wish -> 'payments' -> 0 ->> 'to' as "to"
-    from sweeps s join orders o on o.id = s.order_id
+    from sweeps s join chain_orders o on o.id = s.order_id
     where s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
       and o.contract = ${of.contract} and o.state in ('sent', 'mined', 'done')
       and o.amount is not null order by o.id limit ${limit}`;

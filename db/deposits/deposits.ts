@@ -184,7 +184,7 @@ export async function selectOwnTransactions(
 ): Promise<{ hash: string; purpose: string; sender: string }[]> {
   return await tx<{ hash: string; purpose: string; sender: string }[]>`
     select c.hash, o.purpose, o.sender
-    from order_candidates c join orders o on o.id = c.order_id
+    from order_attempts c join chain_orders o on o.id = c.order_id
     where o.chain = ${place.chain} and o.network = ${place.network}
       and c.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
 }

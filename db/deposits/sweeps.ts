@@ -183,7 +183,7 @@ export async function selectUnsettled(
   of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
-    select s.id from sweeps s join orders o on o.id = s.order_id
+    select s.id from sweeps s join chain_orders o on o.id = s.order_id
     where s.chain = ${place.chain} and s.network = ${place.network} and s.state = 'sweeping'
       and o.state = 'done' and o.updated_at < now() - make_interval(secs => ${of.seconds})
     limit ${of.limit}`;
@@ -203,7 +203,7 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
   const [row] = await db<SweptRow[]>`
     select s.chain, s.network, o.hash, o.contract, d.address as from_address,
       r.address as to_address
-    from sweeps s join orders o on o.id = s.order_id join addresses d on d.account = s.account
+    from sweeps s join chain_orders o on o.id = s.order_id join addresses d on d.account = s.account
       join addresses r on r.account = s.ramp
     where s.id = ${sweep} and s.state = 'sweeping' and o.state = 'done'`;
   return row ?? null;
@@ -218,11 +218,11 @@ export async function selectGasAhead(
   { id, subject, sender, chain, network }: OrderRow,
 ): Promise<string> {
   const [row] = await tx<{ units: string }[]>`
-    select greatest(0, (select coalesce(sum(g.amount), 0) from orders g
+    select greatest(0, (select coalesce(sum(g.amount), 0) from chain_orders g
         where g.purpose = 'gas' and g.state = 'done' and g.subject in (
           select ${subject}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
             and e.account = (select s.account from sweeps s where s.id = ${subject})))
-      - (select coalesce(sum(o.fee), 0) from orders o
+      - (select coalesce(sum(o.fee), 0) from chain_orders o
         where (o.chain, o.network, o.sender) = (${chain}, ${network}, ${sender})
           and o.purpose = 'sweep' and o.nonce is not null and o.height is not null
           and o.fee_contract is null and o.id <> ${id}))::text as units`;

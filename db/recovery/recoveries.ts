@@ -51,10 +51,10 @@ export async function selectUnsignedClaims(
   ramps: readonly string[],
 ): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`
-    select c.claim from claims c join orders o on o.id = c.order_id
+    select c.claim from claims c join chain_orders o on o.id = c.order_id
     where c.chain = ${place.chain} and c.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
-      and not exists (select 1 from order_candidates k where k.order_id = o.id and k.raw is not null)`;
+      and not exists (select 1 from order_attempts k where k.order_id = o.id and k.raw is not null)`;
   return rows.map((row) => row.claim);
 }
 
@@ -68,7 +68,7 @@ export async function selectUnknownSpends(
     select spent_by as hash, min(spent_height)::float8 as height from coins c
     where c.chain = ${place.chain} and c.network = ${place.network} and spent_by is not null
       and c.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[]) and c.spent_by ~ '^[0-9a-f]{64}$'
-      and not exists (select 1 from order_candidates k where k.hash = c.spent_by)
+      and not exists (select 1 from order_attempts k where k.hash = c.spent_by)
     group by spent_by order by 2, 1`;
 }
 
@@ -88,7 +88,7 @@ export async function sumClaimed(
 /** Which of some transactions are known, whoever signed them first. */
 export async function selectKnownHashes(db: Db, hashes: readonly string[]): Promise<string[]> {
   const rows = await db<{ hash: string }[]>`
-    select hash from order_candidates where hash = any (${hashes as string[]}::text[])`;
+    select hash from order_attempts where hash = any (${hashes as string[]}::text[])`;
   return rows.map((row) => row.hash);
 }
 
@@ -116,7 +116,7 @@ export async function selectSignedOrders(
   ramps: readonly string[],
 ): Promise<{ order: string; look: number; state: string }[]> {
   return await db<{ order: string; look: number; state: string }[]>`
-    select id as order, looks as look, state from orders
+    select id as order, looks as look, state from chain_orders
     where chain = ${place.chain} and network = ${place.network}
       and ramp = any (${`{${
     ramps.join(",")
@@ -131,11 +131,11 @@ export async function selectUnsigned(
   ramps: readonly string[],
 ): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
-    select ${db(ORDER_COLUMNS)} from orders o
+    select ${db(ORDER_COLUMNS)} from chain_orders o
     where o.chain = ${place.chain} and o.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
       and o.state in ('new', 'planned', 'signed', 'joined') and o.purpose <> 'payout'
-      and not exists (select 1 from order_candidates k
+      and not exists (select 1 from order_attempts k
         where k.order_id = coalesce(o.carrier, o.id) and k.sent_at is not null and not k.dead)
     order by o.id`;
 }
@@ -154,7 +154,7 @@ export interface FoundBytes {
 export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void> {
   const { order, hash, raw, claims, fee, at } = found;
   await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
+    insert into order_attempts (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
       created_at)
     values (${order}, 1, '{}', ${claims}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
 }
@@ -168,20 +168,20 @@ export async function insertFoundCandidate(tx: Tx, found: FoundBytes): Promise<v
 
 async function insertFoundPlan(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, created_at)
-    values (${found.order}, 1 + coalesce((select max(attempt) from order_candidates
+    insert into order_attempts (order_id, attempt, plan, claims, created_at)
+    values (${found.order}, 1 + coalesce((select max(attempt) from order_attempts
         where order_id = ${found.order}), 0), '{}', ${found.claims}, ${found.at})`;
 }
 
 async function storeFound(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
-    update order_candidates set hash = ${found.hash}, raw = ${found.raw}, fee = ${found.fee}
+    update order_attempts set hash = ${found.hash}, raw = ${found.raw}, fee = ${found.fee}
     where order_id = ${found.order} and plan = '{}' and raw is null`;
 }
 
 async function markFoundSent(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
-    update order_candidates set sent_at = ${found.at}, outcome = 'known'
+    update order_attempts set sent_at = ${found.at}, outcome = 'known'
     where order_id = ${found.order} and hash = ${found.hash}`;
 }
 

@@ -141,33 +141,35 @@ export const ORDER_COLUMNS = [
 ] as const;
 /** Adds an order. */
 export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
-  await tx`insert into orders ${tx({ ...order, wish: tx.json(order.wish as never) })}`;
+  await tx`insert into chain_orders ${tx({ ...order, wish: tx.json(order.wish as never) })}`;
 }
 
 /** Reads an order. */
 export async function selectOrder(db: Db, id: string): Promise<OrderRow | null> {
-  const [row] = await db<OrderRow[]>`select ${db(ORDER_COLUMNS)} from orders where id = ${id}`;
+  const [row] = await db<OrderRow[]>`select ${
+    db(ORDER_COLUMNS)
+  } from chain_orders where id = ${id}`;
   return row ?? null;
 }
 
 /** Reads an order and keeps others from changing it until the transaction ends. */
 export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   const [row] = await tx<OrderRow[]>`
-    select ${tx(ORDER_COLUMNS)} from orders where id = ${id} for update`;
+    select ${tx(ORDER_COLUMNS)} from chain_orders where id = ${id} for update`;
   return row ?? null;
 }
 
 /** Finds the order that pays for another's transaction, unless it was canceled. */
 export async function selectChild(db: Db, parent: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
-    select id from orders where subject = ${parent} and purpose = 'child' and state <> 'canceled'`;
+    select id from chain_orders where subject = ${parent} and purpose = 'child' and state <> 'canceled'`;
   return row?.id ?? null;
 }
 
 /** Makes all looks that were planned void and gives the number of the next; null when it is over. */
 export async function nextLook(tx: Tx, id: string): Promise<number | null> {
   const [row] = await tx<{ looks: number }[]>`
-    update orders set looks = looks + 1, looked_at = now()
+    update chain_orders set looks = looks + 1, looked_at = now()
     where id = ${id} and state in ('new', 'planned', 'signed', 'sent', 'mined')
     returning looks`;
   return row?.looks ?? null;
@@ -176,7 +178,7 @@ export async function nextLook(tx: Tx, id: string): Promise<number | null> {
 /** Reads the open orders that nobody has looked at for a while, at most 500. */
 export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
-    select id from orders
+    select id from chain_orders
     where state in ('new', 'planned', 'signed', 'sent', 'mined')
       and coalesce(looked_at, created_at) < now() - make_interval(secs => ${seconds})
     order by id limit 500`;
@@ -194,12 +196,12 @@ export async function sumInFlight(
       + coalesce(sum(fee) filter (where coalesce(fee_contract, '') = ${of.contract}), 0)
       )::text as units
     from (
-      select amount, contract, fee, fee_contract from orders
+      select amount, contract, fee, fee_contract from chain_orders
       where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
         and (state in ('planned', 'signed', 'sent') or (state = 'new' and ${since.waiting})
           or (state = 'mined' and height > ${since.height}::integer))
       union all
-      select case when state = 'done' then amount end, contract, fee, fee_contract from orders
+      select case when state = 'done' then amount end, contract, fee, fee_contract from chain_orders
       where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
         and height > ${since.height}::integer and state in ('done', 'failed')) o`;
   return row.units;

@@ -33,7 +33,7 @@ export async function selectHolderLosses(
   return await db<HolderLossRow[]>`
     with asked as (
       select o.id, o.chain, o.network, o.charged, w.asset, w.contract, a.holder, a.testnet, a.decimals
-      from orders o join withdrawals w on w.order_id = o.id join accounts a on a.id = w.account
+      from chain_orders o join withdrawals w on w.order_id = o.id join accounts a on a.id = w.account
       where o.id = any (${ids}::text::uuid[]) and w.gas_asset is null
         and not exists (select from users u where u.identity = a.holder and is_house(u)
           and u.deleted_at is null)
@@ -56,7 +56,7 @@ export async function selectHolderLosses(
         (select coalesce(sum(greatest(coalesce(c.fee * o.charged / nullif(c.charged, 0), o.fee)
             - o.charged, 0)), 0)
           from withdrawals w join accounts a on a.id = w.account
-            join orders o on o.id = w.order_id left join orders c on c.id = o.carrier
+            join chain_orders o on o.id = w.order_id left join chain_orders c on c.id = o.carrier
           where w.status = 'PROCESSING' and w.asset = h.asset and a.testnet = h.testnet
             and (a.holder = h.holder or exists (
               select from users u where u.identity = a.holder and u.root = any (h.roots)))
@@ -70,7 +70,7 @@ export async function selectHolderLosses(
               = ('00000000-0000-0000-0000-000000000000', h.asset, h.testnet)
             and l.day > (now() at time zone 'utc')::date - ${days}::integer)
           * ('1e' || h.decimals)::numeric as settled,
-        (select coalesce(sum(greatest(o.fee - o.charged, 0)), 0) from orders o
+        (select coalesce(sum(greatest(o.fee - o.charged, 0)), 0) from chain_orders o
           where (o.chain, o.network) = (h.chain, h.network)
             and o.state in ('new', 'planned', 'signed', 'sent', 'mined')
             and o.purpose in ('withdrawal', 'payout') and o.gas_block is null

@@ -26,7 +26,7 @@ export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<
     Math.min(next, from + GAPS_READ) - 1
   }) as n
     where ${unclaimed(tx, of)} and not exists (
-      select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+      select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
       where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
         and o.nonce = n)
     order by n limit 1`;
@@ -71,7 +71,7 @@ export async function selectDone(
   return await db<(CandidateRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
       c.sent_at, c.outcome, c.cancels, c.borne_by, c.dead
-    from orders o join order_candidates c on c.order_id = o.id and c.hash = o.hash
+    from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
       and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
         select value::integer from jsonb_array_elements_text(${db.json([...nonces] as never)}))
@@ -81,7 +81,7 @@ export async function selectDone(
 /** Counts the open orders of a sender that fill nonces. */
 export async function countFills(db: Db, of: SenderName): Promise<number> {
   const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count from orders
+    select count(*)::integer as count from chain_orders
     where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
       and purpose = 'fill' and state in ('new', 'planned', 'signed', 'sent', 'mined')`;
   return row.count;
@@ -93,7 +93,7 @@ export async function selectWaiting(
   of: SenderName & { nonce: number | null },
 ): Promise<boolean> {
   const rows = await db`
-    select 1 from orders
+    select 1 from chain_orders
     where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
       and state in ('planned', 'signed', 'sent') and nonce > ${of.nonce}::integer limit 1`;
   return rows.length > 0;
@@ -111,9 +111,9 @@ export async function selectBlocking(
   const [row] = await db<{ blocking: boolean }[]>`
     select coalesce(bool_or(nonce > ${of.nonce}::integer), false)
       and not coalesce(bool_or(nonce < ${of.nonce}::integer), false)
-      and not exists (select 1 from order_candidates
+      and not exists (select 1 from order_attempts
         where order_id = ${of.id} and created_at > ${since}) as blocking
-    from orders
+    from chain_orders
     where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
       and state in ('planned', 'signed', 'sent', 'mined')`;
   return row.blocking;

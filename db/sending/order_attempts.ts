@@ -37,7 +37,7 @@ const SIGNED = [...MADE, "raw"];
 /** Reads all that was made for an order with its bytes, oldest first; for workers. */
 export async function selectCandidates(db: Db, order: string): Promise<CandidateRow[]> {
   return await db<CandidateRow[]>`
-    select ${db(SIGNED)} from order_candidates where order_id = ${order} order by attempt`;
+    select ${db(SIGNED)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
 /**
@@ -46,7 +46,7 @@ export async function selectCandidates(db: Db, order: string): Promise<Candidate
  */
 export async function selectMade(db: Db, order: string): Promise<Omit<CandidateRow, "raw">[]> {
   return await db<Omit<CandidateRow, "raw">[]>`
-    select ${db(MADE)} from order_candidates where order_id = ${order} order by attempt`;
+    select ${db(MADE)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
 /** Adds a plan. */
@@ -61,7 +61,7 @@ export async function insertCandidate(
   const { order_id, attempt, plan, claims, created_at } = candidate;
   const { cancels = false, borne_by = "sender" } = candidate;
   await tx`
-    insert into order_candidates (order_id, attempt, plan, claims, cancels, borne_by, created_at)
+    insert into order_attempts (order_id, attempt, plan, claims, cancels, borne_by, created_at)
     values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${borne_by}, ${created_at})`;
 }
 
@@ -72,7 +72,7 @@ export async function markAttemptSigned(
   signed: { hash: string; raw: string; expires: unknown; fee: string | null },
 ): Promise<boolean> {
   const rows = await tx`
-    update order_candidates set hash = ${signed.hash}, raw = ${signed.raw}, fee = ${signed.fee},
+    update order_attempts set hash = ${signed.hash}, raw = ${signed.raw}, fee = ${signed.fee},
       expires = ${signed.expires === null ? null : tx.json(signed.expires as never)}
     where order_id = ${name.order} and attempt = ${name.attempt} and raw is null and not dead
     returning attempt`;
@@ -86,7 +86,7 @@ export async function markAttemptSent(
   at: number,
 ): Promise<void> {
   await tx`
-    update order_candidates set sent_at = coalesce(sent_at, ${at})
+    update order_attempts set sent_at = coalesce(sent_at, ${at})
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 
@@ -97,7 +97,7 @@ export async function markAttemptOutcome(
   outcome: string,
 ): Promise<void> {
   await tx`
-    update order_candidates set outcome = ${outcome}
+    update order_attempts set outcome = ${outcome}
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 
@@ -108,7 +108,7 @@ export async function markCandidatesDead(
   { proof, by, height }: DeathProof,
 ): Promise<void> {
   await tx`
-    update order_candidates set dead = true, proof = ${proof}, proof_by = ${by},
+    update order_attempts set dead = true, proof = ${proof}, proof_by = ${by},
       proof_height = ${height}
     where order_id = ${order} and not dead`;
 }

@@ -36,7 +36,7 @@ export type OrderChange = Partial<
 /** Changes a chain order. */
 export async function updateOrder(tx: Tx, id: string, change: OrderChange): Promise<OrderRow> {
   const [row] = await tx<OrderRow[]>`
-    update orders set ${tx(change)}, updated_at = now() where id = ${id}
+    update chain_orders set ${tx(change)}, updated_at = now() where id = ${id}
     returning ${tx(ORDER_COLUMNS)}`;
   return row;
 }
@@ -48,7 +48,7 @@ export async function updateOrders(
   change: OrderChange,
 ): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
-    update orders set ${tx(change)}, updated_at = now()
+    update chain_orders set ${tx(change)}, updated_at = now()
     where id = any (${of.ids as string[]}::uuid[]) and state = ${of.state} returning id`;
   return rows.map((row) => row.id).toSorted();
 }
@@ -60,7 +60,7 @@ export async function updateBatch(
   change: OrderChange,
 ): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
-    update orders set ${tx(change)}, updated_at = now()
+    update chain_orders set ${tx(change)}, updated_at = now()
     where carrier = ${of.carrier} and state = ${of.state} returning id`;
   return rows.map((row) => row.id).toSorted();
 }
@@ -87,5 +87,7 @@ export interface FoundOrder {
 export async function insertMinedOrder(tx: Tx, order: FoundOrder): Promise<void> {
   const { wish, ...rest } = order;
   const mined = { state: "mined", since: order.height, confirmations: 1 };
-  await tx`insert into orders ${tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)}`;
+  await tx`insert into chain_orders ${
+    tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)
+  }`;
 }

@@ -41,7 +41,7 @@ export async function selectQuarantine(db: Db, ramp: string): Promise<Quarantine
 /** Whether an order may be canceled: a newer database has not sent it, as far as this one can tell. */
 export async function selectMayCancel(db: Db, order: string): Promise<boolean> {
   const [row] = await db<{ may: boolean }[]>`
-    select is_attested() and not in_quarantine(ramp) as may from orders where id = ${order}`;
+    select is_attested() and not in_quarantine(ramp) as may from chain_orders where id = ${order}`;
   return row?.may ?? true;
 }
 
@@ -65,7 +65,7 @@ export async function selectStolenCoins(
     from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
       join coins c on c.chain = ${place.chain} and c.network = ${place.network}
         and c.hash = split_part(g.claim, ':', 1) and c.index::text = split_part(g.claim, ':', 2)
-    where not exists (select 1 from order_candidates k where k.hash = g.hash)
+    where not exists (select 1 from order_attempts k where k.hash = g.hash)
     order by g.claim`;
 }
 
@@ -80,7 +80,7 @@ export async function selectStolenNonces(
     from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
       join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
         and a.address = split_part(g.claim, ':', 1)
-    where not exists (select 1 from order_candidates k where k.hash = g.hash)
+    where not exists (select 1 from order_attempts k where k.hash = g.hash)
     order by g.claim`;
 }
 

@@ -41,7 +41,7 @@ export async function selectRampCost(
       where ramp = ${of.ramp} and contract = ${of.contract}
         and day = (now() at time zone 'utc')::date
       union all
-      select fee, charged from orders
+      select fee, charged from chain_orders
       where chain = ${of.chain} and network = ${of.network} and sender = ${of.sender}
         and ramp = ${of.ramp} and purpose = any (${PURPOSES}::text[])
         and state in ('planned', 'signed', 'sent', 'mined') and fee is not null and gas_block is null

@@ -37,9 +37,9 @@ export async function lockFreeCoins(
       and spent_by is null and (matures_at is null or matures_at <= ${of.head})
       and (height <= ${of.settled}
         or (height is not null and exists (
-          select 1 from order_candidates m where m.hash = o.hash))
-        or (height is null and (select count(*) from order_candidates m
-          join order_candidates s using (order_id) where m.hash = o.hash) = 1))
+          select 1 from order_attempts m where m.hash = o.hash))
+        or (height is null and (select count(*) from order_attempts m
+          join order_attempts s using (order_id) where m.hash = o.hash) = 1))
       and ${unclaimed(tx)}
     order by o.amount desc, hash, index limit ${limit} for update of o`;
 }
@@ -254,11 +254,11 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
   const [row] = await db<{ orphaned: boolean }[]>`
     select coalesce(bool_and(exists (
       select 1 from unnest(c.claims) k
-        join order_candidates p on p.hash = split_part(k, ':', 1)
-        join orders o on o.id = p.order_id
+        join order_attempts p on p.hash = split_part(k, ':', 1)
+        join chain_orders o on o.id = p.order_id
       where p.dead or o.state in ('dead', 'canceled')
         or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
-    from order_candidates c where c.order_id = ${order} and not c.dead`;
+    from order_attempts c where c.order_id = ${order} and not c.dead`;
   return row.orphaned;
 }
 
@@ -271,7 +271,7 @@ export async function selectLostPayments(
   return await db<CandidateRow[]>`
     select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
       borne_by, dead
-    from order_candidates where hash in (select c.kept from coins c
+    from order_attempts where hash in (select c.kept from coins c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
         and c.spent_by is null and c.height is not null)
     order by order_id limit ${limit}`;

@@ -138,7 +138,7 @@ export async function selectSigning(
       o.purpose = 'withdrawal' and coalesce((select v.stopped from solvency v
         where v.asset = w.asset and v.testnet = a.testnet), false) as insolvent
     from unnest(${ids as string[]}::uuid[], ${coins as string[]}::text[]) g(id, coin)
-      join orders o on o.id = g.id
+      join chain_orders o on o.id = g.id
       left join withdrawals w on w.id = o.subject and o.purpose = 'withdrawal'
       left join sweeps s on s.id = o.subject and o.purpose in ('sweep', 'gas')
       left join consolidations c on c.id = o.subject and o.purpose = 'consolidation'

@@ -5,7 +5,7 @@ import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
 /** Lists new withdrawals that may leave together with an order, oldest first, without itself. */
 export async function selectMates(db: Db, order: OrderRow, limit: number): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
-    select ${db(ORDER_COLUMNS)} from orders
+    select ${db(ORDER_COLUMNS)} from chain_orders
     where chain = ${order.chain} and network = ${order.network} and sender = ${order.sender}
       and ramp = ${order.ramp} and contract = ${order.contract} and speed = ${order.speed}
       and purpose = 'withdrawal' and state = 'new' and id <> ${order.id}
@@ -17,12 +17,12 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
   return await tx<OrderRow[]>`
     select ${
     tx(ORDER_COLUMNS)
-  } from orders where id = any (${ids as string[]}::uuid[]) and state = 'new'
+  } from chain_orders where id = any (${ids as string[]}::uuid[]) and state = 'new'
     order by id for update`;
 }
 
 /** Reads the orders that a payout carries, oldest first. */
 export async function selectCarried(db: Db, carrier: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
-    select ${db(ORDER_COLUMNS)} from orders where carrier = ${carrier} order by id`;
+    select ${db(ORDER_COLUMNS)} from chain_orders where carrier = ${carrier} order by id`;
 }

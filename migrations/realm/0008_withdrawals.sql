@@ -103,7 +103,7 @@ begin
         select from users u where u.identity = a.holder and is_house(u) and u.deleted_at is null)) h
       cross join lateral (select case
       when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
-      when new.status = 'CANCELED' and exists (select from orders o where o.id = new.order_id
+      when new.status = 'CANCELED' and exists (select from chain_orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
     where a.id = new.account and x.lost <> 0
     on conflict (holder, asset, testnet, day) do update set lost = holder_losses.lost + excluded.lost;

@@ -39,7 +39,7 @@ begin
       when 'fee' then
         perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
       when 'return' then
-        perform 1 from withdrawals w join orders o on o.id = w.order_id
+        perform 1 from withdrawals w join chain_orders o on o.id = w.order_id
           where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
             case when o.state in ('canceled', 'failed', 'dead') then w.charged when o.state = 'done' then w.surcharge end;
       when 'issue' then
@@ -329,7 +329,7 @@ begin
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
-  if exists (select from orders o join blocks b on b.id = o.gas_block
+  if exists (select from chain_orders o join blocks b on b.id = o.gas_block
       where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
@@ -355,7 +355,7 @@ begin
     fault := 'has ended';
   elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
     fault := 'is ended by workers';
-  elsif not exists (select from orders o where o.id = new.order_id
+  elsif not exists (select from chain_orders o where o.id = new.order_id
       and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
     fault := 'may still be paid';
   end if;
@@ -402,7 +402,7 @@ begin
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
     when 'payout' then new.wish - 'payments' = pay and (
       select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
-      select jsonb_agg(p order by p::text) from orders m, jsonb_array_elements(m.wish -> 'payments') p
+      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.wish -> 'payments') p
       where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
         = (new.ramp, new.chain, new.network, new.sender, new.contract))
     when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
@@ -417,11 +417,11 @@ begin
       where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
         and (a.account = a.ramp or new.purpose in ('sweep', 'fill'))) then
     raise exception 'nothing justifies order % for a %', new.id, new.purpose
-      using errcode = 'check_violation', constraint = 'orders_reason';
+      using errcode = 'check_violation', constraint = 'chain_orders_reason';
   end if;
   return null;
 end $$;
-create constraint trigger orders_reason after insert on orders deferrable initially deferred
+create constraint trigger chain_orders_reason after insert on chain_orders deferrable initially deferred
   for each row when (new.state <> 'mined') execute function check_order_reason();
 
 -- Coins in which chains are paid that carry tokens of a realm's own.
@@ -432,7 +432,7 @@ $$;
 
 -- Whether the account of a ramp pays for an order: it moves a token of the realm's own, or sends gas ahead for one. The
 -- coins at a ramp of another token are nobody's in the ledger.
-create function is_paid_by_ramp(o orders) returns boolean language sql stable as $$
+create function is_paid_by_ramp(o chain_orders) returns boolean language sql stable as $$
   select o.budget_contract is null
     and exists (select from accounts k where k.id = o.ramp and k.asset = chain_coin(o.chain))
     and exists (select from fungible_tokens t where t.account = o.ramp and case o.purpose
@@ -446,18 +446,18 @@ $$;
 -- what it sends ahead: the coins at its address cover what others are owed.
 create function check_gas_held() returns trigger language plpgsql as $$
 begin
-  if exists (select from orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
-      using errcode = 'check_violation', constraint = 'orders_gas_held';
+      using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;
 end $$;
-create constraint trigger orders_gas_held after insert or update of budget, gas_block on orders
+create constraint trigger chain_orders_gas_held after insert or update of budget, gas_block on chain_orders
   deferrable initially deferred for each row when (new.state <> 'mined') execute function check_gas_held();
 
 -- A withdrawal of a token of the realm's own that costs its user nothing, because nothing tells what the token is worth,
@@ -476,7 +476,7 @@ language sql stable as $$
 $$;
 create function check_sponsored() returns trigger language plpgsql as $$
 begin
-  if exists (select from orders o
+  if exists (select from chain_orders o
       cross join lateral (select exists (select from fungible_tokens t
         where t.account = o.ramp and t.contract = o.contract) as own) q
       where o.id = new.order_id and o.contract <> '' and not is_sponsor(o.ramp, new.owner)
@@ -490,9 +490,9 @@ create constraint trigger withdrawals_sponsored after insert on withdrawals defe
   for each row when (new.fee = 0) execute function check_sponsored();
 
 -- Whether an order that was canceled left the nonce that another is to fill, once: a filler costs the house its gas.
-create function leaves_nonce(o orders) returns boolean language sql stable as $$
+create function leaves_nonce(o chain_orders) returns boolean language sql stable as $$
   select coalesce(bool_or(x.state = 'canceled') and not bool_or(x.purpose = 'fill' and x.state <> 'canceled'), false)
-  from orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
+  from chain_orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
 $$;
 
 -- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
@@ -511,7 +511,7 @@ begin
   end if;
   raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
 end $$;
-create trigger orders_served before insert or update on orders for each row execute function check_served_order();
+create trigger chain_orders_served before insert or update on chain_orders for each row execute function check_served_order();
 
 -- The role that serves numbers ramps in turn, hands out addresses one by one, and says of a new address only that it
 -- held nothing by then: else it could use up the numbers of all, or keep what comes from being noticed. What a newer
@@ -543,10 +543,10 @@ create trigger holdings_served before insert on holdings for each row execute fu
 -- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
 create function check_served_claim() returns trigger language plpgsql as $$
 begin
-  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from orders o where o.id = new.order_id
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.claim = o.sender || ':' || o.nonce))
-    or (tg_op = 'DELETE' and exists (select from orders o where o.id = old.order_id
+    or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dead', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
   end if;
@@ -557,7 +557,7 @@ create trigger claims_served before insert or delete on claims for each row exec
 -- Change that no block has shown is forgotten when its transaction can never be.
 create function check_unmade() returns trigger language plpgsql as $$
 begin
-  if exists (select from order_candidates c join orders o on o.id = c.order_id
+  if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
       where c.hash = old.hash and not c.dead and o.state <> 'canceled'
         and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash

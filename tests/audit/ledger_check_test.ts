@@ -42,12 +42,12 @@ const WITHDRAWAL = (transaction: string, charged: string) => `
 
 /** An order as it ended, or not; a payout, or carried by one. */
 const ORDER = (of: { purpose?: string; state?: string; amount?: string; carrier?: string }) => `
-  insert into orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, budget,
+  insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, budget,
     carrier, hash, height, created_at)
   values (gen_random_uuid(), 'BITCOIN', 'testnet', gen_random_uuid(),
     '${of.purpose ?? "payout"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1, 3,
     ${of.carrier ?? "null"}, 'h', 1, now())`;
-const PAYOUT = "(select id from orders where purpose = 'payout')";
+const PAYOUT = "(select id from chain_orders where purpose = 'payout')";
 
 /** A token of which less exists than circulates of its currency. */
 const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals,
@@ -184,13 +184,13 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "withdrawal.order",
     WITHDRAWAL(AT(2), "10.5"),
     ORDER({ purpose: "withdrawal", state: "sent" }),
-    "update orders set subject = w.id from withdrawals w",
-    "update withdrawals set order_id = o.id, status = 'DONE', hash = 'h' from orders o",
+    "update chain_orders set subject = w.id from withdrawals w",
+    "update withdrawals set order_id = o.id, status = 'DONE', hash = 'h' from chain_orders o",
   ],
   [
     "order.gas",
     ORDER({ purpose: "sweep", state: "sent" }),
-    "update orders set gas_block = (select id from blocks where status = 'OPEN')",
+    "update chain_orders set gas_block = (select id from blocks where status = 'OPEN')",
   ],
   ["order.payout", ORDER({})],
   [
@@ -211,19 +211,19 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
     "order.payout",
     ORDER({ purpose: "sweep" }),
-    ORDER({ purpose: "withdrawal", carrier: "(select id from orders)" }),
+    ORDER({ purpose: "withdrawal", carrier: "(select id from chain_orders)" }),
   ],
   [
     "coin.claim",
     ORDER({}),
     `insert into claims (chain, network, claim, order_id, created_at)
-      select chain, network, repeat('a', 64) || ':0', id, now() from orders`,
+      select chain, network, repeat('a', 64) || ':0', id, now() from chain_orders`,
   ],
   [
     "coin.order",
     ORDER({ state: "done" }),
-    `insert into order_candidates (order_id, attempt, plan, claims, hash, raw, created_at)
-      select id, 1, '{}', array[repeat('a', 64) || ':0'], hash, '00', now() from orders`,
+    `insert into order_attempts (order_id, attempt, plan, claims, hash, raw, created_at)
+      select id, 1, '{}', array[repeat('a', 64) || ':0'], hash, '00', now() from chain_orders`,
   ],
   [
     "coin.holding",

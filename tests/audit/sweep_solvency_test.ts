@@ -73,7 +73,7 @@ async function look(
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     fixture.realm,
-    `select id as order, looks as look from orders
+    `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   for (const seen of orders) await advanceOrder(now(context), seen, crossing);

@@ -58,7 +58,10 @@ Deno.test("a node that turns out to be of another chain is given nothing to send
   await funded.look();
   equal((await funded.read(id)).status, "PROCESSING");
   equal(faulty.asked.includes(SEND), false);
-  const [{ error }] = await rowsOf<{ error: string }>(funded.realm, "select error from orders");
+  const [{ error }] = await rowsOf<{ error: string }>(
+    funded.realm,
+    "select error from chain_orders",
+  );
   match(error, /of chain 5, for ETHEREUM main it must be 1/);
   faulty.trick = () => undefined;
   equal((await funded.finish(id)).status, "DONE");
@@ -92,7 +95,7 @@ Deno.test("what one node says waits, and the others have dropped, is sent again,
   await using _honest = nodes[1];
   const { body: { id } } = await funded.withdraw("1");
   await funded.look();
-  const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from orders");
+  const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from chain_orders");
   const waiting = await funded.anvil.rpc("eth_getTransactionByHash", hash);
   liar.trick = ({ method, params }) => {
     if (params[0] !== hash) return undefined;
@@ -145,7 +148,7 @@ Deno.test("a price that one of two nodes tells far too low is bid anew once it t
   };
   const { body: { id } } = await funded.withdraw("1");
   for (let round = 0; round < 2; round++) await funded.look();
-  const orders = "select state, error, charged::text, fee::text from orders";
+  const orders = "select state, error, charged::text, fee::text from chain_orders";
   const [before] = await rowsOf<Record<string, string>>(funded.realm, orders);
   equal(before.state, "sent");
   match(before.error, /less than block base fee/);

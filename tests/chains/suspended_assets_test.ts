@@ -116,12 +116,15 @@ Deno.test("what is booked of a suspended asset is not swept", async () => {
   equal((await fixture.account(deposit.id)).balance.total, "1");
   await become(fixture, ramp.id, "BAT");
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-  const held = "select 1 from orders where purpose = 'gas' and error like '%is suspended%'";
+  const held = "select 1 from chain_orders where purpose = 'gas' and error like '%is suspended%'";
   await mineUntil(fixture, async () => (await rowsOf(fixture.realm, held)).length === 1);
   await fixture.mine(2);
-  const signed = "select 1 from order_candidates where raw is not null";
+  const signed = "select 1 from order_attempts where raw is not null";
   equal((await rowsOf(fixture.realm, signed)).length, 0, "no gas is sent ahead for it either");
-  equal((await rowsOf(fixture.realm, "select id from orders where purpose = 'sweep'")).length, 0);
+  equal(
+    (await rowsOf(fixture.realm, "select id from chain_orders where purpose = 'sweep'")).length,
+    0,
+  );
 });
 
 Deno.test("deposit-only: what arrives is credited, what would leave is refused", async () => {

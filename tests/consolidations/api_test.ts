@@ -19,7 +19,7 @@ Deno.test("POST /v1/accounts/<id>/consolidate tells which coins it will spend, a
   const { send } = fixture.realm.admin;
   const tried = await fixture.consolidate({ data: { note: "a" } }, "?dry_run=true");
   equal(tried.status, 201, tried.text);
-  deepEqual(await rowsOf(fixture.realm, "select id from orders"), []);
+  deepEqual(await rowsOf(fixture.realm, "select id from chain_orders"), []);
   const made = await fixture.consolidate({ data: { note: "a" } });
   const { id, created_at, ...rest } = made.body;
   deepEqual([typeof id, typeof created_at], ["string", "number"]);
@@ -68,7 +68,7 @@ Deno.test("under an idempotency key it happens once; beside an open one it is re
   deepEqual([first.status, again.status, again.body], [201, 201, first.body]);
   equal(again.headers.get("idempotency-replayed"), "true");
   equal((await send("POST", path, { speed: "fast" }, headers)).status, 422);
-  equal((await rowsOf(fixture.realm, "select id from orders")).length, 2);
+  equal((await rowsOf(fixture.realm, "select id from chain_orders")).length, 2);
 });
 
 Deno.test("it is refused where it makes no sense, and writes nothing", async () => {
@@ -104,7 +104,7 @@ Deno.test("it is refused where it makes no sense, and writes nothing", async () 
   const none = await send("GET", `/v1/accounts/${virtual.body.id}/consolidations`);
   deepEqual([none.status, none.body.rows], [200, []]);
   deepEqual(codeOf(await on("nothing")), [404, "account.not_found"]);
-  deepEqual(await rowsOf(fixture.realm, "select id from orders"), []);
+  deepEqual(await rowsOf(fixture.realm, "select id from chain_orders"), []);
 });
 
 Deno.test("it is refused on ramps that cannot send, and on stale knowledge", async () => {

@@ -133,7 +133,7 @@ for (const ceiling of [{ max_fee: "0.000002" }, { max_fee_rate: "0.000009" }]) {
       const { status, error } = await fixture.read(made.body.id);
       deepEqual([status, error.code], ["FAILED", "condition.failed"]);
       match(error.detail, /would cost .* above/);
-      deepEqual(await rowsOf(fixture.realm, "select hash from order_candidates"), []);
+      deepEqual(await rowsOf(fixture.realm, "select hash from order_attempts"), []);
       equal((await fixture.coins()).length, 3);
     },
   });

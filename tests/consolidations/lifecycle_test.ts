@@ -80,7 +80,7 @@ Deno.test({
     await fixture.look();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
       fixture.realm,
-      "select state, error from orders where purpose = 'withdrawal'",
+      "select state, error from chain_orders where purpose = 'withdrawal'",
     );
     equal(state, "new");
     match(error, /0 coins hold 0 base units/);
@@ -103,7 +103,7 @@ Deno.test({
     await Promise.all([fixture.look(), fixture.look(), fixture.look()]);
     const shared = await rowsOf(
       fixture.realm,
-      `select claim from order_candidates c, unnest(c.claims) claim
+      `select claim from order_attempts c, unnest(c.claims) claim
         group by claim having count(*) > 1`,
     );
     deepEqual(shared, []);
@@ -190,7 +190,7 @@ Deno.test({
     await fixture.look();
     const { chain: first, fee } = await fixture.read(id);
     // Nobody but the operator hastens it, however long it lingers.
-    await rowsOf(fixture.realm, "update orders set created_at = now() - interval '3 hours'");
+    await rowsOf(fixture.realm, "update chain_orders set created_at = now() - interval '3 hours'");
     await fixture.look();
     equal((await fixture.read(id)).chain.hash, first.hash);
     const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
@@ -223,9 +223,12 @@ Deno.test({
     const { body: { id } } = await fixture.consolidate();
     await fixture.look();
     const { chain: first } = await fixture.read(id);
-    await rowsOf(fixture.realm, "update orders set speed = 'fast', replace = true");
+    await rowsOf(fixture.realm, "update chain_orders set speed = 'fast', replace = true");
     await fixture.look();
-    const [{ error }] = await rowsOf<{ error: string }>(fixture.realm, "select error from orders");
+    const [{ error }] = await rowsOf<{ error: string }>(
+      fixture.realm,
+      "select error from chain_orders",
+    );
     match(error, /above/);
     const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash], ["DONE", first.hash]);

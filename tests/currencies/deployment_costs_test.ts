@@ -38,7 +38,7 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   // What the chain took is gone from the ramp's account, to the last unit, and nothing from the fees.
   const [order] = await rowsOf<{ fee: string }>(
     realm,
-    "select fee::text from orders where purpose = 'deploy'",
+    "select fee::text from chain_orders where purpose = 'deploy'",
   );
   const { balance } = await fixture.account(ramp.id);
   equal(BigInt(order.fee), ETHER - units(balance.total));

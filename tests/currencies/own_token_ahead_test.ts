@@ -42,7 +42,10 @@ Deno.test("gas is sent ahead for a customer's own token out of its ramp's accoun
   await mineUntil(fixture, async () => Boolean((await shown())?.forward?.error));
   const { forward } = await shown();
   deepEqual([forward.status, forward.error.code], ["WAITING", "ramp.gas_insufficient"]);
-  deepEqual(await rowsOf(realm, "select amount, budget from orders where purpose = 'gas'"), []);
+  deepEqual(
+    await rowsOf(realm, "select amount, budget from chain_orders where purpose = 'gas'"),
+    [],
+  );
   equal(BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest")), 0n);
   const [, detail] = /up to ([0-9.]+) ETH/.exec(forward.error.detail) ?? [];
   ok(Number(detail) > Number(few), forward.error.detail);

@@ -161,7 +161,7 @@ Deno.test("a virtual account of such a token has addresses: what comes there is 
   equal((await fixture.realm.balance(gold.account)).total, "960");
   const orders = await rowsOf<{ purpose: string; state: string }>(
     fixture.realm,
-    "select purpose, state from orders where purpose in ('gas', 'sweep') order by id",
+    "select purpose, state from chain_orders where purpose in ('gas', 'sweep') order by id",
   );
   deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["gas done", "sweep done"]);
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");

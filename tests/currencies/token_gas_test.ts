@@ -42,7 +42,7 @@ Deno.test("withdrawals of a customer's own token are paid by its ramp's account,
   await fixture.mine(3);
   const [{ fee }] = await rowsOf<{ fee: string }>(
     realm,
-    "select fee::text from orders where purpose = 'withdrawal'",
+    "select fee::text from chain_orders where purpose = 'withdrawal'",
   );
   equal(units(before) - units(await total(fixture, ramp)), BigInt(fee), "to the last unit");
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
@@ -94,7 +94,7 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
   deepEqual(
     await rowsOf(
       realm,
-      "select 1 from orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'",
+      "select 1 from chain_orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'",
     ),
     [],
   );
@@ -108,7 +108,7 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
     realm,
     `select sum(fee + amount) filter (where purpose = 'gas')::text as spent,
       (sum(amount) filter (where purpose = 'gas') - sum(fee) filter (where purpose = 'sweep'))::text as left
-      from orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'`,
+      from chain_orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'`,
   );
   // What was sent ahead is paid for whole; what the sweep left of it lies at the address, and is the house's.
   equal(ETHER - units(await total(fixture, mine.ramp)), BigInt(spent));
@@ -147,9 +147,9 @@ Deno.test("what withdrawals of an own token may cost is blocked on the ramp's ac
         "update blocks set status = 'RELEASED' where serves = $1",
         /stays blocked until it has ended/,
       ],
-      ["update orders set gas_block = null where id = $1", /is not blocked on the account/],
+      ["update chain_orders set gas_block = null where id = $1", /is not blocked on the account/],
       [
-        `update orders set gas_block = (select gas_block from orders where id <> $1
+        `update chain_orders set gas_block = (select gas_block from chain_orders where id <> $1
           and gas_block is not null) where id = $1`,
         /is not blocked on the account/,
       ],
@@ -230,7 +230,7 @@ Deno.test("who cancels an own token's withdrawal pays for it: the filler is the 
   };
   await look(fixture);
   await look(fixture);
-  await rowsOf(fixture.realm, "update orders set created_at = now() - interval '20 minutes'");
+  await rowsOf(fixture.realm, "update chain_orders set created_at = now() - interval '20 minutes'");
   const path = `/v1/withdrawals/${made.body.id}`;
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "FAILED");
   equal(whole - units(await total(fixture, ramp)), own);
@@ -262,9 +262,9 @@ Deno.test("a holder of an own token that has no rate withdraws it five times a d
   await rejects(
     realm.command(async (tx) => {
       await tx`set constraints withdrawals_sponsored immediate`;
-      await tx`insert into orders select (jsonb_populate_record(o, jsonb_build_object(
+      await tx`insert into chain_orders select (jsonb_populate_record(o, jsonb_build_object(
         'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
-        from orders o where purpose = 'withdrawal' limit 1`;
+        from chain_orders o where purpose = 'withdrawal' limit 1`;
       await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
         'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
     }),
@@ -311,7 +311,7 @@ async function cancelSigned(
     if (step === "stored") canceled ??= await cancel(`/v1/withdrawals/${made.body.id}/cancel`);
   });
   equal(canceled!.status, 200, canceled!.text);
-  const open = "select 1 from orders where purpose = 'fill' and state <> 'done'";
+  const open = "select 1 from chain_orders where purpose = 'fill' and state <> 'done'";
   await mineUntil(fixture, async () => (await rowsOf(fixture.realm, open)).length === 0);
 }
 
@@ -321,7 +321,7 @@ async function orderOf(
 ): Promise<{ id: string; budget: string }> {
   const [order] = await rowsOf<{ id: string; budget: string }>(
     fixture.realm,
-    "select id, budget::text from orders where subject = $1",
+    "select id, budget::text from chain_orders where subject = $1",
     [made.body.id],
   );
   return order;
@@ -331,7 +331,7 @@ async function orderOf(
 async function spentOn(fixture: RampFixture, purpose: string): Promise<bigint> {
   const [{ spent }] = await rowsOf<{ spent: string }>(
     fixture.realm,
-    "select coalesce(sum(fee), 0)::text as spent from orders where purpose = $1 and height is not null",
+    "select coalesce(sum(fee), 0)::text as spent from chain_orders where purpose = $1 and height is not null",
     [purpose],
   );
   return BigInt(spent);

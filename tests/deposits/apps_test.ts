@@ -37,7 +37,8 @@ Deno.test("a transfer that the node refuses is FAILED before anything is spent o
   equal(app.status, "FAILED");
   match(app.error.detail, /refuse|false|revert/i);
   equal(
-    (await rowsOf(broken.fixture.realm, "select id from orders where purpose = 'sweep'")).length,
+    (await rowsOf(broken.fixture.realm, "select id from chain_orders where purpose = 'sweep'"))
+      .length,
     0,
   );
 });

@@ -112,7 +112,10 @@ Deno.test("coins from inside a contract that come in the block in which a sweep 
     await fixture.mine(2);
     await anvil.pool({ to: one.address, value: 2n * ETHER });
     const isSent = async () =>
-      (await rowsOf(realm, "select id from orders where purpose = 'sweep' and state = 'sent'"))
+      (await rowsOf(
+        realm,
+        "select id from chain_orders where purpose = 'sweep' and state = 'sent'",
+      ))
         .length > 0;
     for (let round = 0; round < 8 && !await isSent(); round++) await fixture.mine();
     ok(await isSent());

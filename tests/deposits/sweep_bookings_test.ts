@@ -160,7 +160,7 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await scan();
   const [{ account }] = await rowsOf<{ account: string }>(realm, "select account from deposits");
   await forwardJob(context, { account });
-  equal((await rowsOf(realm, "select id from orders where state = 'new'")).length, 1);
+  equal((await rowsOf(realm, "select id from chain_orders where state = 'new'")).length, 1);
   await funded.deposit(2n * COIN);
   await node.mine();
   await scan();
@@ -254,9 +254,9 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
   await token.pay(deposit.address, 5_000_000n);
   await anvil.mine();
   const done = () =>
-    rowsOf<{ id: string }>(realm, "select subject as id from orders where state = 'done'");
+    rowsOf<{ id: string }>(realm, "select subject as id from chain_orders where state = 'done'");
   for (let round = 0; round < 10 && (await done()).length === 0; round++) {
-    const open = "select id as order, looks as look from orders where state in " +
+    const open = "select id as order, looks as look from chain_orders where state in " +
       "('new', 'planned', 'signed', 'sent', 'mined')";
     for (const seen of await rowsOf<{ order: string; look: number }>(realm, open)) {
       await advanceOrder(now(), seen);
@@ -289,7 +289,7 @@ async function settleCrafted(
     const [sweep] = await tx<{ id: string }[]>`
       select id from sweeps where account = ${of.account} and state = 'waiting'`;
     await tx`
-      insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, created_at)
+      insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, created_at)
       select ${id}, d.chain, d.network, d.ramp, 'sweep', ${sweep.id}, d.address,
         jsonb_build_object('kind', 'pay', 'from', d.address, 'contract', null, 'payments',
           jsonb_build_array(jsonb_build_object('to', r.address, 'amount', '1'))), now()
@@ -302,7 +302,7 @@ async function settleCrafted(
 }
 
 async function sweepsIn({ realm }: RampFixture, states: string): Promise<number> {
-  const text = `select id from orders where purpose = 'sweep' and state in (${states})`;
+  const text = `select id from chain_orders where purpose = 'sweep' and state in (${states})`;
   return (await rowsOf(realm, text)).length;
 }
 

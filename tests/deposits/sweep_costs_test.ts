@@ -33,7 +33,7 @@ Deno.test("dust of a token that has no rate has no gas sent ahead: it waits unti
     await fixture.mine(3);
     await later(fixture, 60);
     await fixture.mine();
-    equal(await count(fixture, "orders"), 0);
+    equal(await count(fixture, "chain_orders"), 0);
   }
   equal((await fixture.account(deposit.id)).balance.total, "0.5");
   equal(await balanceOf(fixture, ramp.address), ETHER);
@@ -52,12 +52,12 @@ Deno.test("little of the gas that is sent ahead stays at the deposit address", a
   await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total !== "0");
   const [{ amount }] = await rowsOf<{ amount: string }>(
     fixture.realm,
-    "select amount::text from orders where purpose = 'gas'",
+    "select amount::text from chain_orders where purpose = 'gas'",
   );
   const left = await balanceOf(fixture, deposit.address);
   // The base fee falls by an eighth with every empty block, so that less is used than was likely.
   ok(left < BigInt(amount) - left, `${left} of ${amount}`);
-  const dear = "select 1 from orders where fee > budget";
+  const dear = "select 1 from chain_orders where fee > budget";
   equal((await rowsOf(fixture.realm, dear)).length, 0);
 });
 
@@ -72,16 +72,16 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   const failed = () => count(fixture, "sweeps where state = 'failed'");
   await mineUntil(fixture, async () => await failed() === 1);
-  const orders = await count(fixture, "orders");
+  const orders = await count(fixture, "chain_orders");
   await rowsOf(fixture.realm, "update deposits set updated_at = now() - interval '1 hour'");
   await fixture.mine(2);
-  equal(await count(fixture, "orders"), orders, "it rests");
+  equal(await count(fixture, "chain_orders"), orders, "it rests");
   await later(fixture, 11);
   await mineUntil(fixture, async () => await failed() === 2);
-  const twice = await count(fixture, "orders");
+  const twice = await count(fixture, "chain_orders");
   await later(fixture, 11);
   await fixture.mine(2);
-  equal(await count(fixture, "orders"), twice, "it rests for longer");
+  equal(await count(fixture, "chain_orders"), twice, "it rests for longer");
   const [{ strikes }] = await rowsOf<{ strikes: number }>(
     fixture.realm,
     "select max(strikes) as strikes from sweeps",
@@ -90,10 +90,10 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
   await later(fixture, 60);
   await mineUntil(fixture, async () => await failed() === 3);
   await rowsOf(fixture.realm, "update sweeps set strikes = 8");
-  const ended = await count(fixture, "orders");
+  const ended = await count(fixture, "chain_orders");
   await later(fixture, 15 * 24 * 60);
   await fixture.mine(2);
-  equal(await count(fixture, "orders"), ended, "it is not tried for ever");
+  equal(await count(fixture, "chain_orders"), ended, "it is not tried for ever");
   await token.become("Silent");
   await token.pay(deposit.address, 1n);
   await fixture.anvil.mine();

@@ -67,12 +67,12 @@ Deno.test("a token's gas and sweep that end at any place are each sent once", as
       await fixture.mine(2);
       const orders = await rowsOf<{ purpose: string; state: string }>(
         fixture.realm,
-        "select purpose, state from orders order by id desc limit 2",
+        "select purpose, state from chain_orders order by id desc limit 2",
       );
       deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["sweep done", "gas done"]);
       const [{ made }] = await rowsOf<{ made: number }>(
         fixture.realm,
-        "select count(*)::integer as made from orders",
+        "select count(*)::integer as made from chain_orders",
       );
       equal(made, 2 * (n + 1));
       const { balance } = await fixture.account(ramp.id);
@@ -130,7 +130,7 @@ async function sweptUnbooked(
     for (const seen of await openOrders(fixture)) await advanceOrder(now, seen);
     const [done] = await rowsOf<{ id: string }>(
       fixture.realm,
-      "select s.id from sweeps s join orders o on o.id = s.order_id where o.state = 'done'",
+      "select s.id from sweeps s join chain_orders o on o.id = s.order_id where o.state = 'done'",
     );
     if (done !== undefined) return done.id;
   }
@@ -210,7 +210,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
 async function openOrders(fixture: RampFixture): Promise<{ order: string; look: number }[]> {
   return await rowsOf(
     fixture.realm,
-    `select id as order, looks as look from orders
+    `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
 }

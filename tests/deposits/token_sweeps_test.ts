@@ -21,7 +21,7 @@ Deno.test("a token deposit has gas sent ahead, is swept whole, and books no gas"
   ok(account.balance.gas.startsWith("0.99"), account.balance.gas);
   const states = await rowsOf<{ purpose: string; state: string }>(
     fixture.realm,
-    "select purpose, state from orders order by id",
+    "select purpose, state from chain_orders order by id",
   );
   deepEqual(states.map((one) => `${one.purpose} ${one.state}`), ["gas done", "sweep done"]);
   equal((await fixture.deposits()).length, 1, "gas and sweep are no deposits");
@@ -103,7 +103,7 @@ for (const [when, credited, arrived] of [["before", "90", "81"], ["after", "100"
 async function loseBooking(fixture: RampFixture): Promise<void> {
   await fixture.realm.command(async (tx) => {
     await tx`update sweeps set state = 'sweeping'`;
-    await tx`update orders set updated_at = now() - interval '1 hour'`;
+    await tx`update chain_orders set updated_at = now() - interval '1 hour'`;
   });
   const state = async () =>
     (await rowsOf<{ state: string }>(fixture.realm, "select state from sweeps"))[0].state;

@@ -29,7 +29,7 @@ async function state(realm: TestRealm): Promise<unknown> {
     "batches",
     "jobs",
     "events",
-    "orders",
+    "chain_orders",
     "withdrawals",
     "audit",
   ];

@@ -131,7 +131,15 @@ test("a statement injected into a worker deletes no seed, order, address or reco
       "update addresses set address = 'mine'",
       "update events set payload = '{}'",
       "update tallies set living = 0",
-      ...["secrets", "orders", "order_candidates", "nonces", "withdrawals", "ramps", "addresses"]
+      ...[
+        "secrets",
+        "chain_orders",
+        "order_attempts",
+        "nonces",
+        "withdrawals",
+        "ramps",
+        "addresses",
+      ]
         .map((table) => `delete from ${table}`),
       ...["reserved_addresses", "sweeps", "consolidations", "events", "solvency", "attestations"]
         .map((table) => `delete from ${table}`),

@@ -31,7 +31,7 @@ function ordering(
   of: { id?: string; purpose: string; subject?: string; wish?: string; nonce?: number },
 ): string {
   const { id = crypto.randomUUID(), purpose, subject, wish = wishOf(funded), nonce } = of;
-  return `insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, amount, nonce,
+  return `insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, amount, nonce,
     budget, charged, created_at) values ('${id}', 'ETHEREUM', 'main', '${funded.ramp}', '${purpose}',
     ${subject === undefined ? "null" : `'${subject}'`}, '${funded.address}', '${wish}', 0,
     ${nonce ?? "null"}, 1, 1, now())`;
@@ -62,9 +62,9 @@ Deno.test("an injected order pays nobody: each is tied to what it is for", async
   equal(made.status, 201, made.text);
   const { id } = made.body;
   await rejects(inject(ordering(funded, { purpose: "withdrawal", subject: id })), UNJUSTIFIED);
-  await rejects(inject(`update orders set wish = '${wishOf(funded)}'`), /permission denied/);
+  await rejects(inject(`update chain_orders set wish = '${wishOf(funded)}'`), /permission denied/);
   await rejects(
-    worker(`update orders set wish = '${wishOf(funded)}'`),
+    worker(`update chain_orders set wish = '${wishOf(funded)}'`),
     /cannot be for something else/,
   );
   const point = `update withdrawals set destination = '${THIEF}', amount = 5, charged = 5 + fee`;
@@ -127,7 +127,7 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
     const text = JSON.stringify({ ...wish, contract: of.contract ?? null });
     return `insert into blocks (id, account, amount, reason, serves, created_at)
         values ('${block}', '${funded.ramp}', ${of.blocked}, 'withdrawal', '${id}', now());
-      insert into orders (id, chain, network, ramp, purpose, subject, sender, wish, contract, amount, budget,
+      insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, contract, amount, budget,
         charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${funded.ramp}', 'withdrawal', '${id}',
         '${funded.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
       insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, contract, value,
@@ -156,7 +156,8 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   await funded.look().catch(() => {});
   await funded.look().catch(() => {});
   const { realm } = funded;
-  const [order] = await rowsOf<Record<string, string>>(realm, "select state, error from orders");
+  const stated = "select state, error from chain_orders";
+  const [order] = await rowsOf<Record<string, string>>(realm, stated);
   equal(order.state, "new");
   equal(order.error?.includes("not what its withdrawal asks for"), true, order.error ?? "");
 });
@@ -168,13 +169,13 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
   equal(made.status, 201, made.text);
   await funded.look();
   for (const state of ["mined", "done", "failed", "dead", "new"]) {
-    const end = `update orders set state = '${state}', height = 1, confirmations = 99`;
+    const end = `update chain_orders set state = '${state}', height = 1, confirmations = 99`;
     await rejects(inject(end), WORKERS, state);
   }
   for (const change of ["height = 1", "hash = 'x'", "confirmations = 9", `carrier = '${NOBODY}'`]) {
-    await rejects(inject(`update orders set ${change}`), WORKERS, change);
+    await rejects(inject(`update chain_orders set ${change}`), WORKERS, change);
   }
-  await rejects(inject("update orders set state = 'canceled'"), /cannot become canceled/);
+  await rejects(inject("update chain_orders set state = 'canceled'"), /cannot become canceled/);
   for (const status of ["DONE", "FAILED", "CANCELED"]) {
     const end = `update withdrawals set status = '${status}'`;
     await rejects(inject(end), /ended by workers|may still be paid/, status);
@@ -185,9 +186,9 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
   );
   await rejects(inject("delete from claims"), /has not ended/);
   const claim = `insert into claims (chain, network, claim, order_id, created_at)
-    select chain, network, 'x:1', id, now() from orders`;
+    select chain, network, 'x:1', id, now() from chain_orders`;
   await rejects(inject(claim), /has not ended/);
-  const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from orders");
+  const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from chain_orders");
   const coin = (index: number, height: string) =>
     rowsOf(
       funded.realm,
@@ -234,11 +235,11 @@ Deno.test("an injected statement reads no signed bytes: nobody else sends what i
   equal(made.status, 201, made.text);
   await rejects(funded.look((step) => equal(step === "stored", false, "the worker ends")), /ends/);
   // What was stored waits for its worker as long as looks are made void.
-  await inject("update orders set looks = looks + 1");
+  await inject("update chain_orders set looks = looks + 1");
   for (
     const read of ["raw from", "* from", "c from", "to_jsonb(c) from", "max(length(raw)) from"]
   ) {
-    await rejects(inject(`select ${read} order_candidates c`), /permission denied/, read);
+    await rejects(inject(`select ${read} order_attempts c`), /permission denied/, read);
   }
   const canceled = await funded.realm.admin.send("POST", `/v1/withdrawals/${made.body.id}/cancel`);
   equal(canceled.body.status, "CANCELED", canceled.text);
@@ -386,10 +387,8 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
   const book = booking(BOOK("deposit"), { source: world, destination: ramp });
   const confirm = `with b as (${book}) update deposits set status = 'CONFIRMED', credited = 5,
     transaction = (select ledger_id(left(stamp, 16), 1, substr(stamp, 17)) from b) where id = '${id}'`;
-  await rejects(
-    inject(`${see}; ${confirm.replace("credited = 5", "credited = 4")}`),
-    /no deposit stands/,
-  );
+  const less = confirm.replace("credited = 5", "credited = 4");
+  await rejects(inject(`${see}; ${less}`), /no deposit stands/);
   await rejects(inject(`${see}; ${confirm}; ${book}`), /no deposit stands behind/, "once");
   await inject(`${see}; ${confirm}`);
   await rejects(inject("delete from deposits"), /was booked/);

@@ -163,7 +163,7 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
     "coin_rounds",
     "unexplained_gains",
     "sweeps",
-    "order_candidates",
+    "order_attempts",
     "nonces",
     "ramp_costs",
     "solvency",
@@ -187,8 +187,8 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
       "insert into coins default values",
       "update deposits set status = 'CONFIRMED'",
       "update deposits set amount = 1000",
-      "update orders set succeeded = true",
-      "update orders set wish = '{}'",
+      "update chain_orders set succeeded = true",
+      "update chain_orders set wish = '{}'",
       "update withdrawals set amount = 1, order_id = gen_random_uuid()",
     ]
   ) await rejects(inject(text), /permission denied/, text);
@@ -385,7 +385,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   await rejects(inject(`${release}; ${forged(POST("return"), back)}`), /nothing justifies/);
   await funded.look();
   for (const state of ["failed", "dead", "done"]) {
-    const end = `update orders set state = '${state}', hash = coalesce(hash, 'x'), height = 1,
+    const end = `update chain_orders set state = '${state}', hash = coalesce(hash, 'x'), height = 1,
       confirmations = 99`;
     await rejects(
       inject(end),

@@ -110,7 +110,7 @@ Deno.test("a realm that is restored alone is in quarantine before the first job 
   equal(await anvil.rpc("eth_getBalance", OUTSIDE, "latest"), "0x0");
   const [row] = await rowsOf<{ state: string; detail: string }>(
     realm,
-    "select state, quarantined ->> 'detail' as detail from orders join ramps on account = ramp",
+    "select state, quarantined ->> 'detail' as detail from chain_orders join ramps on account = ramp",
   );
   equal(row.state, "signed");
   match(row.detail, /restored alone/);

@@ -33,7 +33,7 @@ Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no se
   equal(await paidTo(funded), ETHER);
   const [order] = await rowsOf<{ state: string; error: string }>(
     funded.realm,
-    "select state, error from orders",
+    "select state, error from chain_orders",
   );
   equal(order.state, "new");
   match(order.error, /^chain.quarantined: /);
@@ -67,7 +67,7 @@ Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since"
   await rowsOf(realm, "delete from attestations");
   await haltRealm(realm);
   deepEqual(await cancel(), [503, "chain.quarantined"]);
-  const text = "update orders set state = 'canceled'";
+  const text = "update chain_orders set state = 'canceled'";
   const serving = realm.database.realm(locationOf(realm.made.realm));
   await rejects(serializable(serving, (tx) => tx.unsafe(text)), /is the worker's to write/);
   const [report] = await reconcile(realm);
@@ -162,7 +162,7 @@ Deno.test("a withdrawal that was mined at the dump, lost its block and was repla
   for (let one = 0; one < 3; one++) await funded.anvil.mine();
   await restoreRealm(funded.realm);
   const mined = "state = 'mined', height = 3, confirmations = 1, succeeded = true";
-  const set = `update orders set ${mined} where state = 'sent' returning id`;
+  const set = `update chain_orders set ${mined} where state = 'sent' returning id`;
   equal((await rowsOf(funded.realm, set)).length, 1);
   const ended = await funded.finish(id);
   deepEqual([ended.status, ended.chain.hash], ["DONE", chain.hash]);

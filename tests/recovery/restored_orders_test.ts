@@ -145,7 +145,7 @@ Deno.test({
     await restoreRealm(realm);
     await haltRealm(realm);
     await follow(funded, 2);
-    const payout = "select state, error from orders where purpose = 'payout'";
+    const payout = "select state, error from chain_orders where purpose = 'payout'";
     const [held] = await rowsOf<{ state: string; error: string }>(realm, payout);
     equal(held.state, "signed");
     ok(held.error.startsWith("chain.quarantined: "), held.error);

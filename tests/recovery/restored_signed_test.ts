@@ -105,15 +105,15 @@ Deno.test("in quarantine nothing goes back for what can never be mined; it does 
   const before = await funded.books();
   await haltRealm(realm);
   await follow(funded);
-  const select = "select state, error from orders";
+  const select = "select state, error from chain_orders";
   const [held] = await rowsOf<{ state: string; error: string }>(realm, select);
   equal(held.state, "sent");
   match(held.error, /^chain.quarantined: /);
   equal((await funded.read(id)).status, "PROCESSING");
   deepEqual(await funded.books(), before);
   const die =
-    `update order_candidates set dead = true, proof = 'consumed', proof_by = 'x', proof_height = 1;
-    update orders set state = 'dead'`;
+    `update order_attempts set dead = true, proof = 'consumed', proof_by = 'x', proof_height = 1;
+    update chain_orders set state = 'dead'`;
   await rejects(serializable(realm.pool, (tx) => tx.unsafe(die)), /does not end unpaid/);
   const [report] = await reconcile(realm, () => Promise.resolve(true));
   deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
@@ -160,13 +160,13 @@ Deno.test("in quarantine one node of two that says it has signed bytes does not 
     await funded.withdraw("1");
     await signOnly(funded);
     await haltRealm(realm);
-    const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from orders");
+    const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from chain_orders");
     for (const liar of nodes) {
       liar.trick = ({ method, params }) =>
         method === "eth_getTransactionByHash" && params[0] === hash ? { hash } : undefined;
       await funded.look();
       liar.trick = () => undefined;
-      const [order] = await rowsOf<{ state: string }>(realm, "select state from orders");
+      const [order] = await rowsOf<{ state: string }>(realm, "select state from chain_orders");
       equal(order.state, "signed");
       equal(await anvil.rpc("eth_getTransactionByHash", hash), null);
     }

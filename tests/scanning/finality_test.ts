@@ -216,7 +216,10 @@ for (
     };
     const id = await failed(funded);
     equal((await funded.read(id)).status, "PROCESSING");
-    const [{ error }] = await rowsOf<{ error: string }>(funded.realm, "select error from orders");
+    const [{ error }] = await rowsOf<{ error: string }>(
+      funded.realm,
+      "select error from chain_orders",
+    );
     match(error, /called final|calls block|what is final now/);
     if (tell() !== null) match(await reportsOf(funded), /called final|calls block/);
     node.trick = () => undefined;

@@ -111,7 +111,7 @@ Deno.test({
     await funded.look();
     const [{ error }] = await rowsOf<{ error: string }>(
       funded.realm,
-      "select error from orders where state = 'new'",
+      "select error from chain_orders where state = 'new'",
     );
     match(error, /is gone, and nothing here spent it/);
     await verifyRound(funded.context, await chainOf(funded), PLACE);
@@ -143,7 +143,7 @@ Deno.test({
     for (let look = 0; look < 2; look++) await funded.look();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
       funded.realm,
-      "select state, error from orders",
+      "select state, error from chain_orders",
     );
     equal(state, "sent");
     match(error, /not scanned yet/);

@@ -86,7 +86,7 @@ for (const [name, how] of Object.entries(STALLS)) {
     await paid(funded, 1);
     const sent = new Set(rawOf(stall.kept));
     ok(sent.size <= 1, "other bytes were sent");
-    equal((await rowsOf(funded.realm, "select hash from order_candidates")).length, 1);
+    equal((await rowsOf(funded.realm, "select hash from order_attempts")).length, 1);
     await faulty().abort();
   });
 }

@@ -130,7 +130,7 @@ Deno.test({
     // As if the sweep had been made when that was the price.
     await tamper(
       funded.realm,
-      `update order_candidates set plan = jsonb_set(plan::jsonb, '{fee}',
+      `update order_attempts set plan = jsonb_set(plan::jsonb, '{fee}',
         '{"n": "900000000"}')::text`,
     );
     await funded.look();
@@ -143,13 +143,16 @@ async function lingering(funded: UtxoRamp, amount: bigint): Promise<void> {
   await funded.deposit(amount);
   const sent = async () => (await sentBy(funded)).some(({ state }) => state === "sent");
   await funded.until(sent);
-  await rowsOf(funded.realm, "update orders set created_at = created_at - interval '20 minutes'");
+  await rowsOf(
+    funded.realm,
+    "update chain_orders set created_at = created_at - interval '20 minutes'",
+  );
 }
 
 async function sentBy(funded: UtxoRamp): Promise<Sent[]> {
   return await rowsOf<Sent>(
     funded.realm,
-    `select id, purpose, state, subject, hash, fee::text, height, error from orders order by id`,
+    `select id, purpose, state, subject, hash, fee::text, height, error from chain_orders order by id`,
   );
 }
 
@@ -163,7 +166,7 @@ async function claimsOf(funded: UtxoRamp, order: string): Promise<{ claim: strin
 
 /** Parent and child together pay the rate of what is to be mined soon. */
 async function fastTogether(funded: UtxoRamp, sent: readonly Sent[]): Promise<void> {
-  const plans = await rowsOf<{ plan: string }>(funded.realm, "select plan from order_candidates");
+  const plans = await rowsOf<{ plan: string }>(funded.realm, "select plan from order_attempts");
   const size = plans.reduce((sum, { plan }) => sum + readPlan(plan).vsize!, 0);
   const fee = sent.reduce((sum, one) => sum + BigInt(one.fee), 0n);
   const chain = await funded.context.chains.open({ chain: "DOGECOIN", testnet: true });

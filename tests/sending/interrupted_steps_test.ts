@@ -114,8 +114,8 @@ const COIN_SCENES: typeof SCENES = {
     const start = () => startLitecoind(...LIKE_DOGECOIN, "-blockmintxfee=0.015", "-paytxfee=0.02");
     const funded = await openUtxoRamp({ id: "DOGECOIN", asset: "DOGE", start, env });
     const { realm } = funded;
-    const sent = "select 1 from orders where purpose = 'sweep' and state = 'sent'";
-    const lingers = "update orders set created_at = created_at - interval '20 minutes'";
+    const sent = "select 1 from chain_orders where purpose = 'sweep' and state = 'sent'";
+    const lingers = "update chain_orders set created_at = created_at - interval '20 minutes'";
     return coinScene(funded, "child", async () => {
       await funded.deposit(20n * COIN);
       await funded.until(async () => (await rowsOf(realm, sent)).length > 0);
@@ -169,7 +169,7 @@ async function look(
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     scene.realm,
-    `select id as order, looks as look from orders
+    `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   const at = Date.now();
@@ -180,7 +180,7 @@ async function look(
 const openOrders = async ({ realm }: Scene) =>
   (await rowsOf(
     realm,
-    "select 1 from orders where state in ('new', 'planned', 'signed', 'sent', 'mined')",
+    "select 1 from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined')",
   )).length;
 
 /** Has a process stop at a step, another carry all orders to their end, and the first go on. */
@@ -210,7 +210,7 @@ async function once(scene: Scene): Promise<void> {
   const rows = await rowsOf<{ purpose: string; state: string; made: number }>(
     scene.realm,
     `select o.purpose, o.state, count(distinct c.hash)::integer as made
-      from orders o join order_candidates c on c.order_id = o.id
+      from chain_orders o join order_attempts c on c.order_id = o.id
       where o.state <> 'joined' group by o.id order by o.id`,
   );
   ok(
@@ -298,7 +298,7 @@ for (
         const signedIn = async () =>
           (await reading(
             pool,
-            (db) => db`select 1 from order_candidates where raw is not null`,
+            (db) => db`select 1 from order_attempts where raw is not null`,
           ))
             .length;
         const [before, signed] = [await scene.made(), await signedIn()];

@@ -48,7 +48,7 @@ Deno.test({
         await look(funded);
         const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
           funded.realm,
-          "select state, error from orders where purpose = 'withdrawal'",
+          "select state, error from chain_orders where purpose = 'withdrawal'",
         );
         equal(state, "new");
         match(error, /no more than 1000 coins are spent at once: consolidate them/);

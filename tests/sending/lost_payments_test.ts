@@ -28,7 +28,10 @@ Deno.test({
     const [first, second] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
     const id = await pay(funded, first.address, "3");
     equal((await funded.ended([id]))[0].status, "DONE");
-    const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from orders");
+    const [{ hash }] = await rowsOf<{ hash: string }>(
+      funded.realm,
+      "select hash from chain_orders",
+    );
     const kept = "select kept from coins where kept is not null";
     deepEqual(await rowsOf(funded.realm, kept), [{ kept: hash }]);
     await loseBlocks(funded, fundingBlock);
@@ -43,7 +46,7 @@ Deno.test({
     await funded.look();
     const claims = await rowsOf<{ claims: string[] }>(
       funded.realm,
-      `select c.claims from order_candidates c join orders o on o.id = c.order_id
+      `select c.claims from order_attempts c join chain_orders o on o.id = c.order_id
         where o.subject = '${next}'`,
     );
     const [{ claim }] = await rowsOf<{ claim: string }>(
@@ -82,7 +85,9 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "BITCOIN_CASH" || id ==
       });
       deepEqual([sped.status, sped.body.code], [409, "withdrawal.not_cancelable"]);
       deepEqual((await funded.withdrawal(id)).fee, before.fee);
-      deepEqual(await rowsOf(funded.realm, "select replace from orders"), [{ replace: false }]);
+      deepEqual(await rowsOf(funded.realm, "select replace from chain_orders"), [{
+        replace: false,
+      }]);
       equal((await funded.ended([id]))[0].status, "DONE");
       await funded.agree();
     },
@@ -114,7 +119,7 @@ Deno.test({
           deepEqual(await funded.held(address), [sizeOf(at)]);
         }
         const open =
-          "select 1 from orders where state in ('new', 'planned', 'signed', 'sent', 'mined')";
+          "select 1 from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined')";
         deepEqual(await rowsOf(funded.realm, open), []);
       });
     }
@@ -154,6 +159,6 @@ async function refusedBy(
   withdrawal: string,
 ): Promise<string | null> {
   const statement = `insert into claims (chain, network, claim, order_id, created_at)
-    select chain, network, '${claim}', id, now() from orders where subject = '${withdrawal}'`;
+    select chain, network, '${claim}', id, now() from chain_orders where subject = '${withdrawal}'`;
   return await rowsOf(funded.realm, statement).then(() => null, (error) => error.constraint_name);
 }

@@ -54,8 +54,8 @@ export async function overtaken(
 /** Has all that is open been made so many minutes ago. */
 export async function age(funded: FundedRamp, minutes: number): Promise<void> {
   const long = `created_at = now() - interval '${minutes} minutes'`;
-  await rowsOf(funded.realm, `update orders set ${long}`);
-  await rowsOf(funded.realm, `update order_candidates set ${long}`);
+  await rowsOf(funded.realm, `update chain_orders set ${long}`);
+  await rowsOf(funded.realm, `update order_attempts set ${long}`);
 }
 
 export async function rounds(funded: FundedRamp, times: bigint): Promise<void> {
@@ -90,7 +90,7 @@ async function raisePrice(funded: FundedRamp, times: bigint): Promise<void> {
 export async function planAll(funded: FundedRamp): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     funded.realm,
-    "select id as order, looks as look from orders where state = 'new' order by id",
+    "select id as order, looks as look from chain_orders where state = 'new' order by id",
   );
   for (const seen of orders) {
     await advanceOrder(funded.context, seen, (step) => {
@@ -102,7 +102,7 @@ export async function planAll(funded: FundedRamp): Promise<void> {
 export async function fillsOf(funded: FundedRamp): Promise<number[]> {
   const rows = await rowsOf<{ nonce: number }>(
     funded.realm,
-    "select nonce from orders where purpose = 'fill' order by nonce",
+    "select nonce from chain_orders where purpose = 'fill' order by nonce",
   );
   return rows.map(({ nonce }) => nonce);
 }
@@ -110,7 +110,7 @@ export async function fillsOf(funded: FundedRamp): Promise<number[]> {
 export async function madeFor(funded: FundedRamp, withdrawal: string): Promise<unknown[]> {
   return await rowsOf(
     funded.realm,
-    `select c.attempt from order_candidates c join orders o on o.id = c.order_id
+    `select c.attempt from order_attempts c join chain_orders o on o.id = c.order_id
       where o.subject = $1`,
     [withdrawal],
   );

@@ -29,7 +29,7 @@ Deno.test("a node that counts 100 000 transactions of a ramp that made none is n
   await funded.look();
   const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
     funded.realm,
-    "select state, nonce, error from orders",
+    "select state, nonce, error from chain_orders",
   );
   deepEqual([state, nonce], ["new", null]);
   match(error, /counts 100000 transactions|is mined; no block shows it/);
@@ -58,16 +58,16 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   for (let one = 0; one < 8; one++) await funded.withdraw("1");
   await planAll(funded);
   // Whatever had them forget seven of eight: nobody will ever use these nonces.
-  await rowsOf(funded.realm, "update orders set state = 'canceled' where nonce < 7");
+  await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
   await rowsOf(funded.realm, "delete from claims where claim not like '%:7'");
   await funded.look();
   deepEqual(await fillsOf(funded), []);
-  await rowsOf(funded.realm, "update orders set created_at = now() - interval '2 minutes'");
+  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
   await funded.look();
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4]);
   const [{ id }] = await rowsOf<{ id: string }>(
     funded.realm,
-    "select subject as id from orders where nonce = 7",
+    "select subject as id from chain_orders where nonce = 7",
   );
   equal((await funded.finish(id)).status, "DONE");
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4, 5, 6]);
@@ -88,7 +88,7 @@ Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent
   const { body: { id: next } } = await funded.withdraw("2");
   await funded.look();
   equal((await funded.read(next)).chain.nonce, 1);
-  await rowsOf(funded.realm, "update orders set created_at = now() - interval '2 minutes'");
+  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
   equal((await funded.finish(next)).status, "DONE");
   equal(await heldBy(funded, OUTSIDE), 3n * COIN);
   deepEqual(await fillsOf(funded), []);
@@ -149,7 +149,7 @@ Deno.test("what no node takes is canceled by a replacement, and given back only 
   const behind = (await funded.withdraw("2")).body.id;
   await funded.look();
   equal((await madeFor(funded, id)).length, 1, "it is tried for a while");
-  await rowsOf(funded.realm, "update orders set created_at = now() - interval '20 minutes'");
+  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '20 minutes'");
   await funded.look();
   await funded.look();
   await funded.anvil.mine();

@@ -75,10 +75,10 @@ Deno.test("a worker that another has taken the job from writes nothing more", as
   equal((await rowsOf(funded.realm, taken)).length, 1);
   first.release();
   await slow;
-  deepEqual(await rowsOf(funded.realm, "select state, nonce, error from orders"), [
+  deepEqual(await rowsOf(funded.realm, "select state, nonce, error from chain_orders"), [
     { state: "new", nonce: null, error: null },
   ]);
-  deepEqual(await rowsOf(funded.realm, "select * from order_candidates"), []);
+  deepEqual(await rowsOf(funded.realm, "select * from order_attempts"), []);
   equal((await funded.finish(id)).status, "DONE");
   await agree(funded);
 });
@@ -102,7 +102,7 @@ for (
     };
     await funded.look();
     equal((await funded.read(id)).status, "PROCESSING");
-    deepEqual(await rowsOf(funded.realm, "select state, error from orders"), [
+    deepEqual(await rowsOf(funded.realm, "select state, error from chain_orders"), [
       { state: "sent", error: words },
     ]);
     equal((await funded.finish(id)).status, "DONE");
@@ -117,7 +117,7 @@ Deno.test("a withdrawal that is canceled while it is being signed is not sent", 
   await funded.look(async (step) => {
     if (step === "signed") equal((await cancel(funded, id)).status, 200);
   });
-  deepEqual(await rowsOf(funded.realm, "select raw, sent_at from order_candidates"), [
+  deepEqual(await rowsOf(funded.realm, "select raw, sent_at from order_attempts"), [
     { raw: null, sent_at: null },
   ]);
   const { body: { id: next } } = await funded.withdraw("1");
@@ -135,7 +135,7 @@ Deno.test("two speed-ups at once: each transaction shares the nonce, and it is p
   await Promise.all([funded.look(), funded.look(), funded.look()]);
   const claims = await rowsOf<{ claims: string[] }>(
     funded.realm,
-    "select distinct claims from order_candidates",
+    "select distinct claims from order_attempts",
   );
   deepEqual(claims, [{ claims: [`${funded.address}:0`] }]);
   equal((await funded.finish(id)).status, "DONE");
@@ -161,7 +161,7 @@ Deno.test("the database lets an order change only as the table of transitions sa
       await bringTo(funded, state);
       const open = [];
       for (const other of ORDER_STATES.filter((one) => one !== state)) {
-        const refused = await refusedBy(funded, `update orders set state = '${other}'`);
+        const refused = await refusedBy(funded, `update chain_orders set state = '${other}'`);
         if (refused === null) open.push(other);
         else match(refused, /orders_|payout/, `${state} to ${other}`);
       }
@@ -207,45 +207,45 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
   await funded.withdraw("1");
   await bringTo(funded, "sent");
   const attempts: Record<string, string> = {
-    "other bytes": "update order_candidates set raw = '0x00'",
-    "no bytes": "update order_candidates set raw = null, hash = null, sent_at = null",
-    "another hash": "update order_candidates set hash = '0x00'",
-    "another plan": "update order_candidates set plan = '{}'",
-    "other claims": "update order_candidates set claims = '{x}'",
-    "not sent": "update order_candidates set sent_at = null",
-    "dead without a proof": "update order_candidates set dead = true",
+    "other bytes": "update order_attempts set raw = '0x00'",
+    "no bytes": "update order_attempts set raw = null, hash = null, sent_at = null",
+    "another hash": "update order_attempts set hash = '0x00'",
+    "another plan": "update order_attempts set plan = '{}'",
+    "other claims": "update order_attempts set claims = '{x}'",
+    "not sent": "update order_attempts set sent_at = null",
+    "dead without a proof": "update order_attempts set dead = true",
     "dead by itself":
-      "update order_candidates set dead = true, proof = 'consumed', proof_by = hash, proof_height = 1",
+      "update order_attempts set dead = true, proof = 'consumed', proof_by = hash, proof_height = 1",
     "dead by a block of no height":
-      "update order_candidates set dead = true, proof = 'consumed', proof_by = 'x'",
+      "update order_attempts set dead = true, proof = 'consumed', proof_by = 'x'",
     "expired although it never does":
-      "update order_candidates set dead = true, proof = 'expired', proof_height = 1",
+      "update order_attempts set dead = true, proof = 'expired', proof_height = 1",
     "orphaned although nothing of ours is dead":
-      "update order_candidates set dead = true, proof = 'orphaned'",
+      "update order_attempts set dead = true, proof = 'orphaned'",
     "a transaction with another nonce": `
-      insert into order_candidates (order_id, attempt, plan, claims, created_at)
-      select order_id, 2, plan, array['${funded.address}:1'], now() from order_candidates`,
-    "another nonce of the order": "update orders set nonce = 7",
-    "no nonce of the order": "update orders set nonce = null",
-    "another sender": "update orders set sender = 'x'",
-    "another wish": "update orders set wish = '{}'",
-    "an order for something else": "update orders set subject = gen_random_uuid()",
-    "fewer looks": "update orders set looks = looks - 1",
-    "canceled": "update orders set state = 'canceled'",
-    "failed": "update orders set state = 'failed'",
+      insert into order_attempts (order_id, attempt, plan, claims, created_at)
+      select order_id, 2, plan, array['${funded.address}:1'], now() from order_attempts`,
+    "another nonce of the order": "update chain_orders set nonce = 7",
+    "no nonce of the order": "update chain_orders set nonce = null",
+    "another sender": "update chain_orders set sender = 'x'",
+    "another wish": "update chain_orders set wish = '{}'",
+    "an order for something else": "update chain_orders set subject = gen_random_uuid()",
+    "fewer looks": "update chain_orders set looks = looks - 1",
+    "canceled": "update chain_orders set state = 'canceled'",
+    "failed": "update chain_orders set state = 'failed'",
     "failed in a block of nobody":
-      "update orders set state = 'failed', hash = 'x', height = 1, confirmations = 9",
+      "update chain_orders set state = 'failed', hash = 'x', height = 1, confirmations = 9",
     "an order that begins as done": `
-      insert into orders (id, chain, network, ramp, purpose, sender, wish, state, hash, height, created_at)
+      insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, hash, height, created_at)
       select gen_random_uuid(), chain, network, ramp, 'fill', sender, wish, 'done', 'x', 1, now()
-      from orders`,
-    "no transaction": "delete from order_candidates",
-    "no order": "delete from orders",
+      from chain_orders`,
+    "no transaction": "delete from order_attempts",
+    "no order": "delete from chain_orders",
     "more transitions": "insert into order_transitions values ('done', 'new', 'unsigned')",
   };
   for (const [name, statement] of Object.entries(attempts)) {
     await t.step(name, async () => {
-      match(await refusedBy(funded, statement) ?? "done", /orders_|order_candidates_|denied/);
+      match(await refusedBy(funded, statement) ?? "done", /orders_|order_attempts_|denied/);
     });
   }
 });
@@ -254,21 +254,21 @@ Deno.test("a transaction that only the chain knows is taken in while its ramp is
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
   const found = (purpose: string) => `
-    insert into orders (id, chain, network, ramp, purpose, sender, wish, state, nonce, hash, height,
+    insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, nonce, hash, height,
       created_at)
     select gen_random_uuid(), chain, network, ramp, '${purpose}', sender, wish, 'mined', 0, '0x1', 1, now()
-    from orders;
-    insert into order_candidates (order_id, attempt, plan, claims, hash, raw, sent_at, created_at)
-    select id, 1, '{}', array[sender || ':0'], '0x1', '0x2', now(), now() from orders
+    from chain_orders;
+    insert into order_attempts (order_id, attempt, plan, claims, hash, raw, sent_at, created_at)
+    select id, 1, '{}', array[sender || ':0'], '0x1', '0x2', now(), now() from chain_orders
     where state = 'mined'`;
   const raised = `insert into nonces (chain, network, address, next)
-    select chain, network, sender, 9 from orders`;
-  equal(await refusedBy(funded, found("recovered")), "orders_transition");
+    select chain, network, sender, 9 from chain_orders`;
+  equal(await refusedBy(funded, found("recovered")), "chain_orders_transition");
   equal(await refusedBy(funded, raised), "nonces_step");
   await rowsOf(funded.realm, `update ramps set quarantined = '{"detail": "a restore", "at": 1}'`);
   equal(await refusedBy(funded, found("recovered")), null);
   equal(await refusedBy(funded, raised), null);
-  equal(await refusedBy(funded, found("fill")), "orders_transition");
+  equal(await refusedBy(funded, found("fill")), "chain_orders_transition");
 });
 
 /** Brings the only order on its way to a state. */
@@ -280,7 +280,7 @@ async function bringTo(funded: FundedRamp, state: OrderState): Promise<void> {
   await funded.look((step) => {
     if (step === stops[state]) throw new Error("far enough");
   }).catch((error) => equal(error.message, "far enough"));
-  deepEqual(await rowsOf(funded.realm, "select state from orders"), [{ state }]);
+  deepEqual(await rowsOf(funded.realm, "select state from chain_orders"), [{ state }]);
 }
 
 /** Tries a statement and takes it back. Gives what refused it; null where nothing did. */

@@ -127,7 +127,7 @@ Deno.test({
     const second = await pay(funded, (await newParty("LITECOIN")).address, "1");
     const [, { look, order }] = await rowsOf<{ order: string; look: number }>(
       funded.realm,
-      "select id as order, looks as look from orders where state in ('signed', 'new') order by id",
+      "select id as order, looks as look from chain_orders where state in ('signed', 'new') order by id",
     );
     await funded.advance({ order, look });
     equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
@@ -162,8 +162,8 @@ async function unmade(funded: UtxoRamp): Promise<unknown[]> {
 async function ordersOf(funded: UtxoRamp, withdrawal: string) {
   return await rowsOf<{ state: string; error: string | null; made: number }>(
     funded.realm,
-    `select state, error, (select count(*)::integer from order_candidates c
+    `select state, error, (select count(*)::integer from order_attempts c
         where c.order_id = o.id) as made
-      from orders o where subject = '${withdrawal}'`,
+      from chain_orders o where subject = '${withdrawal}'`,
   );
 }

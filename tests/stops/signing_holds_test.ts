@@ -54,7 +54,7 @@ async function paid({ anvil }: FundedRamp): Promise<bigint> {
 }
 
 async function signedOf({ realm }: FundedRamp): Promise<number> {
-  const rows = await rowsOf(realm, "select 1 from order_candidates where raw is not null");
+  const rows = await rowsOf(realm, "select 1 from order_attempts where raw is not null");
   return rows.length;
 }
 
@@ -84,7 +84,7 @@ for (const [name, hold] of Object.entries(HOLDS)) {
       await funded.anvil.mine();
     }
     equal(await paid(funded), 0n);
-    const fills = await rowsOf(funded.realm, "select 1 from orders where purpose = 'fill'");
+    const fills = await rowsOf(funded.realm, "select 1 from chain_orders where purpose = 'fill'");
     equal(await signedOf(funded) <= fills.length, true, "nothing but gaps may be filled");
     for (const id of [first, second]) {
       const { status, history } = await funded.read(id);
@@ -209,7 +209,7 @@ Deno.test("deposits are seen and credited under every stop; sweeps wait for sign
   await anvil.pool({ to: own.address, value: 10n ** 18n });
   await mineUntil(fixture, async () => (await fixture.account(own.id)).balance.total === "1");
   for (let round = 0; round < 4; round++) await fixture.mine();
-  const raw = "select 1 from order_candidates where raw is not null";
+  const raw = "select 1 from order_attempts where raw is not null";
   equal((await rowsOf(realm, raw)).length, 0);
   await lift();
   await mineUntil(fixture, async () => (await fixture.account(own.id)).balance.total === "0");

@@ -58,7 +58,7 @@ export async function openConsolidatingRamp(utxo: UtxoChain): Promise<Consolidat
         if (row.status !== "PROCESSING") return row;
         await mine();
       }
-      const orders = await rowsOf(realm, "select purpose, state, error from orders");
+      const orders = await rowsOf(realm, "select purpose, state, error from chain_orders");
       throw new Error(`it does not end: ${JSON.stringify(orders)}`);
     },
     coins: () => funded.held(funded.address),
@@ -93,7 +93,7 @@ export async function consolidatedOnce(fixture: ConsolidatingRamp): Promise<void
   deepEqual(await rowsOf(fixture.realm, "select claim from claims"), []);
   const orders = await rowsOf<{ hashes: number }>(
     fixture.realm,
-    `select count(c.hash)::integer as hashes from orders o join order_candidates c
+    `select count(c.hash)::integer as hashes from chain_orders o join order_attempts c
       on c.order_id = o.id where o.purpose = 'consolidation' group by o.id`,
   );
   ok(orders.every(({ hashes }) => hashes === 1));

@@ -119,7 +119,7 @@ function assemble(
   async function look(crossing: Crossing = () => {}): Promise<void> {
     const orders = await rowsOf<{ order: string; look: number }>(
       realm,
-      `select id as order, looks as look from orders
+      `select id as order, looks as look from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
     for (const seen of orders) await advanceOrder(fresh(context), seen, crossing);

@@ -109,7 +109,7 @@ async function ended(
     realm,
     `select (select status <> 'PROCESSING' from withdrawals where id = $1)
       and exists (select from deposits where hash = $2 and status = 'CONFIRMED')
-      and not exists (select from orders where state in ('new', 'planned', 'signed', 'sent', 'mined'))
+      and not exists (select from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined'))
       and not exists (select from deposits where status = 'PENDING' and block is not null)
       as ended`,
     [id, hash],
@@ -124,7 +124,10 @@ async function troubles(realm: TestRealm): Promise<string> {
       realm,
       "select hash, index, status, error from deposits where status <> 'CONFIRMED'",
     ),
-    orders: await rowsOf(realm, "select purpose, state, error from orders where state <> 'done'"),
+    orders: await rowsOf(
+      realm,
+      "select purpose, state, error from chain_orders where state <> 'done'",
+    ),
     jobs: await rowsOf(realm, "select name, last_error from jobs where state <> 'done'"),
   });
 }

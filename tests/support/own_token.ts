@@ -144,7 +144,7 @@ export async function look(fixture: RampFixture, crossing: Crossing = () => {}):
   try {
     const open = await rowsOf<{ order: string; look: number }>(
       fixture.realm,
-      `select id as order, looks as look from orders
+      `select id as order, looks as look from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
     for (const seen of open) await advanceOrder(now, seen, crossing);

@@ -98,7 +98,7 @@ export async function mineUntil(fixture: RampFixture, done: () => Promise<boolea
   throw new Error(
     JSON.stringify({
       sweeps: await rowsOf(fixture.realm, "select state, error from sweeps"),
-      orders: await rowsOf(fixture.realm, "select purpose, state, error from orders"),
+      orders: await rowsOf(fixture.realm, "select purpose, state, error from chain_orders"),
       jobs: await rowsOf(
         fixture.realm,
         "select name, state, last_error from jobs where state <> 'done'",

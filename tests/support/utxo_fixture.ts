@@ -204,7 +204,7 @@ async function lookAt(
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     realm,
-    `select id as order, looks as look from orders
+    `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   for (const seen of orders) await advanceOrder(atThisTime(context), seen, crossing);
@@ -245,7 +245,7 @@ async function theft(
 }
 
 async function troubles(realm: TestRealm): Promise<string> {
-  const orders = await rowsOf(realm, "select purpose, state, error from orders");
+  const orders = await rowsOf(realm, "select purpose, state, error from chain_orders");
   const open = "select name, state, last_error from jobs where state <> 'done'";
   return JSON.stringify({ orders, jobs: await rowsOf(realm, open) });
 }

@@ -80,7 +80,7 @@ Deno.test("POST /v1/withdrawals refuses what can be seen to fail, and moves noth
     deepEqual([body.status, body.code], [status, code], text);
   }
   equal((await funded.books()).account, "10");
-  deepEqual(await rowsOf(funded.realm, "select id from orders"), []);
+  deepEqual(await rowsOf(funded.realm, "select id from chain_orders"), []);
 });
 
 Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of others", async () => {
@@ -112,7 +112,7 @@ Deno.test("a withdrawal under an idempotency key happens once", async () => {
     admin.send("POST", "/v1/withdrawals", body, headers),
   ]);
   equal(one.body.id, two.body.id);
-  equal((await rowsOf(funded.realm, "select id from orders")).length, 1);
+  equal((await rowsOf(funded.realm, "select id from chain_orders")).length, 1);
 });
 
 Deno.test("withdrawals are records: read by who may, only their data changes", async () => {

@@ -129,7 +129,7 @@ Deno.test({
       equal(answer!.status, 200);
       const [{ carrier, speed }] = await rowsOf<{ carrier: string | null; speed: string }>(
         funded.realm,
-        `select carrier, speed from orders where subject = '${queued.ids[1]}'`,
+        `select carrier, speed from chain_orders where subject = '${queued.ids[1]}'`,
       );
       deepEqual([carrier, speed], [null, "fast"], "it does not leave at the slow rate");
       await funded.ended(queued.ids);

@@ -58,7 +58,7 @@ Deno.test({
     await crashAt(funded, "planned");
     const [{ fee }] = await rowsOf<{ fee: string }>(
       funded.realm,
-      "select fee::text from orders where purpose = 'payout'",
+      "select fee::text from chain_orders where purpose = 'payout'",
     );
     equal(BigInt(await flying()), due + BigInt(fee));
     await funded.look();
@@ -126,26 +126,27 @@ Deno.test({
     await funded.fund(5n * COIN);
     const { ids } = await queue(funded, LITECOIN, 3);
     await crashAt(funded, "planned");
-    const orphan = "update orders set carrier = null where state = 'joined'";
+    const orphan = "update chain_orders set carrier = null where state = 'joined'";
     await rejects(rowsOf(funded.realm, orphan), /orders_joined/);
-    const loose = "update orders set state = 'new' where state = 'joined'";
+    const loose = "update chain_orders set state = 'new' where state = 'joined'";
     await rejects(rowsOf(funded.realm, loose), DISAGREES);
-    const fewer = `update orders set state = 'new', carrier = null
+    const fewer = `update chain_orders set state = 'new', carrier = null
       where subject = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, fewer), DISAGREES);
-    const strange = `update orders set carrier = id where subject = '${ids[0]}'`;
+    const strange = `update chain_orders set carrier = id where subject = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, strange), DISAGREES);
-    const ended = "update orders set state = 'failed' where purpose = 'payout'";
+    const ended = "update chain_orders set state = 'failed' where purpose = 'payout'";
     await rejects(rowsOf(funded.realm, ended), DISAGREES);
-    const alone = `update orders set state = 'failed' where subject = '${ids[0]}'`;
+    const alone = `update chain_orders set state = 'failed' where subject = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, alone), DISAGREES);
-    const unshared = `update orders set state = 'failed'
+    const unshared = `update chain_orders set state = 'failed'
       where purpose = 'payout' or state = 'joined'`;
     await rejects(rowsOf(funded.realm, unshared), DISAGREES);
-    const empty = `insert into orders (id, chain, network, ramp, purpose, sender, wish, budget,
+    const empty =
+      `insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, budget,
         created_at)
       select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, budget, now()
-      from orders where purpose = 'payout'`;
+      from chain_orders where purpose = 'payout'`;
     await rejects(rowsOf(funded.realm, empty), DISAGREES);
   },
 });

@@ -89,7 +89,7 @@ Deno.test("CUSD is withdrawn without a coin of CELO; its fee is booked in CUSD, 
   deepEqual([sent.from, sent.feeCurrency, others], [ramp.address, fixture.token.contract, []]);
   const [order] = await rowsOf<{ fee: string; fee_contract: string; hash: string }>(
     realm,
-    "select fee::text as fee, fee_contract, hash from orders",
+    "select fee::text as fee, fee_contract, hash from chain_orders",
   );
   const fee = await fixture.held(CELO_COLLECTOR);
   deepEqual({ ...order }, { fee: `${fee}`, fee_contract: fixture.token.contract, hash: sent.hash });
@@ -146,7 +146,7 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
   try {
     const [seen] = await rowsOf<{ order: string; look: number }>(
       realm,
-      "select id as order, looks as look from orders",
+      "select id as order, looks as look from chain_orders",
     );
     let canceled = 0;
     await advanceOrder(context, seen, async (step) => {
@@ -160,7 +160,7 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
     await agrees(fixture, 80n * UNIT - await fixture.held(CELO_COLLECTOR));
     const [{ plan }] = await rowsOf<{ plan: string }>(
       realm,
-      "select plan from order_candidates where raw is not null order by created_at desc limit 1",
+      "select plan from order_attempts where raw is not null order by created_at desc limit 1",
     );
     const prior = readPlan<Plan>(plan);
     const chain = await context.chains.open({ chain: "CELO", testnet: false });
@@ -189,7 +189,7 @@ Deno.test("CUSD that pays its own fee no more when it is drafted: nothing is sig
   const failed = await withdraw(fixture, "30");
   deepEqual([failed.status, failed.error.code], ["FAILED", "withdrawal.fee_exceeded"]);
   match(failed.error.detail, /would be paid in coins/);
-  deepEqual([taken, await rowsOf(fixture.realm, "select 1 from order_candidates")], [[], []]);
+  deepEqual([taken, await rowsOf(fixture.realm, "select 1 from order_attempts")], [[], []]);
   equal((await fixture.realm.balance(fixture.ramp.id)).available, "100");
   faulty.trick = honest;
   equal((await withdraw(fixture, "30")).status, "DONE");
@@ -259,7 +259,7 @@ async function withdraw(fixture: Fixture, value: string, account = fixture.ramp.
     if (body.status !== "PROCESSING") return body;
     await fixture.turn();
   }
-  const orders = await rowsOf(fixture.realm, "select state, error from orders");
+  const orders = await rowsOf(fixture.realm, "select state, error from chain_orders");
   throw new Error(JSON.stringify(orders));
 }
 

@@ -22,7 +22,7 @@ Deno.test("a destination whose code would cost more than the budget ends with wi
   deepEqual([failed.status, failed.error.code], ["FAILED", "withdrawal.fee_exceeded"]);
   match(failed.error.detail, /at most \d+ may be spent/);
   equal(failed.chain, undefined);
-  const signed = "select 1 from order_candidates";
+  const signed = "select 1 from order_attempts";
   deepEqual(await rowsOf(funded.realm, signed), []);
   const { account, ramp, fees } = await funded.books();
   deepEqual([account, ramp, fees], ["10", "0", "0"]);
@@ -94,12 +94,12 @@ Deno.test("the database keeps no plan that costs more than its budget", async ()
   await using funded = await openFundedRamp();
   const made = await funded.withdraw("1");
   await funded.look();
-  const raise = "update orders set fee = budget + 1";
+  const raise = "update chain_orders set fee = budget + 1";
   const refused = await rowsOf(funded.realm, raise).then(() => null, (error) => error);
-  equal(refused.constraint_name, "orders_budget");
-  const unbound = "update orders set budget = null";
+  equal(refused.constraint_name, "chain_orders_budget");
+  const unbound = "update chain_orders set budget = null";
   const kept = await rowsOf(funded.realm, unbound).then(() => null, (error) => error);
-  equal(kept.constraint_name, "orders_budgeted");
+  equal(kept.constraint_name, "chain_orders_budgeted");
   equal((await funded.finish(made.body.id)).status, "DONE");
 });
 
@@ -142,7 +142,7 @@ Deno.test("a speed-up that the balance does not cover is refused, and nothing is
   await dearer(funded, 2n);
   const refused = await speedUp(funded, made.body.id);
   deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
-  deepEqual(await rowsOf(funded.realm, "select replace from orders"), [{ replace: false }]);
+  deepEqual(await rowsOf(funded.realm, "select replace from chain_orders"), [{ replace: false }]);
   equal((await funded.finish(made.body.id)).status, "DONE");
   await sound(funded);
 });
@@ -171,7 +171,10 @@ Deno.test("what the network has cost a ramp in a day stops its signing, is told 
     funded.realm,
     "select cost::text, charged::text from ramp_costs",
   );
-  const [order] = await rowsOf(funded.realm, "select fee::text as cost, charged::text from orders");
+  const [order] = await rowsOf(
+    funded.realm,
+    "select fee::text as cost, charged::text from chain_orders",
+  );
   deepEqual(spent, order);
   const ids = [];
   for (let count = 0; count < 2; count++) {
@@ -199,7 +202,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
     await before();
     const orders = await rowsOf<{ order: string; look: number }>(
       funded.realm,
-      "select id as order, looks as look from orders where state = 'new'",
+      "select id as order, looks as look from chain_orders where state = 'new'",
     );
     await Promise.all(orders.map((seen) => advanceOrder(funded.context, seen)));
   };
@@ -208,7 +211,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
     await made("1");
     const [{ fee, signed }] = await rowsOf<{ fee: string; signed: number }>(
       funded.realm,
-      "select max(fee)::text as fee, count(fee)::integer as signed from orders",
+      "select max(fee)::text as fee, count(fee)::integer as signed from chain_orders",
     );
     // The one that reaches the limit is the last.
     equal(signed, Number((toUnits("0.0001", 18) - 1n) / BigInt(fee)) + 1);
@@ -221,7 +224,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
   await t.step("what it holds", async () => {
     await funded.refreshBalances();
     await made("1", () => funded.anvil.rpc("anvil_setBalance", funded.address, toHex("2.5")));
-    const open = "select id from orders where state = 'sent'";
+    const open = "select id from chain_orders where state = 'sent'";
     equal((await rowsOf(funded.realm, open)).length, 2);
     await funded.anvil.rpc("anvil_setBalance", funded.address, toHex("80"));
     for (const row of await rowsOf<{ id: string }>(funded.realm, "select id from withdrawals")) {
@@ -235,7 +238,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
     const seen = async () =>
       (await rowsOf<{ order: string; look: number; state: string }>(
         funded.realm,
-        "select id as order, looks as look, state from orders order by id desc limit 2",
+        "select id as order, looks as look, state from chain_orders order by id desc limit 2",
       )).toReversed();
     await funded.withdraw("2");
     const [, second] = await seen();
@@ -316,7 +319,7 @@ async function seeBlock(funded: FundedRamp): Promise<void> {
 async function bounded(funded: FundedRamp): Promise<void> {
   const rows = await rowsOf<{ plan: string; budget: string }>(
     funded.realm,
-    "select c.plan, o.budget::text from order_candidates c join orders o on o.id = c.order_id",
+    "select c.plan, o.budget::text from order_attempts c join chain_orders o on o.id = c.order_id",
   );
   ok(rows.length > 0);
   for (const { plan, budget } of rows) {

@@ -85,14 +85,15 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
   );
   const id = await asked(funded, customer, BURNER);
   await funded.look();
-  const order = "select state, fee <= charged as covered from orders where purpose = 'withdrawal'";
+  const order =
+    "select state, fee <= charged as covered from chain_orders where purpose = 'withdrawal'";
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }]);
   await anvil.rpc("anvil_setCode", BURNER, BURNS);
   const path = `/v1/withdrawals/${id}/speed-up`;
   equal((await customer.user.send("POST", path, { speed: "fast" })).status, 200);
   await funded.look();
   await funded.look();
-  const error = await rowsOf<{ error: string }>(realm, "select error from orders");
+  const error = await rowsOf<{ error: string }>(realm, "select error from chain_orders");
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
 });
 
@@ -310,12 +311,12 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
   };
   await dear();
   await funded.look();
-  const paying = `select count(*)::integer as payments from order_candidates c
+  const paying = `select count(*)::integer as payments from order_attempts c
     join withdrawals w using (order_id) where w.id = $1 and not c.cancels`;
   for (const minutes of [4, 11]) {
     const ago = `now() - interval '${minutes} minutes'`;
-    await rowsOf(realm, `update orders set created_at = ${ago}`);
-    await rowsOf(realm, `update order_candidates set created_at = ${ago}`);
+    await rowsOf(realm, `update chain_orders set created_at = ${ago}`);
+    await rowsOf(realm, `update order_attempts set created_at = ${ago}`);
     for (let round = 0; round < 3; round++) {
       await funded.look();
       await dear();

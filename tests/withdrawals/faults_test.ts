@@ -63,7 +63,7 @@ Deno.test("two workers at once pay exactly once", async () => {
   }
   equal((await funded.finish(id)).status, "DONE");
   await paidOnce(funded, id);
-  equal((await rowsOf(funded.realm, "select hash from order_candidates")).length, 1);
+  equal((await rowsOf(funded.realm, "select hash from order_attempts")).length, 1);
 });
 
 Deno.test("two processes drain the same realm: each withdrawal is paid once", async () => {
@@ -136,7 +136,7 @@ Deno.test("a node that takes the bytes and hangs up: they are asked for, not pai
   await funded.anvil.mine();
   equal((await funded.finish(id)).status, "DONE");
   await paidOnce(funded, id);
-  equal((await rowsOf(funded.realm, "select hash from order_candidates")).length, 1);
+  equal((await rowsOf(funded.realm, "select hash from order_attempts")).length, 1);
 });
 
 Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when they are back", async () => {
@@ -147,7 +147,7 @@ Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when the
   equal((await funded.read(id)).status, "PROCESSING");
   const [{ nonce, error }] = await rowsOf<{ nonce: number | null; error: string }>(
     funded.realm,
-    "select nonce, error from orders",
+    "select nonce, error from chain_orders",
   );
   equal(nonce, null);
   ok(/holds|lacks/.test(error));
@@ -166,7 +166,7 @@ Deno.test("withdrawals that together exceed what the ramp holds do not outbid ea
   await funded.look();
   const states = await rowsOf<{ state: string }>(
     funded.realm,
-    "select state from orders order by id",
+    "select state from chain_orders order by id",
   );
   deepEqual(states.map(({ state }) => state), ["sent", "new", "new"]);
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${(30n * COIN).toString(16)}`);
@@ -178,7 +178,7 @@ Deno.test("a withdrawal whose look was lost is taken up again", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   await rowsOf(funded.realm, "delete from jobs");
-  await rowsOf(funded.realm, "update orders set looked_at = now() - interval '1 hour'");
+  await rowsOf(funded.realm, "update chain_orders set looked_at = now() - interval '1 hour'");
   const { reviveOrders } = await import("../../domain/sending/chain_orders.ts");
   equal(await funded.context.step((tx) => reviveOrders(tx, funded.context.actor)), 1);
   await funded.realm.drain();

@@ -29,7 +29,7 @@ Deno.test("withdrawals that are canceled once they are signed are few in a day: 
   ok(canceled.headers.has("retry-after"));
   equal(await mayDiscard(funded, id), false, "of a user whom the same one made");
   equal((await funded.finish(id)).status, "DONE");
-  const fills = "select 1 from orders where purpose = 'fill'";
+  const fills = "select 1 from chain_orders where purpose = 'fill'";
   equal((await rowsOf(funded.realm, fills)).length, 5);
   equal(await heldBy(funded, OUTSIDE), COIN);
   const { body: { id: unsigned } } = await funded.withdraw("1");
@@ -38,7 +38,7 @@ Deno.test("withdrawals that are canceled once they are signed are few in a day: 
     "CANCELED",
     "what is not signed costs nobody",
   );
-  await rowsOf(funded.realm, "update orders set updated_at = now() - interval '25 hours'");
+  await rowsOf(funded.realm, "update chain_orders set updated_at = now() - interval '25 hours'");
   equal((await cancelSigned(funded)).canceled.status, 200);
   await agree(funded);
 });
@@ -52,10 +52,10 @@ Deno.test("the database lets only so many signed withdrawals be canceled in a da
     if (step !== "stored") return;
     refused ??= await refusedBy(
       funded,
-      "update orders set state = 'canceled' where state = 'signed' and purpose = 'withdrawal'",
+      "update chain_orders set state = 'canceled' where state = 'signed' and purpose = 'withdrawal'",
     );
   });
-  equal(refused, "orders_discarded");
+  equal(refused, "chain_orders_discarded");
 });
 
 Deno.test("a speed-up that made nothing of it comes back: what was made before it was mined", async () => {
@@ -77,7 +77,7 @@ Deno.test("a speed-up that made nothing of it comes back: what was made before i
   const done = await funded.finish(made.id);
   equal(done.status, "DONE");
   deepEqual(
-    await rowsOf(funded.realm, "select 1 as made from order_candidates where attempt = 2"),
+    await rowsOf(funded.realm, "select 1 as made from order_attempts where attempt = 2"),
     [
       { made: 1 },
     ],
@@ -109,13 +109,19 @@ Deno.test("the database has an order charged more only where it is hastened, onc
   await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.look();
   const raise = "charged = charged + 1, budget = budget + 3";
-  equal(await refusedBy(funded, `update orders set ${raise}`), "orders_fixed");
-  equal(await refusedBy(funded, `update orders set ${raise}, hastened_at = 7`), null);
-  equal(await refusedBy(funded, `update orders set ${raise}, hastened_at = 7`), "orders_fixed");
-  equal(await refusedBy(funded, "update orders set hastened_at = 6"), "orders_fixed");
-  equal(await refusedBy(funded, "update orders set hastened_at = null"), "orders_fixed");
-  const less = "update orders set charged = charged - 1, hastened_at = 8";
-  equal(await refusedBy(funded, less), "orders_fixed");
+  equal(await refusedBy(funded, `update chain_orders set ${raise}`), "chain_orders_fixed");
+  equal(await refusedBy(funded, `update chain_orders set ${raise}, hastened_at = 7`), null);
+  equal(
+    await refusedBy(funded, `update chain_orders set ${raise}, hastened_at = 7`),
+    "chain_orders_fixed",
+  );
+  equal(await refusedBy(funded, "update chain_orders set hastened_at = 6"), "chain_orders_fixed");
+  equal(
+    await refusedBy(funded, "update chain_orders set hastened_at = null"),
+    "chain_orders_fixed",
+  );
+  const less = "update chain_orders set charged = charged - 1, hastened_at = 8";
+  equal(await refusedBy(funded, less), "chain_orders_fixed");
 });
 
 const CHAINS: readonly FundedRampOptions[] = [

@@ -58,7 +58,10 @@ Deno.test("what users of one maker have lost is the same by the sums that are ke
   await leaveBroken(realm);
   const made = await funded.withdraw("1");
   equal(made.status, 201, made.text);
-  const [{ order }] = await rowsOf<{ order: string }>(realm, "select id as order from orders");
+  const [{ order }] = await rowsOf<{ order: string }>(
+    realm,
+    "select id as order from chain_orders",
+  );
   let seed = 7;
   const below = (n: number) => (seed = seed * 1103515245 + 12345 & 0x7fffffff) % n;
   const users: string[] = [];
@@ -133,7 +136,10 @@ Deno.test("whoever makes users, one by the other, makes no withdrawal of theirs 
   ]);
   deepEqual([...roots], [{ root: customer.id }]);
   await give(funded, customer.identity);
-  const [{ order }] = await rowsOf<{ order: string }>(realm, "select id as order from orders");
+  const [{ order }] = await rowsOf<{ order: string }>(
+    realm,
+    "select id as order from chain_orders",
+  );
   await rowsOf(
     realm,
     `insert into holder_losses (holder, asset, testnet, day, lost)

@@ -232,7 +232,7 @@ async function paid(funded: FundedRamp): Promise<bigint> {
 async function ordersOf(
   funded: FundedRamp,
 ): Promise<Pick<OrderRow, "nonce" | "purpose" | "state">[]> {
-  return await rowsOf(funded.realm, "select nonce, purpose, state from orders order by id");
+  return await rowsOf(funded.realm, "select nonce, purpose, state from chain_orders order by id");
 }
 
 function eventsOf(withdrawal: { history: { event: string }[] }): string[] {

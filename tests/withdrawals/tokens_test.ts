@@ -168,9 +168,9 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
   await rejects(
     realm.command(async (tx) => {
       await tx`set constraints withdrawals_sponsored immediate`;
-      await tx`insert into orders select (jsonb_populate_record(o, jsonb_build_object(
+      await tx`insert into chain_orders select (jsonb_populate_record(o, jsonb_build_object(
         'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
-        from orders o where purpose = 'withdrawal' limit 1`;
+        from chain_orders o where purpose = 'withdrawal' limit 1`;
       await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
         'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
     }),

@@ -50,7 +50,7 @@ Deno.test("LTC: speed-ups of one withdrawal are paid for, once a block, and stay
   equal(done.status, "DONE");
   const [{ fee, budget }] = await rowsOf<{ fee: string; budget: string }>(
     funded.realm,
-    "select fee::text, budget::text from orders where purpose = 'withdrawal'",
+    "select fee::text, budget::text from chain_orders where purpose = 'withdrawal'",
   );
   ok(BigInt(fee) <= BigInt(budget), `${fee} of ${budget}`);
   await funded.agree();
@@ -68,7 +68,7 @@ Deno.test("LTC: who speeds up a payout pays for lifting all of it", async () => 
   }
   const before = await chargedTo(funded);
   await funded.look();
-  const payouts = "select 1 from orders where purpose = 'payout'";
+  const payouts = "select 1 from chain_orders where purpose = 'payout'";
   equal((await rowsOf(funded.realm, payouts)).length, 1);
   const sped = await speedUp(funded, ids[2]);
   equal(sped.status, 200, sped.text);

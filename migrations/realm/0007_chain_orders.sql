@@ -5,7 +5,7 @@
 -- Backfill: none.
 -- Undo:     forward only.
 
-create table orders (
+create table chain_orders (
   id uuid primary key,
   chain text not null,
   network text not null,
@@ -20,7 +20,7 @@ create table orders (
   speed text not null default 'medium' check (speed in ('slow', 'medium', 'fast')),
   state text not null default 'new'
     check (state in ('new', 'joined', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
-  carrier uuid references orders (id),
+  carrier uuid references chain_orders (id),
   looks integer not null default 0,
   replace boolean not null default false,
   nonce integer check (nonce >= 0),
@@ -42,44 +42,44 @@ create table orders (
   looked_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
-  constraint orders_budget check
+  constraint chain_orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
+  constraint chain_orders_budget check
     (budget is null or fee is null or height is not null or carrier is not null or fee <= budget),
-  constraint orders_charged check (budget is null or charged <= budget),
-  constraint orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'payout')),
-  constraint orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
-  constraint orders_nonce check (purpose <> 'fill' or nonce is not null),
-  constraint orders_joined check (state <> 'joined' or carrier is not null),
-  constraint orders_carrier check
+  constraint chain_orders_charged check (budget is null or charged <= budget),
+  constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'payout')),
+  constraint chain_orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
+  constraint chain_orders_nonce check (purpose <> 'fill' or nonce is not null),
+  constraint chain_orders_joined check (state <> 'joined' or carrier is not null),
+  constraint chain_orders_carrier check
     (carrier is null or (purpose = 'withdrawal' and state in ('joined', 'done', 'failed', 'dead')))
 );
-create index orders_open on orders (chain, network, sender, id)
+create index chain_orders_open on chain_orders (chain, network, sender, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
-create index orders_height on orders (chain, network, height) where height is not null;
-create index orders_nonce on orders (chain, network, sender, nonce) where nonce is not null;
-create index orders_subject on orders (subject, id) where subject is not null;
-create index orders_hash on orders (hash) where hash is not null;
-create index orders_discarded on orders (ramp, updated_at)
+create index chain_orders_height on chain_orders (chain, network, height) where height is not null;
+create index chain_orders_nonce on chain_orders (chain, network, sender, nonce) where nonce is not null;
+create index chain_orders_subject on chain_orders (subject, id) where subject is not null;
+create index chain_orders_hash on chain_orders (hash) where hash is not null;
+create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
-create index orders_carrier on orders (carrier) where carrier is not null;
-create unique index orders_child on orders (subject) where purpose = 'child' and state <> 'canceled';
-comment on column orders.subject is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
-comment on column orders.wish is 'What shall happen; amounts in base units as text.';
-comment on column orders.contract is 'What is moved: '''' is the chain''s own coin.';
-comment on column orders.amount is 'Base units that leave; null until planned where everything is to leave.';
-comment on column orders.carrier is 'The payout in whose transaction it is paid, together with others.';
-comment on column orders.looks is 'Number of the look that is due; one with an older number does nothing.';
-comment on column orders.replace is 'A replacement at the order''s speed is wanted.';
-comment on column orders.since is 'Height of the head when the first transaction was planned.';
-comment on column orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
-comment on column orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
-comment on column orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
-comment on column orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
-comment on column orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
-comment on column orders.gas_block is 'What it may cost, blocked on the account of its ramp, which pays for it: of tokens of the realm''s own. Whole units.';
-comment on column orders.hastened_at is 'The newest block seen when a user last asked for more speed: once a block.';
-comment on column orders.fault is 'Why it failed, where callers are told a code of its own.';
-comment on column orders.fee_contract is 'Null once planned: the chain''s own coin.';
+create index chain_orders_carrier on chain_orders (carrier) where carrier is not null;
+create unique index chain_orders_child on chain_orders (subject) where purpose = 'child' and state <> 'canceled';
+comment on column chain_orders.subject is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
+comment on column chain_orders.wish is 'What shall happen; amounts in base units as text.';
+comment on column chain_orders.contract is 'What is moved: '''' is the chain''s own coin.';
+comment on column chain_orders.amount is 'Base units that leave; null until planned where everything is to leave.';
+comment on column chain_orders.carrier is 'The payout in whose transaction it is paid, together with others.';
+comment on column chain_orders.looks is 'Number of the look that is due; one with an older number does nothing.';
+comment on column chain_orders.replace is 'A replacement at the order''s speed is wanted.';
+comment on column chain_orders.since is 'Height of the head when the first transaction was planned.';
+comment on column chain_orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
+comment on column chain_orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
+comment on column chain_orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
+comment on column chain_orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
+comment on column chain_orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
+comment on column chain_orders.gas_block is 'What it may cost, blocked on the account of its ramp, which pays for it: of tokens of the realm''s own. Whole units.';
+comment on column chain_orders.hastened_at is 'The newest block seen when a user last asked for more speed: once a block.';
+comment on column chain_orders.fault is 'Why it failed, where callers are told a code of its own.';
+comment on column chain_orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
 -- A payout pays what it carries; all of it ends as the payout does, and divides its fee. Looked at when all of a
 -- transaction is written.
@@ -88,28 +88,28 @@ declare
   p uuid;
 begin
   foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
-    perform 1 from orders o
+    perform 1 from chain_orders o
       cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
       cross join lateral (
         select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
           sum(m.charged) as charged,
           count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
-        from orders m where m.carrier = p) c
+        from chain_orders m where m.carrier = p) c
       where o.id = p and o.purpose in ('payout', 'recovered') and case when o.purpose = 'recovered' then true
         when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
-        using errcode = 'check_violation', constraint = 'orders_payout';
+        using errcode = 'check_violation', constraint = 'chain_orders_payout';
     end if;
   end loop;
   return null;
 end $$;
-create constraint trigger orders_payout after insert or update of carrier, state, budget, charged on orders
+create constraint trigger chain_orders_payout after insert or update of carrier, state, budget, charged on chain_orders
   deferrable initially deferred for each row execute function check_payout();
 
-create table order_candidates (
-  order_id uuid not null references orders (id),
+create table order_attempts (
+  order_id uuid not null references chain_orders (id),
   attempt integer not null check (attempt > 0),
   plan text not null,
   claims text[] not null,
@@ -127,17 +127,17 @@ create table order_candidates (
   proof_height integer check (proof_height >= 0),
   created_at timestamptz not null,
   primary key (order_id, attempt),
-  constraint order_candidates_signed check ((hash is null) = (raw is null)),
-  constraint order_candidates_sent check (sent_at is null or raw is not null),
-  constraint order_candidates_borne check (borne_by = 'sender' or cancels),
-  constraint order_candidates_dead check (dead = (proof is not null)),
-  constraint order_candidates_proof check
+  constraint order_attempts_signed check ((hash is null) = (raw is null)),
+  constraint order_attempts_sent check (sent_at is null or raw is not null),
+  constraint order_attempts_borne check (borne_by = 'sender' or cancels),
+  constraint order_attempts_dead check (dead = (proof is not null)),
+  constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
-create unique index order_candidates_hash on order_candidates (hash) where hash is not null;
+create unique index order_attempts_hash on order_attempts (hash) where hash is not null;
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
-  perform 1 from orders o join ramps r on r.account = o.ramp
+  perform 1 from chain_orders o join ramps r on r.account = o.ramp
   where o.id = new.order_id and r.quarantined is not null for share of r;
   if found then
     raise exception 'nothing is signed for a ramp in quarantine'
@@ -145,15 +145,15 @@ begin
   end if;
   return new;
 end $$;
-create trigger order_candidates_quarantined before update of raw on order_candidates
+create trigger order_attempts_quarantined before update of raw on order_attempts
   for each row when (old.raw is null and new.raw is not null and old.plan <> '{}') execute function refuse_signature();
-comment on table order_candidates is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
-comment on column order_candidates.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
-comment on column order_candidates.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
-comment on column order_candidates.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
-comment on column order_candidates.dead is 'Proven never to be mined.';
-comment on column order_candidates.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dead transaction should have made. Unsigned: the plan was given up.';
-comment on column order_candidates.proof_by is 'The transaction that took a claim, where the chain tells.';
+comment on table order_attempts is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
+comment on column order_attempts.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
+comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
+comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
+comment on column order_attempts.dead is 'Proven never to be mined.';
+comment on column order_attempts.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dead transaction should have made. Unsigned: the plan was given up.';
+comment on column order_attempts.proof_by is 'The transaction that took a claim, where the chain tells.';
 
 create table nonces (
   chain text not null,
@@ -222,13 +222,13 @@ create function in_quarantine(p_ramp uuid) returns boolean language sql stable a
 $$;
 
 -- Whether the rows show what a change of state demands. The order's row is locked by its update.
-create function shows_demand(o orders, p_demand text, p_carrier uuid) returns boolean
+create function shows_demand(o chain_orders, p_demand text, p_carrier uuid) returns boolean
   language sql stable as $$
   select case p_demand
-    when 'carrier' then exists (select 1 from orders p where p.id = p_carrier
+    when 'carrier' then exists (select 1 from chain_orders p where p.id = p_carrier
       and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
         when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
-    when 'found' then c.living = 0 and exists (select 1 from orders p
+    when 'found' then c.living = 0 and exists (select 1 from chain_orders p
       where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
@@ -248,7 +248,7 @@ create function shows_demand(o orders, p_demand text, p_carrier uuid) returns bo
       count(*) filter (where not dead and hash = o.hash) as named,
       count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
       count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
-    from order_candidates where order_id = o.id) c
+    from order_attempts where order_id = o.id) c
 $$;
 
 -- What is canceled after it was signed leaves a nonce that a transaction must fill, at the house's cost: so few
@@ -261,7 +261,7 @@ declare
 begin
   select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
+  from chain_orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $$;
@@ -279,7 +279,7 @@ begin
     if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
       and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
-        using errcode = 'check_violation', constraint = 'orders_transition';
+        using errcode = 'check_violation', constraint = 'chain_orders_transition';
     end if;
     return new;
   end if;
@@ -299,7 +299,7 @@ begin
           or new.budget < old.budget)
       then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
-        select 1 from order_candidates c where c.order_id = new.id and not c.dead
+        select 1 from order_attempts c where c.order_id = new.id and not c.dead
           and c.claims <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dead', 'canceled')
@@ -309,17 +309,17 @@ begin
   end;
   if fault is not null then
     raise exception 'order % %', new.id, fault
-      using errcode = 'check_violation', constraint = 'orders_fixed';
+      using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
   if new.state in ('failed', 'dead') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
-      using errcode = 'check_violation', constraint = 'orders_quarantined';
+      using errcode = 'check_violation', constraint = 'chain_orders_quarantined';
   end if;
   if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
       and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
     raise exception 'order % was signed, and too many such were canceled within a day', new.id
-      using errcode = 'check_violation', constraint = 'orders_discarded';
+      using errcode = 'check_violation', constraint = 'chain_orders_discarded';
   end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
@@ -327,31 +327,31 @@ begin
     or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
-      using errcode = 'check_violation', constraint = 'orders_transition';
+      using errcode = 'check_violation', constraint = 'chain_orders_transition';
   end if;
   return new;
 end $$;
-create trigger orders_change before insert or update on orders
+create trigger chain_orders_change before insert or update on chain_orders
   for each row execute function check_order();
-create trigger orders_stay before delete or truncate on orders
+create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
 -- Bytes that were stored stay, and stay marked as sent; two that may both be mined share a claim; one is dead
 -- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
 create function check_candidate() returns trigger language plpgsql as $$
 declare
-  o orders;
+  o chain_orders;
   fault text;
 begin
-  select * into o from orders where id = new.order_id for update;
+  select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
       when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
-          and not exists (select 1 from order_candidates c where c.order_id = o.id)
+          and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
-      when exists (select 1 from order_candidates c where c.order_id = o.id and not c.dead
+      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dead
           and (o.state = 'new' or not c.claims && new.claims))
         then 'could be mined beside another'
     end;
@@ -380,13 +380,13 @@ begin
         then 'never left'
       when new.dead and not old.dead and not coalesce(case new.proof
           when 'consumed' then not exists (
-            select 1 from order_candidates c where c.order_id = o.id and c.hash = new.proof_by)
+            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.expires is not null
           when 'orphaned' then exists (
             select 1 from unnest(new.claims) k
-              join order_candidates p on p.hash = split_part(k, ':', 1)
-              join orders q on q.id = p.order_id
+              join order_attempts p on p.hash = split_part(k, ':', 1)
+              join chain_orders q on q.id = p.order_id
             where p.dead or q.state in ('dead', 'canceled')
               or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
         end, false)
@@ -395,13 +395,13 @@ begin
   end if;
   if fault is not null then
     raise exception 'transaction % of order % %', new.attempt, new.order_id, fault
-      using errcode = 'check_violation', constraint = 'order_candidates_change';
+      using errcode = 'check_violation', constraint = 'order_attempts_change';
   end if;
   return new;
 end $$;
-create trigger order_candidates_change before insert or update on order_candidates
+create trigger order_attempts_change before insert or update on order_attempts
   for each row execute function check_candidate();
-create trigger order_candidates_stay before delete or truncate on order_candidates
+create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 
 -- The coins that a finished payment spent are nobody else's: its bytes may be mined again after a reorganisation.
@@ -409,9 +409,9 @@ create function check_claim() returns trigger language plpgsql as $$
 begin
   if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
       and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
-      and c.kept is not null and not exists (select 1 from order_candidates k
+      and c.kept is not null and not exists (select 1 from order_attempts k
         where k.order_id = new.order_id and k.hash = c.kept))
-      and not exists (select 1 from orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
+      and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
     raise exception '% was spent by a payment that is done', new.claim
       using errcode = 'check_violation', constraint = 'coins_kept';
   end if;
@@ -438,7 +438,7 @@ begin
   if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
         and k.network = new.network and k.claim ^@ (new.address || ':')
         and split_part(k.claim, ':', 2)::integer >= new.next)
-      or exists (select 1 from orders o join order_candidates c on c.order_id = o.id and c.raw is not null
+      or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then
     raise exception 'nonces of % are in use from % on', new.address, new.next
