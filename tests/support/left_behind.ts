@@ -23,7 +23,8 @@ import { BROKEN, PLATFORM_KEY, wire } from "./realm.ts";
 /** Of a test file, so many of the realms that it made first: each costs a tenth of a second of a processor. */
 const OF_A_FILE = 3;
 /** Where every test keeps its realm sound or says that it does not; of other tests it is told only. */
-const KEPT_SOUND = /^(db|domain|routes)\//;
+const KEPT_SOUND =
+  /^(collections|domain|http|identity|ledger|postgres|realms|security)\/(?!attestation_|signer_)|\/api_test\.ts$/;
 
 /** What was found in the databases. */
 interface Found {
