@@ -11,7 +11,7 @@ export interface JobPayloads {
   "ramp.open": { account: string };
   "ramp.reserve": { account: string };
   "token.check": { token: string };
-  "deposit.forward": { account: string };
+  "deposit.sweep": { account: string };
   "deposit.swept": { sweep: string };
   "deposit.rescan": {
     chain: ChainId;

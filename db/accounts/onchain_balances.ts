@@ -167,3 +167,15 @@ export async function countGains(db: Db): Promise<(PlaceKey & { count: number })
     select chain, network, count(*)::integer as count from unexplained_gains
     group by chain, network`;
 }
+
+/** Reads the balance of an address as last stored, in base units; "0" where none is stored. */
+export async function selectHeld(
+  db: Db,
+  of: PlaceKey & { address: string; contract: string },
+): Promise<string> {
+  const [row] = await db<{ amount: string }[]>`
+    select amount::text as amount from holdings
+    where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
+      and contract = ${of.contract}`;
+  return row?.amount ?? "0";
+}

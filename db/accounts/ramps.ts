@@ -1,5 +1,6 @@
 /** Statements on ramps and the addresses below them. @module */
 import type { LedgerTx } from "../transaction.ts";
+import type { PlaceKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A ramp: where an account's keys and addresses come from. */
@@ -219,4 +220,18 @@ export async function selectHoldings(
     from addresses a join holdings h
       on h.chain = a.chain and h.network = a.network and h.address = a.address
     where a.account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
+}
+
+/** Freezes the ramps of some addresses; linked addresses have none. */
+export async function freezeRamps(
+  tx: LedgerTx,
+  place: PlaceKey,
+  addresses: readonly string[],
+): Promise<void> {
+  await tx`
+    update accounts set frozen = true, frozen_by = null, frozen_by_realm = true, updated_at = now()
+    where not frozen_by_realm and type = 'ramp' and id in (
+      select a.ramp from addresses a
+      where a.chain = ${place.chain} and a.network = ${place.network}
+        and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
 }

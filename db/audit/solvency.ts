@@ -118,22 +118,6 @@ export async function selectHolders(
     order by 2`;
 }
 
-/** Adds up the coins of each ramp that were there at a height, in base units. */
-export async function sumCoins(
-  db: Db,
-  of: AssetName & { chain: string; network: string; height: number },
-): Promise<{ ramp: string; units: string }[]> {
-  return await db<{ ramp: string; units: string }[]>`
-    select c.ramp, sum(c.amount)::text as units from (
-      select ramp, amount from coins where chain = ${of.chain} and network = ${of.network}
-        and spent_by is null and height <= ${of.height}
-      union all
-      select ramp, amount from coins where chain = ${of.chain} and network = ${of.network}
-        and spent_height > ${of.height} and height <= ${of.height}) c
-    join accounts a on a.id = c.ramp
-    where a.asset = ${of.asset} and a.testnet = ${of.testnet} group by c.ramp`;
-}
-
 /** An asset on its chain at a height; contract '' is the chain's own coin. */
 export interface Compared extends AssetName {
   chain: string;

@@ -1,7 +1,6 @@
 /** Statements on what blocks showed of our coins and claims. @module */
-import type { LedgerTx } from "../transaction.ts";
 import type { PlaceKey } from "./cursors.ts";
-import type { Db, Tx } from "../database.ts";
+import type { Tx } from "../database.ts";
 
 /** A coin that a block made; amount in base units. */
 export interface SeenCoin {
@@ -67,30 +66,4 @@ export async function forgetAbove(tx: Tx, place: PlaceKey, height: number): Prom
   await tx`
     update coins set height = null
     where chain = ${place.chain} and network = ${place.network} and height > ${height}`;
-}
-
-/** Adds up the mined coins of each address, in base units. */
-export async function sumCoins(
-  db: Db,
-  place: PlaceKey,
-): Promise<{ address: string; amount: string }[]> {
-  return await db<{ address: string; amount: string }[]>`
-    select a.address, coalesce(sum(c.amount), 0) as amount
-    from addresses a left join coins c on c.chain = a.chain and c.network = a.network
-      and c.address = a.address and c.height is not null and c.spent_height is null
-    where a.chain = ${place.chain} and a.network = ${place.network} group by a.address`;
-}
-
-/** Freezes the ramps behind some addresses; those that are only watched have none. */
-export async function freezeRamps(
-  tx: LedgerTx,
-  place: PlaceKey,
-  addresses: readonly string[],
-): Promise<void> {
-  await tx`
-    update accounts set frozen = true, frozen_by = null, frozen_by_realm = true, updated_at = now()
-    where not frozen_by_realm and type = 'ramp' and id in (
-      select a.ramp from addresses a
-      where a.chain = ${place.chain} and a.network = ${place.network}
-        and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
 }

@@ -62,3 +62,31 @@ export async function selectRateOf(
     select rate_of(${base}, ${currency}) as rate`;
   return row.rate;
 }
+
+/** The worth of one unit of an asset in another asset's units; null where rates are unknown. */
+export async function selectWorth(
+  db: Db,
+  of: { asset: string; in: string; currency: string },
+): Promise<string | null> {
+  const [row] = await db<{ worth: string | null }[]>`
+    select rate_of(${of.asset}, ${of.currency}) / nullif(rate_of(${of.in}, ${of.currency}), 0)
+      as worth`;
+  return row.worth;
+}
+
+/**
+ * Reads what one whole unit of each asset is worth in a currency; unknown ones, and those not set
+ * since a time, are left out.
+ */
+export async function selectWorths(
+  db: Db,
+  assets: readonly string[],
+  currency: string,
+  since: number,
+): Promise<Map<string, string>> {
+  const rows = await db<{ base: string; rate: string }[]>`
+    select base, rate::text as rate from rates
+    where base = any (${assets as string[]}::text[]) and currency = ${currency}
+      and updated_at >= ${since}`;
+  return new Map(rows.map((row) => [row.base, row.rate]));
+}

@@ -240,8 +240,8 @@ export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<
     where status = 'CONFIRMED' and sweep is null and account = any (${ids}::text::uuid[])`;
 }
 
-/** What there is to forward of a deposit account: in the ledger, and between which addresses. */
-export interface ForwardRow extends PlaceKey {
+/** A deposit account that can be swept: its balance in the ledger and the two addresses. */
+export interface SweepableRow extends PlaceKey {
   account: string;
   ramp: string;
   serves: string | null;
@@ -258,9 +258,9 @@ export interface ForwardRow extends PlaceKey {
   to_address: string;
 }
 
-/** Reads what there is to forward of a deposit account; null if it is none. */
-export async function selectForward(db: Db, account: string): Promise<ForwardRow | null> {
-  const [row] = await db<ForwardRow[]>`
+/** Reads what a sweep of an account needs; null if it is no deposit account. */
+export async function selectSweepable(db: Db, account: string): Promise<SweepableRow | null> {
+  const [row] = await db<SweepableRow[]>`
     select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
       t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
       exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
@@ -270,30 +270,6 @@ export async function selectForward(db: Db, account: string): Promise<ForwardRow
       left join fungible_tokens t on t.symbol = a.asset and t.status = 'registered'
     where a.id = ${account} and a.type = 'deposit'`;
   return row ?? null;
-}
-
-/** The worth of one unit of an asset in another asset's units; null where rates are unknown. */
-export async function selectWorth(
-  db: Db,
-  of: { asset: string; in: string; currency: string },
-): Promise<string | null> {
-  const [row] = await db<{ worth: string | null }[]>`
-    select rate_of(${of.asset}, ${of.currency}) / nullif(rate_of(${of.in}, ${of.currency}), 0)
-      as worth`;
-  return row.worth;
-}
-
-/** Adds up the mined coins of an address that nobody has spent, in base units, and counts them. */
-export async function sumCoinsAt(
-  db: Db,
-  place: PlaceKey,
-  address: string,
-): Promise<{ sum: string; count: number }> {
-  const [row] = await db<{ sum: string; count: number }[]>`
-    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
-    where chain = ${place.chain} and network = ${place.network} and address = ${address}
-      and height is not null and spent_by is null`;
-  return row;
 }
 
 /** Reads the deposits that a sweep carries. */

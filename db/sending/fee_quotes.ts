@@ -66,20 +66,3 @@ export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
       and t.deleted_at is null
     order by 1, 2, 3`;
 }
-
-/**
- * Reads what one whole unit of each asset is worth in a currency; unknown ones, and those not set
- * since a time, are left out.
- */
-export async function selectWorths(
-  db: Db,
-  assets: readonly string[],
-  currency: string,
-  since: number,
-): Promise<Map<string, string>> {
-  const rows = await db<{ base: string; rate: string }[]>`
-    select base, rate::text as rate from rates
-    where base = any (${assets as string[]}::text[]) and currency = ${currency}
-      and updated_at >= ${since}`;
-  return new Map(rows.map((row) => [row.base, row.rate]));
-}

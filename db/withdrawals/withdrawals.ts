@@ -212,26 +212,3 @@ export async function updateWithdrawalData(
     where id = ${id} returning ${tx(COLUMNS)}`;
   return row;
 }
-
-/** Reads what an address holds as last seen, in base units; "0" where nothing was. */
-export async function selectHeld(
-  db: Db,
-  of: { chain: string; network: string; address: string; contract: string },
-): Promise<string> {
-  const [row] = await db<{ amount: string }[]>`
-    select amount::text as amount from holdings
-    where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
-      and contract = ${of.contract}`;
-  return row?.amount ?? "0";
-}
-
-/** When the scanner last saw a place, in milliseconds; null if it never did. */
-export async function selectSeenAt(
-  db: Db,
-  place: { chain: string; network: string },
-): Promise<number | null> {
-  const [row] = await db<{ scanned_at: number }[]>`
-    select scanned_at from chain_cursors
-    where chain = ${place.chain} and network = ${place.network}`;
-  return row?.scanned_at ?? null;
-}

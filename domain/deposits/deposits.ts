@@ -22,7 +22,7 @@ import { noteDeposit } from "./deposit_apps.ts";
 import { tellDeposit } from "./deposit_views.ts";
 import { counterparty, refusal } from "../ledger/posting.ts";
 import { fromUnits } from "../money.ts";
-import { forwardLater } from "./sweeps.ts";
+import { scheduleSweep } from "./sweeps.ts";
 import { errorField } from "../errors.ts";
 
 export { type DepositRow } from "../../db/deposits/deposits.ts";
@@ -147,7 +147,7 @@ async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise
   const forwarding = new Set(
     booked.filter((one) => one.account.type === "deposit").map((one) => one.account.id),
   );
-  for (const account of forwarding) await forwardLater(tx, actor, account);
+  for (const account of forwarding) await scheduleSweep(tx, actor, account);
 }
 
 /**

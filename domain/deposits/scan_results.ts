@@ -21,12 +21,8 @@ import {
   upsertDeposits,
 } from "../../db/deposits/deposits.ts";
 import { deleteGainsAbove } from "../../db/accounts/onchain_balances.ts";
-import {
-  forgetAbove,
-  freezeRamps,
-  markConsumed,
-  upsertCoins,
-} from "../../db/chains/scan_results.ts";
+import { freezeRamps } from "../../db/accounts/ramps.ts";
+import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
 import {
   deleteMatched,
   deleteUnmatchedAbove,

@@ -5,7 +5,7 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
-import type { ForwardRow, SweepRow } from "../../db/deposits/sweeps.ts";
+import type { SweepableRow, SweepRow } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset } from "../assets.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
@@ -24,7 +24,7 @@ export interface Carried {
 }
 
 /** What is swept: a token's contract, or null for the chain's own coin. */
-export function contractOf({ asset, token }: Pick<ForwardRow, "asset" | "token">): string | null {
+export function contractOf({ asset, token }: Pick<SweepableRow, "asset" | "token">): string | null {
   return token ?? findAsset(asset)!.contract;
 }
 
@@ -38,23 +38,23 @@ export function contractOf({ asset, token }: Pick<ForwardRow, "asset" | "token">
 export async function bookFee(
   tx: LedgerTx,
   actor: Actor,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   order: OrderRow,
 ): Promise<{ fee: string | null; borne: string }> {
   if (order.fee === null || order.hash === null) return { fee: null, borne: "0" };
-  const own = order.fee_contract === contractOf(forward);
-  const { decimals } = own ? forward : nativeAsset(forward.chain as ChainId);
+  const own = order.fee_contract === contractOf(sweepable);
+  const { decimals } = own ? sweepable : nativeAsset(sweepable.chain as ChainId);
   const fee = fromUnits(BigInt(order.fee), decimals);
   if (!own) await bookGas(tx, actor, order);
   if (!own || order.state === "dead" || order.state === "canceled") return { fee, borne: "0" };
-  const charged = least(fee, forward.free);
+  const charged = least(fee, sweepable.free);
   const borne = subtract(fee, charged);
-  const world = await systemOf(tx, actor, forward, "world");
-  const { chain, network } = forward;
+  const world = await systemOf(tx, actor, sweepable, "world");
+  const { chain, network } = sweepable;
   const book = bookFor(tx, actor, "fee", { chain, network, hash: order.hash });
-  await book(forward.account, world, charged);
+  await book(sweepable.account, world, charged);
   if (compare(borne, "0") > 0) {
-    await book(await systemOf(tx, actor, forward, "fees"), world, borne);
+    await book(await systemOf(tx, actor, sweepable, "fees"), world, borne);
   }
   return { fee, borne };
 }
@@ -68,17 +68,17 @@ export async function bookFee(
 export async function bookCarried(
   tx: LedgerTx,
   actor: Actor,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   carried: Carried,
 ): Promise<{ amount: string; ahead: string }> {
   const { sweep, sent, arrived, hash } = carried;
-  const amount = least(sent, forward.free);
+  const amount = least(sent, sweepable.free);
   const seal = { chain: sweep.chain, network: sweep.network, hash, sweep: sweep.id };
-  await bookOn(tx, actor, forward, { amount, seal });
+  await bookOn(tx, actor, sweepable, { amount, seal });
   const lost = subtract(sent, arrived);
   if (compare(lost, "0") > 0) {
-    const fees = await systemOf(tx, actor, forward, "fees");
-    const world = await systemOf(tx, actor, forward, "world");
+    const fees = await systemOf(tx, actor, sweepable, "fees");
+    const world = await systemOf(tx, actor, sweepable, "world");
     await bookFor(tx, actor, "fee", seal)(fees, world, lost);
   }
   return { amount, ahead: subtract(sent, amount) };
@@ -92,18 +92,18 @@ export async function bookCarried(
 export async function bookAhead(
   tx: LedgerTx,
   actor: Actor,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   sweep: SweepRow,
 ): Promise<{ amount: string; ahead: string; borne: string }> {
   const { chain, network, hash } = sweep;
   const seal = { chain, network, hash, sweep: sweep.id };
-  const back = least(sweep.borne, forward.free);
+  const back = least(sweep.borne, sweepable.free);
   if (compare(back, "0") > 0) {
-    const fees = await systemOf(tx, actor, forward, "fees");
-    await bookFor(tx, actor, "fee", seal)(forward.account, fees, back);
+    const fees = await systemOf(tx, actor, sweepable, "fees");
+    await bookFor(tx, actor, "fee", seal)(sweepable.account, fees, back);
   }
-  const amount = least(sweep.ahead, subtract(forward.free, back));
-  await bookOn(tx, actor, forward, { amount, seal });
+  const amount = least(sweep.ahead, subtract(sweepable.free, back));
+  await bookOn(tx, actor, sweepable, { amount, seal });
   return {
     amount,
     ahead: subtract(sweep.ahead, amount),
@@ -114,15 +114,15 @@ export async function bookAhead(
 async function bookOn(
   tx: LedgerTx,
   actor: Actor,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   of: { amount: string; seal: Record<string, unknown> },
 ): Promise<void> {
   const book = bookFor(tx, actor, "forward", of.seal);
-  for (const [source, destination] of wayOf(forward)) await book(source, destination, of.amount);
+  for (const [source, destination] of wayOf(sweepable)) await book(source, destination, of.amount);
 }
 
 /** The moves from a deposit account on. The ramp of a token of the realm's own is of another asset. */
-function wayOf({ account, ramp, serves, token }: ForwardRow): [string, string][] {
+function wayOf({ account, ramp, serves, token }: SweepableRow): [string, string][] {
   if (token !== null) return [[account, serves!]];
   return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
 }
@@ -142,7 +142,7 @@ function bookFor(
 async function systemOf(
   tx: LedgerTx,
   actor: Actor,
-  { asset: code, decimals, testnet }: ForwardRow,
+  { asset: code, decimals, testnet }: SweepableRow,
   system: "world" | "fees",
 ): Promise<string> {
   return await counterparty(tx, actor, system, { code, decimals, testnet });

@@ -9,7 +9,6 @@ import type { Tx } from "../../db/database.ts";
 import { selectDeposit } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
-  type ForwardRow,
   joinSweep,
   leaveSweep,
   lockAhead,
@@ -17,9 +16,10 @@ import {
   lockSweep,
   markSweepFailed,
   selectForgotten,
-  selectForward,
+  selectSweepable,
   selectSwept,
   selectUnsettled,
+  type SweepableRow,
   type SweepRow,
   touchSweeps,
   updateSweep,
@@ -46,7 +46,7 @@ import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts
 import { releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-export { type ForwardRow, type SweepRow } from "../../db/deposits/sweeps.ts";
+export { type SweepableRow, type SweepRow } from "../../db/deposits/sweeps.ts";
 
 /** What a look at the chain says should be done; amounts in base units. */
 export type SweepStep =
@@ -71,15 +71,15 @@ const TOP_UP_FACTOR = 3n;
 /** What a sweep waits for. */
 const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
-/** Has an account's value forwarded, as soon as that makes sense. */
-export async function forwardLater(
+/** Schedules the sweep of a deposit account. */
+export async function scheduleSweep(
   tx: Tx,
   actor: Actor,
   account: string,
   runAt?: number,
 ): Promise<void> {
-  await enqueue(tx, actor, "deposit.forward", { account }, {
-    serialKey: `forward ${account}`,
+  await enqueue(tx, actor, "deposit.sweep", { account }, {
+    serialKey: `sweep ${account}`,
     runAt,
   });
 }
@@ -94,13 +94,13 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Pro
   if (accounts.length === 0) return;
   await touchSweeps(tx, accounts);
   for (const account of accounts) {
-    await enqueue(tx, actor, "deposit.forward", { account }, { dedupe: account });
+    await enqueue(tx, actor, "deposit.sweep", { account }, { dedupe: account });
   }
 }
 
 /** The account of a sweep, and what its worker decided to do next. */
 export interface SweepTurn {
-  forward: ForwardRow;
+  sweepable: SweepableRow;
   step: SweepStep;
 }
 
@@ -125,10 +125,10 @@ export async function stepTokenSweep(tx: LedgerTx, actor: Actor, turn: SweepTurn
 async function takeStep(
   tx: Tx,
   actor: Actor,
-  { forward, step }: SweepTurn,
+  { sweepable, step }: SweepTurn,
   create: (order: Ordered) => Promise<string>,
 ): Promise<void> {
-  const { chain, network, account, ramp } = forward;
+  const { chain, network, account, ramp } = sweepable;
   const sweep = await lockOpenSweep(tx, {
     id: newId(actor.at),
     chain,
@@ -148,21 +148,21 @@ async function takeStep(
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
   try {
-    const cost = await costOf(tx, actor, forward, step);
-    const made = await create(orderOf(forward, { step, order: { ...common, ...cost } }));
+    const cost = await costOf(tx, actor, sweepable, step);
+    const made = await create(orderOf(sweepable, { step, order: { ...common, ...cost } }));
     const next = step.do === "top up"
       ? { state: "topping" as const, gas_order: made }
       : { state: "sweeping" as const, order_id: made };
     await updateSweep(tx, sweep.id, { ...next, error: null });
   } catch (error) {
-    const waits = forward.token !== null && error instanceof DomainError && WAITS.has(error.code);
+    const waits = sweepable.token !== null && error instanceof DomainError && WAITS.has(error.code);
     if (!waits) throw error;
     await holdSweep(tx, actor, sweep, error.message);
   }
 }
 
 function orderOf(
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   { step, order }: {
     step: SweepStep & { do: "top up" | "sweep" };
     order: Omit<Ordered, "purpose" | "wish">;
@@ -170,12 +170,12 @@ function orderOf(
 ): Ordered {
   const topsUp = step.do === "top up";
   const [from, to] = topsUp
-    ? [forward.to_address, forward.from_address]
-    : [forward.from_address, forward.to_address];
+    ? [sweepable.to_address, sweepable.from_address]
+    : [sweepable.from_address, sweepable.to_address];
   const wish = {
     kind: "pay" as const,
     from,
-    contract: topsUp ? null : contractOf(forward),
+    contract: topsUp ? null : contractOf(sweepable),
     payments: [{ to, amount: `${step.amount}` }],
     ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
   };
@@ -186,19 +186,23 @@ function orderOf(
 async function costOf(
   tx: Tx,
   actor: Actor,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   step: SweepStep & { do: "top up" | "sweep" },
 ): Promise<Pick<Ordered, "cost" | "gas">> {
-  const own = forward.token !== null;
-  const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, actor, forward) : null;
+  const own = sweepable.token !== null;
+  const budget = step.do === "sweep"
+    ? step.gas
+    : own
+    ? await topUpCost(tx, actor, sweepable)
+    : null;
   if (budget === undefined || budget === null) return {};
   const cost = { charged: 0n, budget, contract: null };
   return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
 }
 
 /** The most that sending gas ahead may cost. */
-async function topUpCost(tx: Tx, actor: Actor, forward: ForwardRow): Promise<bigint> {
-  const place = { chain: forward.chain as ChainId, network: forward.network as Network };
+async function topUpCost(tx: Tx, actor: Actor, sweepable: SweepableRow): Promise<bigint> {
+  const place = { chain: sweepable.chain as ChainId, network: sweepable.network as Network };
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: "medium" });
   return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
 }
@@ -226,8 +230,8 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
   if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
   if (sweep.order_id !== order.id) return;
-  const forward = (await selectForward(tx, sweep.account))!;
-  const { fee, borne } = await bookFee(tx, actor, forward, order);
+  const sweepable = (await selectSweepable(tx, sweep.account))!;
+  const { fee, borne } = await bookFee(tx, actor, sweepable, order);
   if (borne !== "0") await updateSweep(tx, sweep.id, { borne });
   if (order.state === "done" && order.contract === "") {
     const moved = BigInt(order.amount ?? 0);
@@ -242,7 +246,7 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   await failSweep(tx, actor, sweep, { why, struck: order.height !== null });
   // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
   const passes = order.state !== "failed" || order.fault === "fee_exceeded";
-  if (passes) await forwardLater(tx, actor, sweep.account, actor.at + RETRY_MS);
+  if (passes) await scheduleSweep(tx, actor, sweep.account, actor.at + RETRY_MS);
 }
 
 /**
@@ -272,7 +276,7 @@ async function settleGas(
   const arrived = order.state === "done";
   await updateSweep(tx, sweep.id, { state: arrived ? "topped" : "waiting" });
   const runAt = arrived ? undefined : actor.at + RETRY_MS;
-  await forwardLater(tx, actor, sweep.account, runAt);
+  await scheduleSweep(tx, actor, sweep.account, runAt);
 }
 
 /**
@@ -305,21 +309,21 @@ async function settleDone(
   const { order, fee } = of;
   // Booked before: nothing of it is booked twice.
   if (sweep.amount !== null) return void await updateSweep(tx, sweep.id, { state: "done" });
-  const forward = (await selectForward(tx, sweep.account))!;
-  const sent = fromUnits(BigInt(order.amount ?? 0), forward.decimals);
-  const arrived = fromUnits(of.arrived, forward.decimals);
+  const sweepable = (await selectSweepable(tx, sweep.account))!;
+  const sent = fromUnits(BigInt(order.amount ?? 0), sweepable.decimals);
+  const arrived = fromUnits(of.arrived, sweepable.decimals);
   const carried = { sweep, hash: order.hash, sent, arrived };
-  const { amount, ahead } = await bookCarried(tx, actor, forward, carried);
+  const { amount, ahead } = await bookCarried(tx, actor, sweepable, carried);
   const change = { state: "done" as const, amount, ahead, arrived, fee, hash: order.hash };
   const done = await updateSweep(tx, sweep.id, change);
-  const rest = subtract(forward.free, amount);
+  const rest = subtract(sweepable.free, amount);
   if (compare(rest, "0") <= 0) await joinSweep(tx, sweep.account, sweep.id);
   for (const id of await selectSwept(tx, sweep.id)) {
     const deposit = (await selectDeposit(tx, id))!;
     await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
   }
   // More may have come in on the way.
-  if (compare(rest, "0") > 0) await forwardLater(tx, actor, sweep.account);
+  if (compare(rest, "0") > 0) await scheduleSweep(tx, actor, sweep.account);
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
 }
 
@@ -329,12 +333,12 @@ async function settleDone(
  */
 export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): Promise<void> {
   for (const sweep of await lockAhead(tx, account)) {
-    const forward = (await selectForward(tx, account))!;
-    if (compare(forward.free, "0") <= 0) return;
-    const { amount, ahead, borne } = await bookAhead(tx, actor, forward, sweep);
+    const sweepable = (await selectSweepable(tx, account))!;
+    if (compare(sweepable.free, "0") <= 0) return;
+    const { amount, ahead, borne } = await bookAhead(tx, actor, sweepable, sweep);
     const change = { amount: add(sweep.amount ?? "0", amount), ahead, borne };
     const settled = await updateSweep(tx, sweep.id, change);
-    const { free } = (await selectForward(tx, account))!;
+    const { free } = (await selectSweepable(tx, account))!;
     if (compare(free, "0") > 0) continue;
     for (const id of await joinSweep(tx, account, sweep.id)) {
       const deposit = (await selectDeposit(tx, id))!;

@@ -4,7 +4,7 @@ import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { newId } from "../../domain/ids.ts";
 import { settleSweep } from "../../domain/deposits/sweeps.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
+import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
@@ -159,7 +159,7 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await node.mine(4);
   await scan();
   const [{ account }] = await rowsOf<{ account: string }>(realm, "select account from deposits");
-  await forwardJob(context, { account });
+  await sweepJob(context, { account });
   equal((await rowsOf(realm, "select id from chain_orders where state = 'new'")).length, 1);
   await funded.deposit(2n * COIN);
   await node.mine();
@@ -249,7 +249,7 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
     await anvil.mine();
     await scan();
   }
-  await forwardJob(now(), { account: deposit.id });
+  await sweepJob(now(), { account: deposit.id });
   equal(await sweepsIn(fixture, "'new'"), 1);
   await token.pay(deposit.address, 5_000_000n);
   await anvil.mine();
@@ -263,13 +263,13 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
     }
     await anvil.mine();
   }
-  await sweptJob(now(), { sweep: (await done())[0].id });
+  await settleSweepJob(now(), { sweep: (await done())[0].id });
   equal((await fixture.account(ramp.id)).balance.total, "10", "the rest is not credited yet");
   for (let round = 0; round < 4; round++) {
     await anvil.mine();
     await scan();
   }
-  await forwardJob(now(), { account: deposit.id });
+  await sweepJob(now(), { account: deposit.id });
   context.chains.close();
   await fixture.mine(2);
   const { total, assets } = (await fixture.account(ramp.id)).balance;

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { WorkerContext } from "../../workers/worker_context.ts";
-import { forwardJob, sweptJob } from "../../workers/sweeping/sweeps.ts";
+import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
 import { type Step, STEPS } from "../../workers/sending/order_work.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
@@ -100,8 +100,8 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
       throw new End();
     },
   } as WorkerContext;
-  await Promise.allSettled([sweptJob(context, { sweep }), sweptJob(ending, { sweep })]);
-  await sweptJob(context, { sweep });
+  await Promise.allSettled([settleSweepJob(context, { sweep }), settleSweepJob(ending, { sweep })]);
+  await settleSweepJob(context, { sweep });
   await fixture.realm.drain();
   context.chains.close();
   const moves = await rowsOf<{ type: string; amount: string }>(
@@ -126,7 +126,7 @@ async function sweptUnbooked(
     await fixture.anvil.mine();
     const now = { ...context, actor: { ...context.actor, at: Date.now() } };
     await scanPlace(now, PLACE);
-    await forwardJob(now, { account });
+    await sweepJob(now, { account });
     for (const seen of await openOrders(fixture)) await advanceOrder(now, seen);
     const [done] = await rowsOf<{ id: string }>(
       fixture.realm,
@@ -187,7 +187,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
     for (let round = 0; round < 20; round++) {
       await fixture.anvil.mine();
       await tries(() => scanPlace(worker(), PLACE));
-      await tries(() => forwardJob(worker(), { account: turn.account }));
+      await tries(() => sweepJob(worker(), { account: turn.account }));
       for (const seen of await openOrders(fixture)) {
         await tries(() => advanceOrder(worker(), seen, crossing));
       }
@@ -197,7 +197,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
         [turn.account],
       );
       if (sweep?.state === "sweeping") {
-        await tries(() => sweptJob(worker(), { sweep: sweep.id }));
+        await tries(() => settleSweepJob(worker(), { sweep: sweep.id }));
       }
       if (sweep?.state === "done") return ended;
     }

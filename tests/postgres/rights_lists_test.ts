@@ -109,7 +109,7 @@ test("an injected job moves nothing, and a statement ends or holds none that wai
     "ramp.open": { account: mine },
     "ramp.reserve": { account: mine },
     "token.check": { token: id },
-    "deposit.forward": { account: mine },
+    "deposit.sweep": { account: mine },
     "deposit.swept": { sweep: id },
     "deposit.rescan": { chain: "ETHEREUM", testnet: true, hash: "0x00" },
   };

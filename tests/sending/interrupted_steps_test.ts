@@ -11,7 +11,7 @@ import { newId } from "../../domain/ids.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openFence } from "../../workers/installation/fence.ts";
-import { forwardJob } from "../../workers/sweeping/sweeps.ts";
+import { sweepJob } from "../../workers/sweeping/sweeps.ts";
 import type { Crossing, Step } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
@@ -96,7 +96,7 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
         await anvil.mine(3);
         await poller.look();
         await poller.look();
-        await forwardJob(context, { account: deposit.id });
+        await sweepJob(context, { account: deposit.id });
       },
       mine: () => anvil.mine(),
       made: () => countOf(anvil, ramp.address),

@@ -4,6 +4,7 @@
  * every token that may keep a part, before anything is concluded.
  * @module
  */
+import { sumCoinsOfRamps } from "../../db/chains/coin_sums.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { selectCandidates } from "../../db/sending/order_attempts.ts";
 import {
@@ -16,7 +17,6 @@ import {
   selectRamped,
   selectUnbooked,
   selectUnproven,
-  sumCoins,
   sumLiabilities,
 } from "../../db/audit/solvency.ts";
 import { reading, snapshot } from "../../db/transaction.ts";
@@ -112,7 +112,7 @@ async function foundBy(
     if (cursor === null || cursor.height < of.height) {
       throw new ChainError("unavailable", "the chain took another course meanwhile");
     }
-    const coins = balances === null ? await sumCoins(tx, of) : [];
+    const coins = balances === null ? await sumCoinsOfRamps(tx, of) : [];
     const owed = await sumLiabilities(tx, of);
     return {
       ...of,

@@ -2,7 +2,7 @@
 import { enableAccount } from "../../domain/accounts/accounts.ts";
 import type { JobName, JobPayloads } from "../../domain/jobs.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import { forwardJob, sweptJob } from "../sweeping/sweeps.ts";
+import { settleSweepJob, sweepJob } from "../sweeping/sweeps.ts";
 import { checkToken } from "../scanning/token_checks.ts";
 import { openRampJob, reserveJob } from "../scanning/ramp_opening.ts";
 import { rescanJob } from "../scanning/rescan.ts";
@@ -19,9 +19,9 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "account.enable": async (context, { account }) => {
     await context.step((tx) => enableAccount(tx, context.actor, account), { lockLedger: true });
   },
-  "deposit.forward": forwardJob,
+  "deposit.sweep": sweepJob,
   "deposit.rescan": rescanJob,
-  "deposit.swept": sweptJob,
+  "deposit.swept": settleSweepJob,
   "order.advance": (context, seen) => advanceOrder(context, seen),
   "ramp.open": openRampJob,
   "ramp.reserve": reserveJob,

@@ -13,7 +13,7 @@ import {
   selectHoldingTargets,
   upsertHoldings,
 } from "../../db/accounts/onchain_balances.ts";
-import { sumCoins } from "../../db/chains/scan_results.ts";
+import { sumMinedCoins } from "../../db/chains/coin_sums.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
@@ -56,7 +56,7 @@ export async function refreshHoldings(
 ): Promise<void> {
   const { place, height, watch } = scan;
   if (chain.traits.coins) {
-    const sums = await reading(context.pool, (db) => sumCoins(db, place));
+    const sums = await reading(context.pool, (db) => sumMinedCoins(db, place));
     return await keep(context, scan, sums.map((one) => ({ ...one, contract: "", nonce: null })));
   }
   const native = nativeAsset(place.chain);

@@ -1,11 +1,11 @@
 /** Looks at a deposit address and says what its sweep needs next; the sending is done by orders. @module */
+import { sumUnspentCoins } from "../../db/chains/coin_sums.ts";
+import { selectWorth } from "../../db/currencies/rates.ts";
 import {
-  type ForwardRow,
-  selectForward,
   selectResting,
+  selectSweepable,
   selectSweptOrder,
-  selectWorth,
-  sumCoinsAt,
+  type SweepableRow,
 } from "../../db/deposits/sweeps.ts";
 import { reading } from "../../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../../domain/assets.ts";
@@ -38,35 +38,35 @@ const MARGIN = { over: 5n, of: 4n };
 /** The sweep of a token of the realm's own may cost so many times what is likely. */
 const GAS_FACTOR = 2n;
 
-/** Takes the next step in forwarding what a deposit account received. */
-export async function forwardJob(
+/** Takes the next step of a deposit account's sweep. */
+export async function sweepJob(
   context: WorkerContext,
   { account }: { account: string },
 ): Promise<void> {
-  const read = () => reading(context.pool, (db) => selectForward(db, account));
-  let forward = await read();
-  if (forward?.owing && compare(forward.free, "0") > 0) {
+  const read = () => reading(context.pool, (db) => selectSweepable(db, account));
+  let sweepable = await read();
+  if (sweepable?.owing && compare(sweepable.free, "0") > 0) {
     await context.step((tx) => settleAhead(tx, context.actor, account), { lockLedger: true });
-    forward = await read();
+    sweepable = await read();
   }
-  if (forward === null || compare(forward.free, "0") <= 0) return;
+  if (sweepable === null || compare(sweepable.free, "0") <= 0) return;
   if (await reading(context.pool, (db) => selectResting(db, account))) return;
   const chain = await context.chains.open({
-    chain: forward.chain as ChainId,
-    testnet: forward.network !== "main",
+    chain: sweepable.chain as ChainId,
+    testnet: sweepable.network !== "main",
   });
-  const step = await decide(context, chain, forward).catch((error): SweepStep => {
+  const step = await decide(context, chain, sweepable).catch((error): SweepStep => {
     // The node has tried it: it would fail, and cost its fee.
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
-  const turn = { forward, step };
-  if (forward.token === null) await context.step((tx) => stepSweep(tx, context.actor, turn));
+  const turn = { sweepable, step };
+  if (sweepable.token === null) await context.step((tx) => stepSweep(tx, context.actor, turn));
   else await context.step((tx) => stepTokenSweep(tx, context.actor, turn), { lockLedger: true });
 }
 
 /** Measures what a token's sweep brought to its ramp, and has it booked. */
-export async function sweptJob(
+export async function settleSweepJob(
   context: WorkerContext,
   { sweep }: { sweep: string },
 ): Promise<void> {
@@ -96,48 +96,48 @@ export async function sweptJob(
 async function decide(
   context: WorkerContext,
   chain: Chain,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
 ): Promise<SweepStep> {
-  const registered = findAsset(forward.asset);
-  const contract = forward.token ?? registered!.contract;
+  const registered = findAsset(sweepable.asset);
+  const contract = sweepable.token ?? registered!.contract;
   const fault = registered === null
     ? null
     : registered.state === "suspended"
     ? registered.reason
     : await verifyToken(context, chain, registered);
   if (fault !== null) {
-    context.log("warn", "a sweep waits", { account: forward.account, fault });
+    context.log("warn", "a sweep waits", { account: sweepable.account, fault });
     return { do: "wait" };
   }
-  const held = await holdingOf(context, chain, forward, contract);
-  const booked = toUnits(forward.free, forward.decimals);
+  const held = await holdingOf(context, chain, sweepable, contract);
+  const booked = toUnits(sweepable.free, sweepable.decimals);
   // What is there and not booked yet is left: it was seen, and does not count before its depth.
   const amount = held.asset < booked ? held.asset : booked;
   if (amount === 0n) return { do: "wait" };
   const whole = amount === held.asset;
-  const draft = await price(chain, orderOf(chain, forward, contract, whole ? "all" : amount));
+  const draft = await price(chain, orderOf(chain, sweepable, contract, whole ? "all" : amount));
   if (draft === null) return { do: "wait" };
   const fee = feeOf(draft.fee, held.inputs, 1);
   if (draft.fee.contract === contract) {
     if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
     return { do: "sweep", amount: whole ? "all" : amount - fee };
   }
-  if (await isDust(context, forward, amount, fee)) return { do: "wait" };
+  if (await isDust(context, sweepable, amount, fee)) return { do: "wait" };
   const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
   if (chain.traits.feePayer) {
     if (draft.lacking > 0n) return { do: "wait" };
-    return { ...moved, feePayer: forward.to_address };
+    return { ...moved, feePayer: sweepable.to_address };
   }
   const likely = draft.likely ?? fee;
   // Coins of others may lie there: an own token's sweep is to take no more than it may likely cost.
-  const most = forward.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);
+  const most = sweepable.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);
   if (held.coin >= likely) return { ...moved, gas: most };
   return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - held.coin };
 }
 
 function orderOf(
   chain: Chain,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   contract: string | null,
   amount: bigint | "all",
 ): Order {
@@ -145,10 +145,10 @@ function orderOf(
   const part = amount === "all" || contract !== null ? amount : amount / 2n + 1n;
   return {
     kind: "pay",
-    from: forward.from_address,
+    from: sweepable.from_address,
     contract,
-    payments: [{ to: forward.to_address, amount: part }],
-    ...(chain.traits.feePayer ? { feePayer: forward.to_address } : {}),
+    payments: [{ to: sweepable.to_address, amount: part }],
+    ...(chain.traits.feePayer ? { feePayer: sweepable.to_address } : {}),
   };
 }
 
@@ -165,12 +165,12 @@ async function price(chain: Chain, order: Order): Promise<Draft | null> {
 async function holdingOf(
   context: WorkerContext,
   chain: Chain,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   contract: string | null,
 ): Promise<Held> {
-  const address = forward.from_address;
+  const address = sweepable.from_address;
   if (chain.traits.coins) {
-    const at = await reading(context.pool, (db) => sumCoinsAt(db, forward, address));
+    const at = await reading(context.pool, (db) => sumUnspentCoins(db, sweepable, address));
     return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
   }
   const holdings = [{ address, contract }, { address, contract: null }];
@@ -184,21 +184,21 @@ async function holdingOf(
  */
 async function isDust(
   context: WorkerContext,
-  forward: ForwardRow,
+  sweepable: SweepableRow,
   amount: bigint,
   fee: bigint,
 ): Promise<boolean> {
-  const native = nativeAsset(forward.chain as ChainId);
+  const native = nativeAsset(sweepable.chain as ChainId);
   const currency = context.actor.realm.accountingCurrency;
-  const of = { asset: forward.asset, in: native.code, currency };
+  const of = { asset: sweepable.asset, in: native.code, currency };
   const worth = await reading(context.pool, (db) => selectWorth(db, of));
   if (worth === null) {
-    const least = context.actor.realm.withdrawals?.[forward.asset]?.sweep_min ?? "1";
-    return compare(fromUnits(amount, forward.decimals), least) < 0;
+    const least = context.actor.realm.withdrawals?.[sweepable.asset]?.sweep_min ?? "1";
+    return compare(fromUnits(amount, sweepable.decimals), least) < 0;
   }
   const places = 18;
   const rate = toUnits(cut(worth, places), places);
-  const scale = 10n ** BigInt(places + forward.decimals);
+  const scale = 10n ** BigInt(places + sweepable.decimals);
   return amount * rate * 10n ** BigInt(native.decimals) < fee * scale;
 }
 

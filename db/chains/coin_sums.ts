@@ -1,0 +1,44 @@
+/** Sums of coins (unspent outputs). @module */
+import type { PlaceKey } from "./cursors.ts";
+import type { Db } from "../database.ts";
+
+/** Adds up the mined coins of each address, in base units. */
+export async function sumMinedCoins(
+  db: Db,
+  place: PlaceKey,
+): Promise<{ address: string; amount: string }[]> {
+  return await db<{ address: string; amount: string }[]>`
+    select a.address, coalesce(sum(c.amount), 0) as amount
+    from addresses a left join coins c on c.chain = a.chain and c.network = a.network
+      and c.address = a.address and c.height is not null and c.spent_height is null
+    where a.chain = ${place.chain} and a.network = ${place.network} group by a.address`;
+}
+
+/** Adds up the mined, unspent coins of an address, in base units, and counts them. */
+export async function sumUnspentCoins(
+  db: Db,
+  place: PlaceKey,
+  address: string,
+): Promise<{ sum: string; count: number }> {
+  const [row] = await db<{ sum: string; count: number }[]>`
+    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
+    where chain = ${place.chain} and network = ${place.network} and address = ${address}
+      and height is not null and spent_by is null`;
+  return row;
+}
+
+/** Adds up the coins of each ramp that were there at a height, in base units. */
+export async function sumCoinsOfRamps(
+  db: Db,
+  of: PlaceKey & { asset: string; testnet: boolean; height: number },
+): Promise<{ ramp: string; units: string }[]> {
+  return await db<{ ramp: string; units: string }[]>`
+    select c.ramp, sum(c.amount)::text as units from (
+      select ramp, amount from coins where chain = ${of.chain} and network = ${of.network}
+        and spent_by is null and height <= ${of.height}
+      union all
+      select ramp, amount from coins where chain = ${of.chain} and network = ${of.network}
+        and spent_height > ${of.height} and height <= ${of.height}) c
+    join accounts a on a.id = c.ramp
+    where a.asset = ${of.asset} and a.testnet = ${of.testnet} group by c.ramp`;
+}
