@@ -18,7 +18,12 @@ const PAGES = [
   "docs/guide/transactions.md",
   "docs/guide/blocks.md",
   "docs/guide/currencies.md",
+  "docs/guide/hash_chain.md",
+  "docs/guide/deposits.md",
+  "docs/guide/limits.md",
   "docs/operations/stops.md",
+  "docs/operations/costs.md",
+  "docs/operations/monitoring.md",
 ];
 
 /** What the answers are, in the order of the requests; accounts by their references. */
@@ -91,7 +96,7 @@ Deno.test("the requests of the guide answer what is shown beside them", async ()
   for (const page of PAGES) {
     const shop = await realm.account({ asset: "GOLD", from: account, total: "100" });
     const till = await realm.account({ asset: "GOLD" });
-    const names = new Map([["shop", shop], ["till", till]]);
+    const names = new Map([["realm", realm.id], ["shop", shop], ["till", till]]);
     const examples = await examplesOf(page);
     ok(examples.length > 0, page);
     for (const example of examples) await runExample(realm, names, page, example);
