@@ -1242,7 +1242,7 @@ table transactions (
   testnet boolean not null
   asset text not null
   owner uuid
-  origin inet
+  client_ip inet
   api_key uuid
   fiat_currency text
   fiat_rate numeric
@@ -2429,7 +2429,7 @@ AS $function$
   from chain_orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
 $function$;
 
-CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+CREATE OR REPLACE FUNCTION ledger_apply(p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[], p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2510,7 +2510,7 @@ begin
 
   for k in 1..n loop
     continue when not go[k];
-    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_extras[k];
     if unlinks then
       if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
       v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
@@ -2518,12 +2518,12 @@ begin
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
-      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
+      and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
       why := null;
     else
       why := case
         when v_state[s] in (4, 5) then 'source.not_found'
-        when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
+        when not p_system and p_may_move_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
         when v_state[s] = 6 then 'source.deposit'
         when v_state[d] in (4, 5) then 'destination.not_found'
         when v_state[d] = 6 then 'destination.deposit'
@@ -2588,13 +2588,13 @@ begin
       where x.id = q.id and q.linked <> x.linked;
   end if;
   insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-      asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
-    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
+      asset, owner, client_ip, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.client_ip, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      case when p_type = 'revert' then (q.more ->> 'reverts')::uuid end, q.seal, q.more -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
-      fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
-      q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
+      case when p_type = 'revert' then (q.extras ->> 'reverts')::uuid end, q.seal, q.extras -> 'address_data', v_at
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_client_ip, p_api_key,
+      fiat_rate, fiat_value, p_reference, p_seal, p_extras, go)
+      q(id, s, d, ss, ds, amount, actor, client_ip, api_key, fiat_rate, fiat_value, reference, seal, extras, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
@@ -2611,7 +2611,7 @@ begin
       else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_book(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+CREATE OR REPLACE FUNCTION ledger_book(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2634,10 +2634,10 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply(p_type, true, true, p_atomic, p_head, p_tail, null, p_ids, p_source,
-      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_bulk(p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text, p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replay jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2656,8 +2656,8 @@ begin
     select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
       into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
       from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
-        array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
-        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_more) a;
+        array_fill(p_actor, array[n]), array_fill(p_may_move_any, array[n]), array_fill(p_client_ip, array[n]),
+        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_extras) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);
@@ -2709,7 +2709,7 @@ AS $function$
   select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
 $function$;
 
-CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
+CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2741,14 +2741,14 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if refusals is not null then
     update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
   end if;
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_any boolean[], IN p_origin inet[], IN p_api_key uuid[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_more jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
+CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_may_move_any boolean[], IN p_client_ip inet[], IN p_api_key uuid[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_extras jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 begin
@@ -2759,7 +2759,7 @@ begin
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
     from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) l;
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
   commit;
 end $procedure$;
 
@@ -2784,7 +2784,7 @@ AS $function$
   select ms_time(ledger_ms())
 $function$;
 
-CREATE OR REPLACE FUNCTION ledger_post(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
+CREATE OR REPLACE FUNCTION ledger_post(p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2821,7 +2821,7 @@ begin
         v_issue := 'destroy';
         perform 1 where s.type <> 'system' and d.system = 'world';
       when 'revert' then
-        select * into t from transactions x where x.id = (p_more[1] ->> 'reverts')::uuid;
+        select * into t from transactions x where x.id = (p_extras[1] ->> 'reverts')::uuid;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
         v_force := t.type = 'deposit';
         perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'
@@ -2837,7 +2837,7 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
-      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
       case v_issue when 'issue' then d.id else s.id end, p_amount[1]);
@@ -2855,7 +2855,7 @@ begin
     from idempotency x left join batches b on b.key = x.key where x.key = p_key);
 end $function$;
 
-CREATE OR REPLACE FUNCTION ledger_single(p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric, p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb, OUT posted text[], OUT refused text, OUT replay jsonb)
+CREATE OR REPLACE FUNCTION ledger_single(p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric, p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb, OUT posted text[], OUT refused text, OUT replay jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2876,7 +2876,7 @@ begin
       x.type in ('virtual', 'ramp') and y.type in ('virtual', 'ramp') and x.deleted_at is null and y.deleted_at is null
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
-        and (p_any or x.owner = p_actor)
+        and (p_may_move_any or x.owner = p_actor)
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -2895,9 +2895,9 @@ begin
     update accounts x set total = case x.id when p_source then s_total else d_total end, seq = x.seq + 1
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-        asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
+        asset, owner, client_ip, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
       values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
+        v_asset, p_actor, p_client_ip, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
         ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
       values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
@@ -2918,12 +2918,12 @@ begin
       from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
-        array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
+        array[p_actor], array[p_may_move_any], array[p_client_ip], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
 end $function$;
 
-CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_any boolean, IN p_origin inet, IN p_api_key uuid, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
+CREATE OR REPLACE PROCEDURE ledger_single_now(IN p_key uuid, IN p_fingerprint uuid, IN p_tail text, IN p_source uuid, IN p_destination uuid, IN p_amount numeric, IN p_actor uuid, IN p_may_move_any boolean, IN p_client_ip inet, IN p_api_key uuid, IN p_seal jsonb, IN p_data jsonb, INOUT posted text[], INOUT refused text, INOUT replay jsonb)
  LANGUAGE plpgsql
 AS $procedure$
 begin
@@ -2932,7 +2932,7 @@ begin
   lock table ledger_lock in exclusive mode;
   select l.posted, l.refused, l.replay into posted, refused, replay
     from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
-      p_any, p_origin, p_api_key, p_seal, p_data) l;
+      p_may_move_any, p_client_ip, p_api_key, p_seal, p_data) l;
   commit;
 end $procedure$;
 

@@ -44,7 +44,7 @@ export async function selectTrail(db: Db, filter: AuditFilter): Promise<AuditRow
           and ${filter.action === null ? db`true` : db`action = ${filter.action}`}
         ${order})
       union all
-      (select id, owner, 'transaction.' || type, id, null::text[], null, host(origin), api_key, null,
+      (select id, owner, 'transaction.' || type, id, null::text[], null, host(client_ip), api_key, null,
           created_at from transactions
         where ${within(db, filter, "owner", "id")}
           and ${filter.action === null ? db`true` : db`'transaction.' || type = ${filter.action}`}

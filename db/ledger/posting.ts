@@ -1,6 +1,7 @@
 /** The ledger's statements inside a transaction: posting, and reading what was posted. @module */
 import type { LedgerTx } from "../transaction.ts";
 import type { Db } from "../database.ts";
+import { MOVE_TYPES, parametersOf } from "./posting_columns.ts";
 import {
   type ApplyRow,
   type Move,
@@ -12,14 +13,12 @@ import {
   type WrittenMoves,
 } from "./posting_protocol.ts";
 
-const MOVES = `$5::uuid[], $6::int[], $7::int[], $8::numeric[], $9::uuid[],
-  $10::boolean[], $11::inet[], $12::uuid[], $13::jsonb[], $14::jsonb[], $15::text[], $16::jsonb[]`;
+/** Type, atomic, and head and tail of the id that was drawn before. */
+const PARAMETERS = parametersOf(["text", "boolean", "text", "text", ...MOVE_TYPES]);
 /** What users ask for. */
-const POSTING = `select ${POSTED_COLUMNS} from ledger_post($1::text, $2::boolean, $3::text,
-  $4::text, ${MOVES})`;
+const POSTING = `select ${POSTED_COLUMNS} from ledger_post(${PARAMETERS})`;
 /** What happened on a chain, which workers alone may book. */
-const BOOKING = `select ${POSTED_COLUMNS} from ledger_book($1::text, $2::boolean, $3::text,
-  $4::text, ${MOVES})`;
+const BOOKING = `select ${POSTED_COLUMNS} from ledger_book(${PARAMETERS})`;
 
 /**
  * Posts moves of one type in the caller's transaction, which holds the ledger lock.

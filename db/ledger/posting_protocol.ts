@@ -1,9 +1,22 @@
 /**
- * Moves as the posting functions take them, and how they ended. Arrays are written by hand because this
- * is the hottest path of the service.
+ * The statements of the posting functions: their text, their parameters, and how each move ended.
  * @module
  */
-
+import {
+  asText,
+  BULK_MOVE_TYPES,
+  bulkMoveParameters,
+  isGrouped,
+  type Move,
+  MOVE_TYPES,
+  moveParameters,
+  type Mover,
+  parametersOf,
+  type Positions,
+  SINGLE_MOVE_TYPES,
+  singleMoveParameters,
+  type WrittenMoves,
+} from "./posting_columns.ts";
 import {
   type BulkReplay,
   ownReplay,
@@ -11,30 +24,10 @@ import {
   type RawReplay,
   type Replay,
 } from "./replays.ts";
-import { inSlices, joinInSlices } from "../slices.ts";
+import { inSlices } from "../slices.ts";
 
-/**
- * One move, ready to be posted; the ledger gives it its id and time. Amounts are decimals in whole
- * units of the asset.
- */
-export interface Move {
-  source: string;
-  destination: string;
-  amount: string;
-  /** The user that moves; null for the service itself. */
-  actor: string | null;
-  /** Whether the actor may move out of accounts of others. */
-  any: boolean;
-  origin: string | null;
-  /** The key of a machine that moves as the actor. */
-  apiKey: string | null;
-  /** JSON texts, or null. */
-  seal: string | null;
-  data: string | null;
-  reference: string | null;
-  /** JSON text with what few moves have: asset, conditions, reverts, address_data. */
-  more: string | null;
-}
+export type { Move, WrittenMoves } from "./posting_columns.ts";
+export { moveParameters, positionsOf, writeMoves } from "./posting_columns.ts";
 
 /** A move with the idempotency key it came under. */
 export interface KeyedMove extends Move {
@@ -43,7 +36,7 @@ export interface KeyedMove extends Move {
 }
 
 /** A batch that came in one request. */
-export interface Bulk {
+export interface Bulk extends Mover {
   moves: readonly Move[];
   /** One refusal refuses all. */
   atomic: boolean;
@@ -53,10 +46,6 @@ export interface Bulk {
   requestId: string;
   /** JSON text of the items that did not come this far, or null; kept for the replay. */
   unresolved: string | null;
-  actor: string | null;
-  any: boolean;
-  origin: string | null;
-  apiKey: string | null;
 }
 
 /** How a batch of one request ended. An atomic one with refusals has changed nothing. */
@@ -102,23 +91,35 @@ export const POSTED_COLUMNS: string =
   "refusals::text, source_total::text, destination_total::text, blocked::text, " +
   "fiat_rate::text, fiat_value::text, stamp";
 
+/** Key, fingerprint and tail of the ids, before the moves. */
+const KEYED_TYPES = ["uuid[]", "uuid[]", "text", ...MOVE_TYPES];
+const SINGLE_TYPES = ["uuid", "uuid", "text", ...SINGLE_MOVE_TYPES];
+/** Key, fingerprint, request, unresolved items, atomic, tail. */
+const BULK_TYPES = [
+  ...["uuid", "uuid", "text", asText("jsonb"), asText("boolean"), "text"],
+  ...BULK_MOVE_TYPES,
+];
+
 /** The statement that posts moves which came one by one, each under its own key. */
-export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(
-  $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
-  $8::uuid[], $9::boolean[], $10::inet[], $11::uuid[], $12::jsonb[], $13::jsonb[], $14::text[],
-  $15::jsonb[])`;
+export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(${
+  parametersOf(KEYED_TYPES)
+})`;
 
 /** The same as a transaction of its own, in one message: for sessions with none open. */
-export const LANE_CALL = `call ledger_lane_now(
-  $1::uuid[], $2::uuid[], $3::text, $4::uuid[], $5::int[], $6::int[], $7::numeric[],
-  $8::uuid[], $9::boolean[], $10::inet[], $11::uuid[], $12::jsonb[], $13::jsonb[], $14::text[],
-  $15::jsonb[],
-  null, null, null, null, null, null, null, null)`;
+export const LANE_CALL = `call ledger_lane_now(${parametersOf(KEYED_TYPES)}, ${nulls(8)})`;
 
 /** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
-export const SINGLE_CALL = `call ledger_single_now(
-  $1::uuid, $2::uuid, $3::text, $4::uuid, $5::uuid, $6::numeric, $7::uuid,
-  $8::text::boolean, $9::inet, $10::uuid, $11::text::jsonb, $12::text::jsonb, null, null, null)`;
+export const SINGLE_CALL = `call ledger_single_now(${parametersOf(SINGLE_TYPES)}, ${nulls(3)})`;
+
+/** The statement that posts a batch of one request. */
+export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk(${
+  parametersOf(BULK_TYPES)
+})`;
+
+/** What a procedure returns is passed to it as nulls. */
+function nulls(count: number): string {
+  return Array(count).fill("null").join(", ");
+}
 
 /** What {@link SINGLE_CALL} returns. */
 export interface SingleRow {
@@ -126,110 +127,6 @@ export interface SingleRow {
   posted: string[];
   refused: string | null;
   replay: RawReplay | null;
-}
-
-/**
- * The statement that posts a batch of one request. Through text, because the driver would write a
- * boolean's or a document's text once more.
- */
-export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk(
-  $1::uuid, $2::uuid, $3::text, $4::text::jsonb, $5::text::boolean, $6::text, $7::uuid,
-  $8::text::boolean,
-  $9::inet, $10::uuid, $11::uuid[], $12::int[], $13::int[], $14::numeric[], $15::jsonb[],
-  $16::jsonb[], $17::text[], $18::jsonb[])`;
-
-/** The accounts of a batch. */
-export interface Positions {
-  /** Distinct, ascending. */
-  ids: string[];
-  /** Each move's 1-based positions in them. */
-  sources: number[];
-  destinations: number[];
-}
-
-/** Finds the accounts of a batch and each move's places among them. */
-export function positionsOf(moves: readonly Move[]): Positions {
-  const positions = new Map<string, number>();
-  for (const move of moves) {
-    positions.set(move.source, 0);
-    positions.set(move.destination, 0);
-  }
-  const ids = [...positions.keys()].sort();
-  for (let i = 0; i < ids.length; i++) positions.set(ids[i], i + 1);
-  return {
-    ids,
-    sources: moves.map((move) => positions.get(move.source)!),
-    destinations: moves.map((move) => positions.get(move.destination)!),
-  };
-}
-
-/** What each column of a posting says of a move. */
-type ColumnOf = (move: Move) => string | null;
-
-/** Columns that most moves have something in, in the order of the posting functions' parameters. */
-const USUAL: readonly ColumnOf[] = [
-  (move) => move.amount,
-  (move) => move.actor,
-  (move) => move.any ? "t" : "f",
-  (move) => move.origin,
-];
-/** What few moves have, behind the others: an empty array stands for nulls alone. */
-const RARE: readonly ColumnOf[] = [
-  (move) => move.apiKey,
-  (move) => move.seal,
-  (move) => move.data,
-  (move) => move.reference,
-  (move) => move.more,
-];
-
-/** Moves as the posting functions take them. */
-export interface WrittenMoves {
-  moves: readonly Move[];
-  positions: Positions;
-  /** As {@link moveParameters} gives them. */
-  columns: string[];
-}
-
-/** Writes moves as arrays, in the order of the posting functions' parameters. */
-export function moveParameters(moves: readonly Move[], positions: Positions): string[] {
-  return [
-    ...placesOf(positions),
-    ...USUAL.map((of) => list(moves, of)),
-    ...RARE.map((of) => has(moves, of) ? list(moves, (move) => quoted(of(move))) : "{}"),
-  ];
-}
-
-/** Writes very many moves, in slices. */
-export async function writeMoves(moves: readonly Move[]): Promise<WrittenMoves> {
-  const positions = positionsOf(moves);
-  const columns = placesOf(positions);
-  for (const of of USUAL) {
-    columns.push(`{${await joinInSlices(moves, (move) => of(move) ?? "NULL")}}`);
-  }
-  for (const of of RARE) {
-    const isUsed = has(moves, of);
-    const write = (move: Move) => quoted(of(move)) ?? "NULL";
-    columns.push(isUsed ? `{${await joinInSlices(moves, write)}}` : "{}");
-  }
-  return { moves, positions, columns };
-}
-
-/** Writes accounts and positions as PostgreSQL array literals. */
-function placesOf({ ids, sources, destinations }: Positions): string[] {
-  return [ids, sources, destinations].map((items) => `{${items.join(",")}}`);
-}
-
-function has(moves: readonly Move[], of: ColumnOf): boolean {
-  return moves.some((move) => of(move) !== null);
-}
-
-function list(moves: readonly Move[], of: (move: Move) => string | null): string {
-  let text = "{";
-  for (let i = 0; i < moves.length; i++) {
-    if (i > 0) text += ",";
-    text += of(moves[i]) ?? "NULL";
-  }
-  return text + "}";
 }
 
 /** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
@@ -254,44 +151,19 @@ export function singleParameters(
   tail: string,
 ): (string | null)[] | null {
   const [move] = moves;
-  if (moves.length > 1 || move.reference !== null || move.more !== null) return null;
-  return [
-    move.key,
-    move.fingerprint,
-    tail,
-    move.source,
-    move.destination,
-    move.amount,
-    move.actor,
-    move.any ? "t" : "f",
-    move.origin,
-    move.apiKey,
-    move.seal,
-    move.data,
-  ];
+  if (moves.length > 1 || isGrouped(move)) return null;
+  return singleMoveParameters([move.key, move.fingerprint, tail], move);
 }
 
 /** Writes a batch of one request, as {@link BULK_STATEMENT} takes it. */
 export function bulkParameters(
   bulk: Bulk,
   tail: string,
-  { columns }: WrittenMoves,
+  written: WrittenMoves,
 ): (string | null)[] {
-  const { key, fingerprint, requestId, unresolved, atomic, actor, any } = bulk;
-  return [
-    key,
-    fingerprint,
-    requestId,
-    unresolved,
-    atomic ? "t" : "f",
-    tail,
-    actor,
-    any ? "t" : "f",
-    bulk.origin,
-    bulk.apiKey,
-    ...columns.slice(0, 4),
-    ...columns.slice(8), // who moves is the same for all
-  ];
+  const { key, fingerprint, requestId, unresolved, atomic } = bulk;
+  const request = [key, fingerprint, requestId, unresolved, atomic ? "t" : "f", tail];
+  return [...request, ...bulkMoveParameters(bulk, written)];
 }
 
 /**
@@ -376,12 +248,6 @@ function readerOf(
       },
     };
   };
-}
-
-/** Quotes an array element. */
-function quoted(text: string | null): string | null {
-  if (text === null) return null;
-  return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
 /** Splits an array of numbers, codes or nulls, which never hold a comma or a quote. */

@@ -118,13 +118,13 @@ function moveOf(
     destination: of.row.account,
     amount: of.credited,
     actor: null,
-    any: true,
-    origin: actor.address,
+    mayMoveAny: true,
+    clientIp: actor.address,
     apiKey: null,
     seal: JSON.stringify({ chain, network, hash, index }),
     data: null,
     reference: null,
-    more: address_data === null ? null : JSON.stringify({ address_data }),
+    extras: address_data === null ? null : JSON.stringify({ address_data }),
   };
 }
 

@@ -113,8 +113,8 @@ async function bulkOf(
     requestId: request.id,
     unresolved: unresolved.length === 0 ? null : JSON.stringify(unresolved),
     actor: actor.user,
-    any: rightsOf(actor).write === "all",
-    origin: actor.address,
+    mayMoveAny: rightsOf(actor).write === "all",
+    clientIp: actor.address,
     apiKey: actor.apiKey?.id ?? null,
   };
 }

@@ -106,7 +106,7 @@ export async function postMove(
   move: InternalMove,
   options: { force?: boolean } = {},
 ): Promise<Posted> {
-  const more = move.reverts === undefined && !move.addressData
+  const extras = move.reverts === undefined && !move.addressData
     ? null
     : JSON.stringify({ reverts: move.reverts, address_data: move.addressData ?? undefined });
   const row: Move = {
@@ -114,13 +114,13 @@ export async function postMove(
     destination: move.destination,
     amount: move.amount,
     actor: actor.kind === "user" ? actor.user : null,
-    any: true,
-    origin: actor.address,
+    mayMoveAny: true,
+    clientIp: actor.address,
     apiKey: actor.apiKey?.id ?? null,
     seal: move.seal ? JSON.stringify(move.seal) : null,
     data: move.data ? JSON.stringify(move.data) : null,
     reference: null,
-    more,
+    extras,
   };
   const [outcome] = await applyMoves(tx, [row], {
     type: move.type,

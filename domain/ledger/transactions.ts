@@ -100,20 +100,20 @@ export function moveOf(
     destination: destination.id,
     amount: input.value,
     actor: actor.user,
-    any: rightsOf(actor).write === "all",
-    origin: actor.address,
+    mayMoveAny: rightsOf(actor).write === "all",
+    clientIp: actor.address,
     apiKey: actor.apiKey?.id ?? null,
     seal: input.seal === undefined ? null : JSON.stringify(input.seal),
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
-    more: moreOf(input, mayRead(actor, destination.owner)),
+    extras: extrasOf(input, mayRead(actor, destination.owner)),
     key: claim === null ? null : claim.key,
     fingerprint: claim === null ? null : claim.fingerprint,
   };
 }
 
 /** Whether a condition holds tells a balance: the ledger checks none on what may not be read. */
-function moreOf(input: NewTransaction, seen: boolean): string | null {
+function extrasOf(input: NewTransaction, seen: boolean): string | null {
   const { asset, conditions } = input;
   if (asset === undefined && conditions === undefined) return null;
   const unread = conditions?.destination_total_lte !== undefined && !seen;

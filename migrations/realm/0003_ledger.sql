@@ -16,7 +16,7 @@ create table transactions (
   testnet boolean not null,
   asset text not null,
   owner uuid,
-  origin inet,
+  client_ip inet,
   api_key uuid,
   fiat_currency text,
   fiat_rate numeric,
@@ -172,7 +172,7 @@ $$;
 -- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in,
 -- deleted ones too. Only a deposit, a forward and a fee move a deposit account, with or without p_force.
 -- p_atomic: one refusal refuses all, and nothing is written.
--- p_more holds what few moves have: conditions, reverts, address_data.
+-- p_extras holds what few moves have: conditions, reverts, address_data.
 -- p_head and p_tail: what the ids begin and end with, where the caller has drawn the head already in this
 -- transaction; null: drawn here. stamp is both, one after the other.
 -- A deposit in an account that watches addresses of others came to one of those, and counts as linked. A revert that
@@ -182,8 +182,8 @@ $$;
 create function ledger_apply(
   p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[],
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
-  p_reference text[], p_more jsonb[],
+  p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_extras jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -261,7 +261,7 @@ begin
 
   for k in 1..n loop
     continue when not go[k];
-    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_more[k];
+    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_extras[k];
     if unlinks then
       if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
       v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
@@ -269,12 +269,12 @@ begin
     -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
-      and (p_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
+      and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
       why := null;
     else
       why := case
         when v_state[s] in (4, 5) then 'source.not_found'
-        when not p_system and p_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
+        when not p_system and p_may_move_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
         when v_state[s] = 6 then 'source.deposit'
         when v_state[d] in (4, 5) then 'destination.not_found'
         when v_state[d] = 6 then 'destination.deposit'
@@ -339,13 +339,13 @@ begin
       where x.id = q.id and q.linked <> x.linked;
   end if;
   insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-      asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
-    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.origin, q.api_key,
+      asset, owner, client_ip, api_key, fiat_currency, fiat_rate, fiat_value, reference, reverts, seal, address_data, created_at)
+    select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.client_ip, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
-      case when p_type = 'revert' then (q.more ->> 'reverts')::uuid end, q.seal, q.more -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_origin, p_api_key,
-      fiat_rate, fiat_value, p_reference, p_seal, p_more, go)
-      q(id, s, d, ss, ds, amount, actor, origin, api_key, fiat_rate, fiat_value, reference, seal, more, go)
+      case when p_type = 'revert' then (q.extras ->> 'reverts')::uuid end, q.seal, q.extras -> 'address_data', v_at
+    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_client_ip, p_api_key,
+      fiat_rate, fiat_value, p_reference, p_seal, p_extras, go)
+      q(id, s, d, ss, ds, amount, actor, client_ip, api_key, fiat_rate, fiat_value, reference, seal, extras, go)
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
@@ -368,8 +368,8 @@ end $$;
 create function ledger_lane(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
-  p_reference text[], p_more jsonb[],
+  p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_extras jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replays jsonb
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -398,7 +398,7 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if refusals is not null then
     update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
@@ -410,8 +410,8 @@ end $$;
 create procedure ledger_lane_now(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_actor uuid[], p_any boolean[], p_origin inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
-  p_reference text[], p_more jsonb[],
+  p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
+  p_reference text[], p_extras jsonb[],
   inout refusals text, inout source_total text, inout destination_total text,
   inout blocked text, inout fiat_rate text, inout fiat_value text, inout stamp text, inout replays jsonb
 ) language plpgsql as $$
@@ -423,7 +423,7 @@ begin
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
     from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) l;
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
   commit;
 end $$;
 
@@ -432,7 +432,7 @@ end $$;
 -- which alone knows why.
 create function ledger_single(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
-  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
+  p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
   out posted text[], out refused text, out replay jsonb
 ) language plpgsql as $$
 declare
@@ -450,7 +450,7 @@ begin
       x.type in ('virtual', 'ramp') and y.type in ('virtual', 'ramp') and x.deleted_at is null and y.deleted_at is null
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
-        and (p_any or x.owner = p_actor)
+        and (p_may_move_any or x.owner = p_actor)
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -469,9 +469,9 @@ begin
     update accounts x set total = case x.id when p_source then s_total else d_total end, seq = x.seq + 1
       where x.id in (p_source, p_destination);
     insert into transactions (id, source, destination, source_seq, destination_seq, amount, type, testnet,
-        asset, owner, origin, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
+        asset, owner, client_ip, api_key, fiat_currency, fiat_rate, fiat_value, seal, created_at)
       values (v_id, p_source, p_destination, s_seq, d_seq, p_amount, 'transfer', v_testnet,
-        v_asset, p_actor, p_origin, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
+        v_asset, p_actor, p_client_ip, p_api_key, case when value is not null then v_currency end, rate, value, p_seal,
         ms_time(id_ms(v_id)));
     insert into entries (account, seq, transaction, amount, balance, blocked, linked)
       values (p_source, s_seq, v_id, -p_amount, s_total, s_blocked, s_linked),
@@ -492,7 +492,7 @@ begin
       from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
-        array[p_actor], array[p_any], array[p_origin], array[p_api_key], array[p_seal], array[p_data],
+        array[p_actor], array[p_may_move_any], array[p_client_ip], array[p_api_key], array[p_seal], array[p_data],
         array[null::text], array[null::jsonb]) l;
   end if;
 end $$;
@@ -500,7 +500,7 @@ end $$;
 -- ledger_single in one message, as ledger_lane_now. Both end transactions and so act with the caller's rights.
 create procedure ledger_single_now(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
-  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
+  p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
   inout posted text[], inout refused text, inout replay jsonb
 ) language plpgsql as $$
 begin
@@ -509,7 +509,7 @@ begin
   lock table ledger_lock in exclusive mode;
   select l.posted, l.refused, l.replay into posted, refused, replay
     from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
-      p_any, p_origin, p_api_key, p_seal, p_data) l;
+      p_may_move_any, p_client_ip, p_api_key, p_seal, p_data) l;
   commit;
 end $$;
 
@@ -527,9 +527,9 @@ end $$;
 -- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
 create function ledger_bulk(
   p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text,
-  p_actor uuid, p_any boolean, p_origin inet, p_api_key uuid,
+  p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
-  p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
+  p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replay jsonb
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -545,8 +545,8 @@ begin
     select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
       into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
       from ledger_apply('transfer', false, false, p_atomic, null, p_tail, null, p_ids, p_source, p_destination, p_amount,
-        array_fill(p_actor, array[n]), array_fill(p_any, array[n]), array_fill(p_origin, array[n]),
-        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_more) a;
+        array_fill(p_actor, array[n]), array_fill(p_may_move_any, array[n]), array_fill(p_client_ip, array[n]),
+        array_fill(p_api_key, array[n]), p_seal, p_data, p_reference, p_extras) a;
   end if;
   if p_atomic and refusals is not null then
     first_refused := (select min(q.ord) from unnest(refusals) with ordinality q(why, ord) where q.why is not null);

@@ -13,8 +13,8 @@
 -- whose address turned out to be ours: no deposit stands behind it any more.
 create function ledger_post(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
-  p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[],
-  p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
+  p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[],
+  p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
 ) language plpgsql as $$
@@ -49,7 +49,7 @@ begin
         v_issue := 'destroy';
         perform 1 where s.type <> 'system' and d.system = 'world';
       when 'revert' then
-        select * into t from transactions x where x.id = (p_more[1] ->> 'reverts')::uuid;
+        select * into t from transactions x where x.id = (p_extras[1] ->> 'reverts')::uuid;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
         v_force := t.type = 'deposit';
         perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'
@@ -65,7 +65,7 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
-      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
       case v_issue when 'issue' then d.id else s.id end, p_amount[1]);
@@ -127,8 +127,8 @@ create trigger idempotency_stays before delete on idempotency for each row
 -- the world or the fees; what the fees give goes to a ramp.
 create function ledger_book(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
-  p_destination integer[], p_amount numeric[], p_actor uuid[], p_any boolean[], p_origin inet[],
-  p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_more jsonb[],
+  p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[],
+  p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[],
   out refusals text[], out source_total numeric[], out destination_total numeric[],
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text
 ) language plpgsql as $$
@@ -149,7 +149,7 @@ begin
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
     from ledger_apply(p_type, true, true, p_atomic, p_head, p_tail, null, p_ids, p_source,
-      p_destination, p_amount, p_actor, p_any, p_origin, p_api_key, p_seal, p_data, p_reference, p_more) a;
+      p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
 end $$;
 
 -- What enters from the world is a deposit that was confirmed with it, of that amount.

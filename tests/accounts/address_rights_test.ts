@@ -195,8 +195,8 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
   for (const type of types) {
     for (const force of [true, false]) {
       const world = await realm.command((tx) => counterparty(tx, actor, "world", asset), true);
-      const move = { amount: DUST_TEXT, actor: null, any: true, origin: null, seal: null };
-      const rest = { apiKey: null, data: null, reference: null, more: null };
+      const move = { amount: DUST_TEXT, actor: null, mayMoveAny: true, clientIp: null, seal: null };
+      const rest = { apiKey: null, data: null, reference: null, extras: null };
       const out = { ...move, ...rest, source: deposit.id, destination: victim.account };
       const into = { ...move, ...rest, source: world, destination: deposit.id };
       const moves = [out, into];

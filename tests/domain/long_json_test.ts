@@ -61,13 +61,13 @@ Deno.test("a batch of ten thousand is read, checked, written and told in slices:
     destination: one.destination.account!,
     amount: one.value,
     actor: null,
-    any: false,
-    origin: null,
+    mayMoveAny: false,
+    clientIp: null,
     apiKey: null,
     seal: JSON.stringify(one.seal),
     data: JSON.stringify(one.data),
     reference: one.reference!,
-    more: null,
+    extras: null,
   }));
   const written = await answeredDuring(() => writeMoves(moves));
   ok(written.answered > 0, "while it was written");

@@ -96,8 +96,8 @@ test("a commit whose answer is lost is found again and not repeated", async (rea
       requestId: "r",
       unresolved: null,
       actor: realm.admin.id,
-      any: false,
-      origin: null,
+      mayMoveAny: false,
+      clientIp: null,
       apiKey: null,
     });
   const lose = async <T>(start: () => Promise<T>, committed: string): Promise<T> => {
@@ -146,8 +146,8 @@ test("a repeat whose own connection is lost is known for a repeat", async (realm
     requestId: "r",
     unresolved: null,
     actor: realm.admin.id,
-    any: false,
-    origin: null,
+    mayMoveAny: false,
+    clientIp: null,
     apiKey: null,
   };
   const atomic = { ...bulk, atomic: true, key: crypto.randomUUID() };

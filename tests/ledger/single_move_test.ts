@@ -10,10 +10,10 @@ const KEPT = crypto.randomUUID();
 const VARIANTS: readonly ((of: Book, other: Book) => Partial<KeyedMove>)[] = [
   () => ({}),
   () => ({ amount: "0.000000000000000001", seal: '{"a":[1]}', data: '{"b":"2"}' }),
-  () => ({ key: null, fingerprint: null, origin: "192.0.2.7" }),
+  () => ({ key: null, fingerprint: null, clientIp: "192.0.2.7" }),
   () => ({ apiKey: STRANGER }),
-  () => ({ actor: STRANGER, any: true }),
-  () => ({ actor: null, any: true }),
+  () => ({ actor: STRANGER, mayMoveAny: true }),
+  () => ({ actor: null, mayMoveAny: true }),
   () => ({ amount: "5", key: KEPT, fingerprint: KEPT }),
   () => ({ amount: "6", key: KEPT, fingerprint: KEPT }),
   () => ({ amount: "6", key: KEPT }),
@@ -27,7 +27,7 @@ const VARIANTS: readonly ((of: Book, other: Book) => Partial<KeyedMove>)[] = [
   () => ({ source: STRANGER }),
   () => ({ destination: STRANGER }),
   () => ({ reference: "r" }),
-  () => ({ more: '{"source_total_eq":1}' }),
+  () => ({ extras: '{"source_total_eq":1}' }),
 ];
 
 Deno.test("a move alone ends as it does in a crowd, and leaves the same rows", async () => {
@@ -70,7 +70,7 @@ async function rowsBetween(
 ): Promise<{ fiat_rate: string | null }[]> {
   return await rowsOf(
     realm,
-    `select amount, source_seq, destination_seq, type, testnet, t.owner, host(origin) as origin, t.api_key,
+    `select amount, source_seq, destination_seq, type, testnet, t.owner, host(client_ip) as client_ip, t.api_key,
       fiat_currency, fiat_rate, fiat_value, split_part(reference, ' ', 2) as reference, seal, data,
       (select json_agg(concat_ws(' ', e.amount, e.balance, e.blocked, e.seq) order by e.amount)
         from entries e where e.transaction = t.id) as entries,

@@ -24,12 +24,12 @@ export async function bookAsOwner(
   const owner = actingAs(realm.database.platform, { ...locationOf(realm.made.realm), role: null });
   const rest = {
     actor: null,
-    any: true,
-    origin: null,
+    mayMoveAny: true,
+    clientIp: null,
     apiKey: null,
     seal: null,
     data: null,
-    more: null,
+    extras: null,
   };
   const rows = moves.map((move) => ({ ...move, ...rest, reference: null }));
   const text = `select refusals from ledger_apply($1::text, true, true, false, null, null, null,
