@@ -21,6 +21,8 @@ const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;(?!.*charset=(?!"?utf-?8)
 const FAULTS_MAX = 20;
 /** Time that a body is given to arrive. */
 const BODY_MS = 15_000;
+/** Bodies up to this are read in one go, which cannot be stopped: as much may be kept until their connection ends. */
+const WHOLE_MAX = 256 * 1024;
 /** Each chunk costs some 50 µs: after these few, they must be of some size. */
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
@@ -134,8 +136,10 @@ export async function readBody(
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
   if (Number(declared) > BODY_MAX) onLarge();
-  const read = () => declared !== null ? request.bytes() : readStream(request.body!, max, onLarge);
-  const bytes = await arrived(inTime(read(), ending));
+  const incoming = declared !== null && Number(declared) <= WHOLE_MAX
+    ? { bytes: request.bytes(), stop: () => {} }
+    : openStream(request.body!, max, declared === null ? onLarge : null);
+  const bytes = await arrived(inTime(incoming, ending));
   try {
     return bytes.length <= STRETCH ? UTF8.decode(bytes) : await decodeLong(bytes);
   } catch {
@@ -143,16 +147,33 @@ export async function readBody(
   }
 }
 
-/** A body that trickles in holds a connection and memory: it is given so long, and no longer. */
-async function inTime<T>(reading: Promise<T>, ending?: Ending): Promise<T> {
+/** A body that is being read. */
+interface Incoming {
+  bytes: Promise<Uint8Array<ArrayBuffer>>;
+  /** Reads no more of it, and keeps nothing. */
+  stop(): void;
+}
+
+/**
+ * A body that trickles in holds a connection and memory: it is given so long, and no longer. The runtime goes on
+ * to hand over what comes after the answer, as long as it is read.
+ */
+async function inTime(
+  { bytes, stop }: Incoming,
+  ending?: Ending,
+): Promise<Uint8Array<ArrayBuffer>> {
   const { promise: late, reject } = Promise.withResolvers<never>();
+  const leave = (reason: DomainError) => {
+    reject(reason);
+    stop();
+  };
   const timer = setTimeout(
-    () => reject(new DomainError("request.malformed", "the body did not arrive in time")),
+    () => leave(new DomainError("request.malformed", "the body did not arrive in time")),
     BODY_MS,
   );
-  const forget = ending?.add(reject);
-  reading.catch(() => {}); // where it is late, nobody waits for how it ends
-  return await Promise.race([reading, late]).finally(() => {
+  const forget = ending?.add(leave);
+  bytes.catch(() => {}); // where it is late, nobody waits for how it ends
+  return await Promise.race([bytes, late]).finally(() => {
     clearTimeout(timer);
     forget?.();
   });
@@ -173,19 +194,33 @@ async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
   return true;
 }
 
-async function readStream(
+/** Reads a body whose length is not known, or so large that it must not be read on once its request has ended. */
+function openStream(
   body: ReadableStream<Uint8Array>,
   max: number,
-  onLarge: () => void,
+  onLarge: (() => void) | null,
+): Incoming {
+  const reader = body.getReader();
+  const stop = () => void reader.cancel().catch(() => {});
+  return { bytes: readStream(reader, max, onLarge).finally(stop), stop };
+}
+
+/** @param onLarge null where the length is known, and has been asked about */
+async function readStream(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  max: number,
+  onLarge: (() => void) | null,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) { // leaving the loop cancels the rest
+  for (;;) {
+    const { done, value: chunk } = await reader.read();
+    if (done) return joined(chunks);
     const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
-    if (before <= BODY_MAX && size > BODY_MAX) onLarge();
-    if ((chunks.length - CHUNKS_FREE) * CHUNK_MIN > size) {
+    if (before <= BODY_MAX && size > BODY_MAX) onLarge?.();
+    if (onLarge !== null && (chunks.length - CHUNKS_FREE) * CHUNK_MIN > size) {
       throw new DomainError(
         "request.malformed",
         "the body comes in too many small chunks: send it with content-length",
@@ -193,7 +228,6 @@ async function readStream(
     }
     chunks.push(chunk);
   }
-  return joined(chunks);
 }
 
 function tooLarge(max: number): DomainError {

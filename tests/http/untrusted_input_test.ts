@@ -2,6 +2,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -43,6 +44,35 @@ Deno.test("a body in very many small chunks is refused after a few hundred of th
   await rejects(read(2000, 100), { code: "request.malformed" });
   equal((await read(200, 1)).length, 200);
   equal((await read(1000, 1000)).length, 1_000_000);
+});
+
+Deno.test("a body that did not come in time is read no further, and takes no place afterwards", async () => {
+  for (const length of [null, 2_000_000]) {
+    const ending = openEnding();
+    const asked = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      pull(to) {
+        asked.resolve();
+        if (length === null) to.enqueue(new Uint8Array(1));
+        return ended.promise;
+      },
+      cancel: () => ended.resolve(),
+    });
+    const headers = { "content-type": "application/json" };
+    const request = new Request("http://a", { method: "POST", body, headers });
+    if (length !== null) { // which a Request leaves to whoever sends it
+      const told = new Headers({ ...headers, "content-length": `${length}` });
+      Object.defineProperty(request, "headers", { value: told });
+    }
+    let places = 0;
+    const read = readBody(request, 8_000_000, { ending, onLarge: () => void places++ });
+    await asked.promise;
+    ending.begin(); // as the time does that it is given
+    await rejects(read, { code: "service.overloaded" });
+    await ended.promise;
+    equal(places, length === null ? 0 : 1);
+  }
 });
 
 test("a body of a hundred thousand faults is told twenty of them", async (realm) => {
