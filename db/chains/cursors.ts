@@ -1,4 +1,7 @@
-/** Statements on cursors and scanned blocks of the chains, and on proofs of token contracts. @module */
+/**
+ * Statements on cursors and scanned blocks of the chains, and on proofs of token contracts.
+ * @module
+ */
 import type { Db, Tx } from "../database.ts";
 
 /** A chain on a network, as rows name it. */

@@ -19,7 +19,9 @@ export interface ConsolidationLimits {
   readonly replaceable: boolean;
 }
 
-/** The chains that keep value in coins. The others keep balances, and nothing is consolidated there. */
+/**
+ * The chains that keep value in coins. The others keep balances, and nothing is consolidated there.
+ */
 export const CONSOLIDATION_LIMITS: Readonly<Partial<Record<ChainId, ConsolidationLimits>>> = {
   BITCOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },
   LITECOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },

@@ -1,6 +1,6 @@
 /**
- * Settlement of consolidations: a consolidation follows its chain order to the end. The ledger books
- * nothing but the chain's fee, which the account `fees` bears.
+ * Settlement of consolidations: a consolidation follows its chain order to the end. The ledger
+ * books nothing but the chain's fee, which the account `fees` bears.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -29,8 +29,8 @@ export interface ConsolidationPlan {
 }
 
 /**
- * Records the plan of a consolidation, or refuses one above its fee ceilings. From here on the database
- * refuses a cost above them too.
+ * Records the plan of a consolidation, or refuses one above its fee ceilings. From here on the
+ * database refuses a cost above them too.
  *
  * @returns the reason of a refusal; null if the plan is recorded
  */

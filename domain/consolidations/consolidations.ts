@@ -1,7 +1,8 @@
 /**
- * Consolidations: while fees are low, one transaction spends many small coins of a ramp into one coin.
- * Later payments then need fewer inputs and cost less. A request is checked against the coins and
- * prices that workers last read; its fee ceilings are checked again when the transaction is planned.
+ * Consolidations: while fees are low, one transaction spends many small coins of a ramp into one
+ * coin. Later payments then need fewer inputs and cost less. A request is checked against the coins
+ * and prices that workers last read; its fee ceilings are checked again when the transaction is
+ * planned.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -95,7 +96,9 @@ export async function createConsolidation(
   return made;
 }
 
-/** Writes the consolidation and its chain order, a payment of the coins to the ramp's own address. */
+/**
+ * Writes the consolidation and its chain order, a payment of the coins to the ramp's own address.
+ */
 async function orderConsolidation(
   tx: LedgerTx,
   actor: Actor,
@@ -226,13 +229,13 @@ export async function listConsolidations(
 }
 
 /**
- * Speeds up a consolidation within its fee ceilings, or within new ones: a transaction that spends the
- * same coins and pays more replaces the one that was sent.
+ * Speeds up a consolidation within its fee ceilings, or within new ones: a transaction that spends
+ * the same coins and pays more replaces the one that was sent.
  *
  * @throws {DomainError} account.not_found, account.no_ramp, permission.*, consolidation.not_found,
- *   account.asset_mismatch on a chain without replacement, version.conflict once it is in a block or
- *   has ended, condition.failed where a ceiling is below the price or below the transaction sent,
- *   balance.insufficient, chain.stale, request.invalid
+ *   account.asset_mismatch on a chain without replacement, version.conflict once it is in a block
+ *   or has ended, condition.failed where a ceiling is below the price or below the transaction
+ *   sent, balance.insufficient, chain.stale, request.invalid
  */
 export async function speedUpConsolidation(
   tx: LedgerTx,

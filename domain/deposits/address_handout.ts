@@ -1,6 +1,6 @@
 /**
- * Handing out addresses of our own. A link to one ends, and what came there before belongs to the
- * account that it was given to.
+ * Hands out own addresses. A link to such an address ends, and earlier deposits there belong to the
+ * account that the address was given to.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -17,9 +17,9 @@ import { errorField } from "../errors.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
 
 /**
- * Hands out an address. A link to it ends, and what came there is its account's: what was shown as linked
- * value leaves, and is booked anew like any deposit, as soon as a worker has derived the address. The
- * transaction holds the ledger lock.
+ * Hands out an address. A link to it ends, and deposits there belong to the new account: linked
+ * value is taken back, and credited like any deposit as soon as a worker has derived the address.
+ * The transaction holds the ledger lock.
  */
 export async function handOutAddress(
   tx: LedgerTx,
@@ -31,7 +31,10 @@ export async function handOutAddress(
   await handOver(tx, actor, address);
 }
 
-/** Notes addresses that a worker has derived after they were handed out. The transaction holds the ledger lock. */
+/**
+ * Records addresses that a worker derived after they were handed out. The transaction holds the
+ * ledger lock.
+ */
 export async function proveAddresses(
   tx: LedgerTx,
   actor: Actor,
@@ -51,7 +54,7 @@ async function handOver(
   for (const deposit of linked) await takeBack(tx, actor, deposit);
 }
 
-/** Takes linked value back out of the account that it was shown in: it never was that account's. */
+/** Takes linked value out of the account that showed it: it never belonged to that account. */
 async function takeBack(tx: LedgerTx, actor: Actor, deposit: LinkedDeposit): Promise<void> {
   const { account, transaction, amount, asset: code, decimals, testnet } = deposit;
   const destination = await counterparty(tx, actor, "world", { code, decimals, testnet });

@@ -1,7 +1,7 @@
 /**
- * Deposit accounts: each is one more address of a ramp, so that deposits can be told apart. The
- * address comes from the ramp's xpub; no key is needed. A deposit account belongs to the owner and the
- * holder of the account that its deposits go on to.
+ * Deposit accounts: each has an address of its own below a ramp, so that deposits can be told
+ * apart. The address is derived from the ramp's xpub, without a key. A deposit account belongs to
+ * the owner and the holder of the account that its deposits are forwarded to.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -40,11 +40,11 @@ import { needsReserve, reserveAddresses } from "../accounts/own_addresses.ts";
 import { assertReceivable, resolveRamp } from "../accounts/ramps.ts";
 import { handOutAddress } from "./address_handout.ts";
 
-/** What is asked for when an address is made. */
+/** A request for an address. */
 export const NewAddress = z.strictObject({
   data: FreeForm.default({}).meta({ description: "Copied into the deposits that arrive there." }),
 }).meta({ id: "NewAddress" });
-/** What is asked for when an address is made. */
+/** A request for an address. */
 export type NewAddress = z.infer<typeof NewAddress>;
 
 /** An address as shown. */
@@ -65,19 +65,20 @@ export const AddressView = z.object({
   error: Failure,
 }).meta({ id: "Address" });
 
-/** What a deposit account is made of. */
+/** What a new deposit account needs. */
 interface Wanted {
   /** The ramp account below which the address lies. */
   ramp: AccountRow;
-  /** The virtual account that its deposits go on to, and that it is of the same asset as. */
+  /** The virtual account that its deposits are forwarded to; both are of one asset. */
   serves: AccountRow | null;
   data: Record<string, unknown>;
-  /** What else was asked for; holder and owner only if the actor chose them. */
+  /** Other fields of the request; holder and owner only if the actor chose them. */
   rest?: Partial<NewAccount>;
 }
 
 /**
- * Makes a deposit account on a ramp account, or on a virtual account one of its ramp that serves it.
+ * Creates a deposit account below a ramp account, or below the ramp of a virtual account that it
+ * serves.
  *
  * @throws {DomainError} account.not_found, account.no_ramp, account.not_enabled, asset.suspended,
  *   permission.role, permission.owner
@@ -96,8 +97,8 @@ export async function addAddress(
 }
 
 /**
- * Makes a deposit account whose deposits go on to a virtual account; rights were checked. A token of
- * the realm's own has the ramp that it is kept at.
+ * Creates a deposit account whose deposits are forwarded to a virtual account; the caller has
+ * checked rights. The ramp of a token of the realm's own is the one that deployed or registered it.
  *
  * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
  */
@@ -122,7 +123,7 @@ export async function serveAccount(
 }
 
 /**
- * Makes a deposit account as accounts are made, by naming its ramp.
+ * Creates a deposit account that names its ramp.
  *
  * @throws {DomainError} ramp.not_found, account.no_ramp and those of {@link addAddress}
  */
@@ -172,8 +173,9 @@ async function createDepositAccount(
 }
 
 /**
- * Makes the deposit account of an address that a database since lost had handed out. Whose it was is
- * not known: it is the ramp's, until an operator moves what came there. Once is enough.
+ * Creates the deposit account of an address that a lost database had handed out. Its account is not
+ * known, so it belongs to the ramp until an operator moves the deposits. Repeating it changes
+ * nothing.
  */
 export async function recoverAddress(
   tx: LedgerTx,
@@ -252,10 +254,10 @@ async function addAddressRow(
 }
 
 /**
- * Keeps what the worker derived for a ramp. Once is enough.
+ * Stores what a worker derived for a ramp. Repeating it changes nothing.
  *
- * @param derived.addresses its own, and after it those that are reserved
- * @returns the account that is ready now; null if it was before
+ * @param derived.addresses the ramp's own address, then the reserved ones
+ * @returns the account that is ready now; null if it was ready before
  */
 async function openRamp(
   tx: LedgerTx,
@@ -287,7 +289,10 @@ async function openRamp(
   return await markEnabled(tx, account.id);
 }
 
-/** Keeps what a worker derived for a ramp account, enables it and tells the world; once is enough. */
+/**
+ * Stores what a worker derived for a ramp account, enables it and emits the event. Repeating it
+ * changes nothing.
+ */
 export async function openRampAccount(
   tx: LedgerTx,
   actor: Actor,
@@ -300,14 +305,14 @@ export async function openRampAccount(
   await emit(tx, actor, "account.enabled", { id: row.id, owner: row.owner, view });
 }
 
-/** Which addresses of an account are listed. */
+/** Parameters of a list of addresses. */
 export const AddressList = z.strictObject({
   limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT_MAX),
-  after: z.uuid().optional().meta({ description: "The last address of the list before." }),
+  after: z.uuid().optional().meta({ description: "The last address of the previous page." }),
 });
 
 /**
- * Lists addresses that deposits for an account can be sent to, oldest first.
+ * Lists the deposit addresses of an account, oldest first.
  *
  * @throws {DomainError} account.not_found
  */

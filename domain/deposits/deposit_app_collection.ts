@@ -1,4 +1,4 @@
-/** The collection of deposit applications, and how one is made. @module */
+/** The collection of deposit applications: creation and changes. @module */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
@@ -28,14 +28,14 @@ import { isId, newId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
 import { DestinationParty } from "../ledger/parties.ts";
 
-/** What is asked for when a deposit application is made. */
+/** A request for a deposit application. */
 export const NewDepositApp = z.strictObject({
   destination: DestinationParty,
   asset: text(40),
   seal: FreeForm.optional(),
   data: FreeForm.default({}),
 }).meta({ id: "NewDepositApplication" });
-/** What is asked for when a deposit application is made. */
+/** A request for a deposit application. */
 export type NewDepositApp = z.infer<typeof NewDepositApp>;
 
 /** The collection of deposit applications. */
@@ -63,7 +63,8 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
 };
 
 /**
- * Makes a deposit application: an address of its own whose deposits go on to a virtual account.
+ * Creates a deposit application: an address of its own whose deposits are forwarded to a virtual
+ * account.
  *
  * @throws {DomainError} account.not_found, alias.not_found, address.not_found, account.no_ramp,
  *   account.asset_mismatch, account.not_enabled, asset.suspended, permission.role, permission.owner
@@ -96,7 +97,7 @@ export async function createDepositApp(
   return await viewWholeApp(tx, row);
 }
 
-/** What can be changed of a deposit application. */
+/** A change of a deposit application. */
 export const DepositAppChange = z.strictObject({ data: FreeForm.optional() }).meta({
   id: "DepositApplicationChange",
 });
@@ -133,7 +134,7 @@ async function resolveTarget(tx: Tx, actor: Actor, input: NewDepositApp): Promis
   const id = await targetId(tx, input);
   const account = isId(id) ? await selectAccount(tx, id) : null;
   if (account?.type === "system") throw notFound("account.not_found");
-  // An address is made for the account, and shown as its own: that is its owner's to decide.
+  // The new address is shown as the account's own, so its owner must agree.
   assertAccount(actor, "write", account);
   return account;
 }

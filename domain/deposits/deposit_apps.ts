@@ -1,6 +1,6 @@
 /**
- * Deposit applications: each has an address of its own, and everything that arrives there goes on to
- * one virtual account.
+ * Deposit applications: each has an address of its own, and every deposit there is forwarded to one
+ * virtual account.
  * @module
  */
 import { z } from "zod";
@@ -36,14 +36,16 @@ export const DepositAppView = z.object({
   ...EntityFields,
 }).meta({ id: "DepositApplication" });
 
-/** What an application's view is made of. */
+/** The parts of an application's view. */
 export interface Parts {
   address: AddressRow | null;
   /** Owner of the target account. */
   target: string | null;
 }
 
-/** Notes that an application received something; gives its id, or null where there is none. */
+/**
+ * Records that an application received a deposit; gives its id, or null if the account has none.
+ */
 export async function noteDeposit(tx: Tx, actor: Actor, account: string): Promise<string | null> {
   const app = await selectDepositAppOf(tx, account);
   if (app === null) return null;
@@ -51,7 +53,7 @@ export async function noteDeposit(tx: Tx, actor: Actor, account: string): Promis
   return app.id;
 }
 
-/** Notes that all that an application received has gone on, or that it could not. */
+/** Records that all deposits of an application were forwarded, or that forwarding failed. */
 export async function settleApp(
   tx: Tx,
   actor: Actor,
@@ -100,7 +102,7 @@ export function viewDepositApp(row: DepositAppRow, parts: Parts): Record<string,
   };
 }
 
-/** Shows an application with all that it needs from elsewhere. */
+/** Reads the parts of an application's view and shows it. */
 export async function viewWholeApp(db: Db, row: DepositAppRow): Promise<Record<string, unknown>> {
   return viewDepositApp(row, await partsOf(db, row));
 }

@@ -1,4 +1,4 @@
-/** The collection of deposits, and looking for those that were missed. @module */
+/** The collection of deposits, and rescans for deposits that a scan missed. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
@@ -12,7 +12,7 @@ import { enqueue } from "../jobs.ts";
 import { assertRealmAdmin } from "../permissions.ts";
 import { placeFor } from "../chains/networks.ts";
 
-/** The collection of deposits: records, which nobody changes. */
+/** The collection of deposits: records that no request changes. */
 export const DEPOSITS: Collection<DepositRow> = {
   name: "deposits",
   table: "deposits",
@@ -46,11 +46,11 @@ export const DEPOSITS: Collection<DepositRow> = {
   },
 };
 
-/** Blocks that one request may have searched. */
+/** Most blocks that one rescan searches. */
 const RANGE_MAX = 1000;
 const Height = z.number().int().min(0).max(2 ** 31 - 1);
 
-/** What is asked for when a chain shall be searched again. */
+/** A request for a rescan. */
 export const Rescan = z.strictObject({
   chain: z.enum(CHAINS.map((chain) => chain.id) as [ChainId, ...ChainId[]]),
   testnet: Flag.default(false),
@@ -65,12 +65,12 @@ export const Rescan = z.strictObject({
   `either hash, or from and to at most ${RANGE_MAX} blocks apart, are expected`,
 ).meta({ id: "Rescan", oneOf: [{ required: ["hash"] }, { required: ["from", "to"] }] });
 
-/** What is answered when a search was queued. */
+/** The answer to a rescan that was queued. */
 export const RescanView = z.object({ queued: z.literal(true), ...Rescan.shape })
   .meta({ id: "RescanQueued" });
 
 /**
- * Has a transaction or a range of blocks searched again, deeper than the scanner looks.
+ * Queues a rescan of a transaction or of a range of blocks, which searches deeper than the scanner.
  *
  * @throws {DomainError} permission.role, permission.scope, chain.not_configured
  */

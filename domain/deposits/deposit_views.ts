@@ -1,4 +1,4 @@
-/** How deposits are shown, and told of to whoever listens. @module */
+/** Views and events of deposits. @module */
 import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
 import type { DepositRow } from "../../db/deposits/deposits.ts";
@@ -25,7 +25,7 @@ export const DepositView = z.object({
     hash: z.string().nullable(),
     fee: DecimalText.nullable(),
     status: z.string(),
-    error: z.unknown().optional().meta({ description: "Why it waits, or what went wrong." }),
+    error: z.unknown().optional().meta({ description: "Why it waits, or why it failed." }),
   }).nullable(),
   transaction: z.string().nullable(),
   address_data: z.record(z.string(), z.unknown()).nullable(),
@@ -35,7 +35,7 @@ export const DepositView = z.object({
   error: Failure,
 }).meta({ id: "Deposit" });
 
-/** Words for the states of a sweep, as a deposit's `forward` shows them. */
+/** The states of a sweep as a deposit's `forward` shows them. */
 const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
   new: "PENDING",
   waiting: "WAITING",
@@ -46,7 +46,7 @@ const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
   failed: "FAILED",
 };
 
-/** Shows a deposit, with what carries it to its ramp. */
+/** Shows a deposit with its sweep. */
 export function viewDeposit(
   row: DepositRow,
   sweep: SweepRow | null = null,
@@ -77,7 +77,7 @@ export function viewDeposit(
   };
 }
 
-/** Tells the world of a deposit. */
+/** Emits an event of a deposit. */
 export async function tellDeposit(
   tx: Tx,
   actor: Actor,

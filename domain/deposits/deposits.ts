@@ -1,6 +1,7 @@
 /**
- * Deposits: what arrived from a chain. One is seen, shown, and counts when it lies deep enough; then
- * it is booked once and for all, under the key (chain, network, transaction, index).
+ * Deposits: transfers from a chain to an address of the realm. A deposit is shown as soon as it is
+ * read, and credited once when it is deep enough, under the key (chain, network, transaction,
+ * index).
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -27,13 +28,16 @@ import { errorField } from "../errors.ts";
 
 export { type DepositRow } from "../../db/deposits/deposits.ts";
 
-/** A transfer read again at depth: what the address really gained, in base units. */
+/**
+ * A transfer that was read again at its depth, with the amount that the address gained, in base
+ * units.
+ */
 export interface Proof {
   deposit: DepositRow;
   received: bigint;
 }
 
-/** A deposit that is about to be booked. */
+/** A deposit with the posting that credits it. */
 interface Booking {
   row: DepositRow;
   account: AccountRow;
@@ -42,16 +46,17 @@ interface Booking {
   move: Move;
 }
 
-/** A deposit that was booked. */
+/** A credited deposit. */
 interface Booked extends Booking {
   transaction: string;
 }
 
 /**
- * Books deposits that lie deep enough, each once, in a transaction that holds the ledger lock. One that
- * moved meanwhile is left for later; one that brought nothing is given up; one that the ledger refuses
- * says so, is tried again, and does not stop the others. A deleted account is credited all the same:
- * what arrived is its holder's, and shown again when it is restored.
+ * Credits deposits that are deep enough, each once, in a transaction that holds the ledger lock. A
+ * deposit whose block changed meanwhile stays pending. One that brought nothing becomes ORPHANED.
+ * One that the ledger refuses stays pending with the error, is tried again, and does not stop the
+ * others. A deleted account is credited too: the value is its holder's, and shown when the account
+ * is restored.
  */
 export async function creditDeposits(
   tx: LedgerTx,
@@ -65,7 +70,12 @@ export async function creditDeposits(
   );
   const rows = pending.filter((row) => received.get(row.id)! > 0n);
   for (const row of pending.filter((one) => received.get(one.id) === 0n)) {
-    await giveUp(tx, actor, row, "the transfer brought nothing: the token kept it, or lied");
+    await giveUp(
+      tx,
+      actor,
+      row,
+      "the address gained nothing: the token kept the amount, or reported a false transfer",
+    );
   }
   if (rows.length === 0) return;
   const bookings = await bookingsOf(tx, actor, { rows, received });
@@ -128,7 +138,7 @@ function moveOf(
   };
 }
 
-/** Marks what was booked, tells of it, and has it go on where it belongs. */
+/** Marks credited deposits, emits their events, and schedules sweeps of deposit accounts. */
 async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise<void> {
   const accounts = [...new Set(booked.map((one) => one.account.id))];
   const apps = await selectAppAccounts(tx, accounts);
@@ -144,16 +154,16 @@ async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise
     actor.at,
   );
   for (const row of confirmed) await tellDeposit(tx, actor, "deposit.confirmed", row);
-  const forwarding = new Set(
+  const swept = new Set(
     booked.filter((one) => one.account.type === "deposit").map((one) => one.account.id),
   );
-  for (const account of forwarding) await scheduleSweep(tx, actor, account);
+  for (const account of swept) await scheduleSweep(tx, actor, account);
 }
 
 /**
- * Gives up a deposit that the chain no longer has.
+ * Marks a deposit that the chain no longer has as ORPHANED.
  *
- * @param denied what is said of one that nodes deny, and that is asked for again
+ * @param denied the error of a deposit that the quorum denies; nodes are asked for it again later
  */
 export async function orphanDeposit(
   tx: Tx,

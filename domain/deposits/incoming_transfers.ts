@@ -1,7 +1,8 @@
 /**
- * Classifies incoming transfers at watched addresses: a deposit of the address's asset, a token of the
- * realm's own that returns to its ramp, a transfer between own addresses, or an unmatched deposit, whose
- * asset the address does not accept. Unmatched deposits are listed for operators and never booked.
+ * Classifies incoming transfers at watched addresses: a deposit of the address's asset, a token of
+ * the realm's own that returns to its ramp, a transfer between own addresses, or an unmatched
+ * deposit, whose asset the address does not accept. Unmatched deposits are listed for operators and
+ * never booked.
  * @module
  */
 import type { PlaceKey } from "../../db/chains/cursors.ts";
@@ -36,15 +37,17 @@ interface Recipient {
   data: Record<string, unknown>;
 }
 
-/** The index of coins that calls inside a transaction brought; there is one sum for each address. */
+/**
+ * The index of coins that calls inside a transaction brought; there is one sum for each address.
+ */
 const INSIDE = -2;
 
 /** Purposes of own orders whose transfers are no deposits. */
 const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
 
 /**
- * Classifies transfers. Those of own orders, and those before an address or token counts, are neither
- * deposits nor unmatched.
+ * Classifies transfers. Those of own orders, and those before an address or token counts, are
+ * neither deposits nor unmatched.
  */
 export async function classifyTransfers(
   tx: Tx,
@@ -77,7 +80,8 @@ export async function classifyTransfers(
       unmatched.push(unmatchedOf(ids[number], place, transfer, { target, token }));
     }
   }
-  // Nodes that disagree give several versions of one transfer: the first counts, a deposit before an unmatched one.
+  // Nodes that disagree give several versions of one transfer: the first counts, a deposit before
+  // an unmatched one.
   const places = new Set<string>();
   const isFirst = (one: SeenDeposit | SeenUnmatchedDeposit) => {
     const place = placeOf(one);
@@ -145,7 +149,9 @@ function depositOf(id: string, transfer: SeenTransfer, recipient: Recipient): Se
   };
 }
 
-/** Coins at the address of a token's ramp are its gas. Linked addresses have no unmatched deposits. */
+/**
+ * Coins at the address of a token's ramp are its gas. Linked addresses have no unmatched deposits.
+ */
 function isUnmatched(transfer: SeenTransfer, target: TargetRow): boolean {
   if (transfer.block === null || target.since !== null) return false;
   return transfer.contract !== null || !target.ramp;

@@ -1,6 +1,6 @@
 /**
- * Scan results: records scanned blocks and moves the cursor, records transfers as pending deposits, and
- * rolls back after a reorganisation. Recording the same block twice changes nothing.
+ * Scan results: records scanned blocks and moves the cursor, records transfers as pending deposits,
+ * and rolls back after a reorganisation. Recording the same block twice changes nothing.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -112,9 +112,10 @@ async function recordIncoming(
 }
 
 /**
- * Rolls the cursor back to a block that the chain still has. Pending deposits above it are in no block
- * any more. A reorganisation deeper than the confirmations removes blocks of credited deposits: their
- * ramps are frozen and the deposits carry an error. The ledger books nothing in either direction.
+ * Rolls the cursor back to a block that the chain still has. Pending deposits above it are in no
+ * block any more. A reorganisation deeper than the confirmations removes blocks of credited
+ * deposits: their ramps are frozen and the deposits carry an error. The ledger books nothing in
+ * either direction.
  *
  * @returns the credited deposits that lost their block
  */

@@ -1,7 +1,7 @@
 /**
- * What the ledger books of a sweep: its fee, and deposit account → ramp → the virtual account that it
- * serves. Nobody else moves value of a deposit account, so it covers both, unless the sweep took what
- * was on the chain and not credited yet: that is booked when it is.
+ * Ledger postings of a sweep: its fee, and deposit account → ramp → the virtual account that it
+ * serves. Only sweeps move value out of a deposit account, so its balance covers both, unless the
+ * sweep took value that was not credited yet. That part is booked when it is credited.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -13,27 +13,27 @@ import { compare, fromUnits, subtract } from "../money.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-/** What a sweep carried; amounts in whole units. */
+/** A finished sweep; amounts in whole units. */
 export interface Carried {
   sweep: SweepRow;
   hash: string | null;
-  /** What left the deposit address for the ramp. */
+  /** The amount that left the deposit address. */
   sent: string;
-  /** What reached the ramp: less where the token keeps a part. */
+  /** The amount that reached the ramp: less if the token keeps a part. */
   arrived: string;
 }
 
-/** What is swept: a token's contract, or null for the chain's own coin. */
+/** The contract of the swept token; null for the chain's own coin. */
 export function contractOf({ asset, token }: Pick<SweepableRow, "asset" | "token">): string | null {
   return token ?? findAsset(asset)!.contract;
 }
 
 /**
- * Books the fee that the chain took. Paid in the asset itself it comes from what is swept, and from the
- * account fees where less is credited than the sweep took. Paid in another coin it was the ramp's gas,
- * which the ledger knows where the ramp is of that coin.
+ * Books the chain's fee. A fee in the swept asset comes from the deposit account, and from the
+ * account `fees` where less is credited than the sweep took. A fee in another coin was the ramp's
+ * gas, which the ledger knows if the ramp is of that coin.
  *
- * @returns the fee in whole units of what it was paid in, and how much of it the fees bore
+ * @returns the fee in whole units of the coin that paid it, and the part that `fees` bore
  */
 export async function bookFee(
   tx: LedgerTx,
@@ -60,10 +60,10 @@ export async function bookFee(
 }
 
 /**
- * Books what a sweep carried, as far as it is credited, and what a token kept on the way: that is gone
- * from the ramp, and the fees bear it like what a chain takes.
+ * Books what a sweep carried, as far as it is credited. The account `fees` bears the part that a
+ * token kept, as it bears a chain's fee.
  *
- * @returns what was booked on, and what the sweep took ahead of its credit
+ * @returns the booked amount, and the amount that the sweep took before it was credited
  */
 export async function bookCarried(
   tx: LedgerTx,
@@ -85,9 +85,10 @@ export async function bookCarried(
 }
 
 /**
- * Books, out of what is credited now, what a sweep took before: first the fee that the fees bore.
+ * Books credited value that a sweep took earlier, after giving back the fee that `fees` bore for
+ * it.
  *
- * @returns what was booked on, and what remains to be booked
+ * @returns the booked amount, and the amounts that remain to be booked
  */
 export async function bookAhead(
   tx: LedgerTx,
@@ -118,11 +119,16 @@ async function bookOn(
   of: { amount: string; seal: Record<string, unknown> },
 ): Promise<void> {
   const book = bookFor(tx, actor, "forward", of.seal);
-  for (const [source, destination] of wayOf(sweepable)) await book(source, destination, of.amount);
+  for (const [source, destination] of postingsOf(sweepable)) {
+    await book(source, destination, of.amount);
+  }
 }
 
-/** The moves from a deposit account on. The ramp of a token of the realm's own is of another asset. */
-function wayOf({ account, ramp, serves, token }: SweepableRow): [string, string][] {
+/**
+ * The postings of a sweep. The ramp of a token of the realm's own is of another asset, and left
+ * out.
+ */
+function postingsOf({ account, ramp, serves, token }: SweepableRow): [string, string][] {
   if (token !== null) return [[account, serves!]];
   return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
 }

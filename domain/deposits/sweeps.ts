@@ -1,7 +1,7 @@
 /**
- * Sweeps: what a deposit account received is carried to its ramp's address. A sweep waits while it
- * is worth less than its fee, has gas sent ahead where another coin pays, and is booked when the
- * chain has it for good: deposit account → ramp → the virtual account that it serves.
+ * Sweeps: a transaction carries the value of a deposit address to its ramp's address. A sweep waits
+ * while the value is below its fee. Where another coin pays the fee, gas is sent ahead. When the
+ * sweep is final, the ledger books deposit account → ramp → the virtual account that it serves.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -48,7 +48,7 @@ import { bookGas } from "../sending/network_fees.ts";
 
 export { type SweepableRow, type SweepRow } from "../../db/deposits/sweeps.ts";
 
-/** What a look at the chain says should be done; amounts in base units. */
+/** The next step of a sweep, decided by balances and prices; amounts in base units. */
 export type SweepStep =
   | { do: "wait" }
   | { do: "give up"; why: string }
@@ -57,18 +57,18 @@ export type SweepStep =
     do: "sweep";
     amount: bigint | "all";
     feePayer?: string;
-    /** What lies there for its fee: it may cost that and no more. */
+    /** Gas at the address: the sweep costs at most that. */
     gas?: bigint;
   };
 
-/** After a failure that may pass, a sweep is tried again. */
+/** Pause before a sweep is tried again after a temporary failure. */
 const RETRY_MS = 60_000;
-/** What waits, because it is worth less than its fee, is looked at again after so long. */
-const PATIENCE_S = 600;
+/** Age from which waiting sweeps, and credited deposits without a sweep, are taken up again. */
+const RESUMED_AFTER_S = 600;
 const REVIVED_AT_ONCE = 20;
-/** Prices may rise so much until gas that is sent ahead is signed. */
+/** Factor by which prices may rise before a top-up of gas is signed. */
 const TOP_UP_FACTOR = 3n;
-/** What a sweep waits for. */
+/** Refusals that a sweep waits out. */
 const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
 /** Schedules the sweep of a deposit account. */
@@ -84,9 +84,9 @@ export async function scheduleSweep(
   });
 }
 
-/** Takes up sweeps that wait for a better moment, and those that were lost. */
+/** Schedules sweeps that wait, and those whose job was lost. */
 export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Promise<void> {
-  const of = { seconds: PATIENCE_S, limit: REVIVED_AT_ONCE };
+  const of = { seconds: RESUMED_AFTER_S, limit: REVIVED_AT_ONCE };
   for (const sweep of await selectUnsettled(tx, place, of)) {
     await enqueue(tx, actor, "deposit.swept", { sweep }, { dedupe: sweep });
   }
@@ -107,8 +107,8 @@ export interface SweepTurn {
 type Ordered = NewOrder & { gas?: bigint };
 
 /**
- * Takes the next step of an account's sweep, unless one is on its way already. Not for tokens of the
- * realm's own.
+ * Takes the next step of an account's sweep, unless one is on its way already. Not for tokens of
+ * the realm's own.
  */
 export async function stepSweep(tx: Tx, actor: Actor, turn: SweepTurn): Promise<void> {
   await takeStep(tx, actor, turn, async ({ gas, ...order }) => {
@@ -117,7 +117,9 @@ export async function stepSweep(tx: Tx, actor: Actor, turn: SweepTurn): Promise<
   });
 }
 
-/** Takes the next step of the sweep of a token of the realm's own: the ramp's account pays for it. */
+/**
+ * Takes the next step of the sweep of a token of the realm's own: the ramp's account pays for it.
+ */
 export async function stepTokenSweep(tx: LedgerTx, actor: Actor, turn: SweepTurn): Promise<void> {
   await takeStep(tx, actor, turn, (order) => createOrderWithGas(tx, actor, order));
 }
@@ -143,7 +145,7 @@ async function takeStep(
   if (step.do === "give up") {
     return await failSweep(tx, actor, sweep, { why: step.why, struck: false });
   }
-  // What failed before is being tried again.
+  // A deposit application that failed before is PROCESSING again.
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
@@ -182,7 +184,10 @@ function orderOf(
   return { ...order, purpose: topsUp ? "gas" : "sweep", wish };
 }
 
-/** What a step may cost at most, and of tokens of the realm's own what the ramp's account blocks for it. */
+/**
+ * The budget of a step and, for tokens of the realm's own, the gas that the ramp's account blocks
+ * for it.
+ */
 async function costOf(
   tx: Tx,
   actor: Actor,
@@ -200,14 +205,14 @@ async function costOf(
   return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
 }
 
-/** The most that sending gas ahead may cost. */
+/** The highest cost of sending gas ahead. */
 async function topUpCost(tx: Tx, actor: Actor, sweepable: SweepableRow): Promise<bigint> {
   const place = { chain: sweepable.chain as ChainId, network: sweepable.network as Network };
   const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: "medium" });
   return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
 }
 
-/** Notes why a sweep waits for the ramp's account, and tells of it once. */
+/** Records why a sweep waits for the ramp's account, and emits the event once. */
 async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string): Promise<void> {
   const error = errorField("ramp.gas_insufficient", reason);
   await updateSweep(tx, sweep.id, { state: "waiting", error });
@@ -217,13 +222,13 @@ async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string):
   await emit(tx, actor, "ramp.gas_insufficient", { id: ramp, owner: null, view });
 }
 
-/** Notes how far the order of a sweep is, so that deposits can show its transaction. */
+/** Records the transaction of a sweep's order, which deposits show. */
 export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Promise<void> {
   if (order.subject === null || order.purpose !== "sweep") return;
   await updateSweep(tx, order.subject, { hash: order.hash });
 }
 
-/** Books what came of a sweep's order, in a transaction that holds the ledger lock. */
+/** Books the end of a sweep's order, in a transaction that holds the ledger lock. */
 export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
   await releaseGas(tx, order);
@@ -238,20 +243,22 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
     return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
   }
   if (order.state === "done") {
-    // A token may keep a part on the way: what arrived is measured before anything is booked.
+    // A token may keep a part of a transfer: the received amount is measured before anything is
+    // booked.
     await updateSweep(tx, sweep.id, { fee, hash: order.hash });
     return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
   }
-  const why = order.error ?? "the transaction did not come through";
+  const why = order.error ?? "the transaction failed";
   await failSweep(tx, actor, sweep, { why, struck: order.height !== null });
-  // What the chain refused once it would refuse again, at the price of gas; what it never took may pass.
+  // A transaction that the chain refused would fail again and cost gas; one that was never mined
+  // may pass.
   const passes = order.state !== "failed" || order.fault === "fee_exceeded";
   if (passes) await scheduleSweep(tx, actor, sweep.account, actor.at + RETRY_MS);
 }
 
 /**
- * Ends a sweep in failure; what it should have carried is tried again after a while, which grows with
- * every time in a row that the chain took a fee for nothing.
+ * Marks a sweep as failed. The next one waits, longer with each failure in a row for which the
+ * chain took a fee.
  */
 async function failSweep(
   tx: Tx,
@@ -280,7 +287,8 @@ async function settleGas(
 }
 
 /**
- * Books a token's sweep by what really reached the ramp, in a transaction that holds the ledger lock.
+ * Books a token's sweep by the amount that reached the ramp, in a transaction that holds the ledger
+ * lock.
  *
  * @param found.arrived base units
  */
@@ -307,7 +315,7 @@ async function settleDone(
   of: { order: OrderRow; fee: string | null; arrived: bigint },
 ): Promise<void> {
   const { order, fee } = of;
-  // Booked before: nothing of it is booked twice.
+  // It was booked before, and is not booked twice.
   if (sweep.amount !== null) return void await updateSweep(tx, sweep.id, { state: "done" });
   const sweepable = (await selectSweepable(tx, sweep.account))!;
   const sent = fromUnits(BigInt(order.amount ?? 0), sweepable.decimals);
@@ -322,14 +330,14 @@ async function settleDone(
     const deposit = (await selectDeposit(tx, id))!;
     await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
   }
-  // More may have come in on the way.
+  // Further deposits may have been credited meanwhile.
   if (compare(rest, "0") > 0) await scheduleSweep(tx, actor, sweep.account);
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
 }
 
 /**
- * Books on what was credited after a sweep had carried it to the ramp already: a sweep of everything
- * takes what it finds. Runs in a transaction that holds the ledger lock.
+ * Books value that was credited after a sweep had carried it to the ramp: a sweep of everything
+ * takes the whole balance of the address. Runs in a transaction that holds the ledger lock.
  */
 export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): Promise<void> {
   for (const sweep of await lockAhead(tx, account)) {

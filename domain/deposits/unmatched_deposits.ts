@@ -1,6 +1,6 @@
 /**
- * Unmatched deposits: value in an asset that the receiving address does not accept. They are neither
- * credited nor swept; operators review them here.
+ * Unmatched deposits: value in an asset that the receiving address does not accept. They are
+ * neither credited nor swept; operators review them here.
  * @module
  */
 import { z } from "zod";
@@ -17,15 +17,15 @@ import { isId } from "../ids.ts";
 import { DecimalText, fromUnits } from "../money.ts";
 import { assertRealmAdmin } from "../permissions.ts";
 
-/** Which unmatched deposits are listed. */
+/** Parameters of a list of unmatched deposits. */
 export const UnmatchedDepositList = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(1000),
   after: z.string().max(100).optional().meta({
-    description: "The last one of the page before.",
+    description: "The last one of the previous page.",
     format: "uuid",
   }),
 });
-/** Which unmatched deposits are listed. */
+/** Parameters of a list of unmatched deposits. */
 export type UnmatchedDepositList = z.infer<typeof UnmatchedDepositList>;
 
 /** An unmatched deposit as shown. */

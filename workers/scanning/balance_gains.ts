@@ -1,7 +1,7 @@
 /**
- * Explains balances that rose: by the transfers that are known, else by searching the blocks in which
- * they rose. What stays unexplained is recorded, shown, and searched again ever more rarely; it holds
- * up nothing else.
+ * Explains balances that rose: by the transfers that are known, else by searching the blocks in
+ * which they rose. What stays unexplained is recorded, shown, and searched again ever more rarely;
+ * it holds up nothing else.
  * @module
  */
 import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
@@ -87,8 +87,8 @@ export async function explainGain(
 }
 
 /**
- * Reads a gain again from one node. The balance from before may be the word of another, which kept a
- * transfer back: then it rose earlier than it seems.
+ * Reads a gain again from one node. The balance from before may be the word of another, which kept
+ * a transfer back: then it rose earlier than it seems.
  */
 async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
   const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };

@@ -1,6 +1,6 @@
 /**
- * Polls the chains: each network of each realm in turn, one process at a time, which holds its lease.
- * A poll writes rows and jobs; nothing else is done here.
+ * Polls the chains: each network of each realm in turn, one process at a time, which holds its
+ * lease. A poll writes rows and jobs; nothing else is done here.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -54,7 +54,9 @@ interface PollerState extends ChainPollerOptions {
   owner: string;
   signal: AbortSignal;
   only: string | null;
-  /** One queue for each network: a node that is slow, or away, keeps only its own network waiting. */
+  /**
+   * One queue for each network: a node that is slow, or away, keeps only its own network waiting.
+   */
   queues: Map<string, TaskQueue>;
   /** Polls that run or wait in a queue. */
   tasks: RunningTasks;
@@ -141,7 +143,9 @@ function isOpen(chains: Chains, place: ChainPlace): boolean {
   );
 }
 
-/** Scans a realm's network for a while under its lease; tells whether it is still behind its chain. */
+/**
+ * Scans a realm's network for a while under its lease; tells whether it is still behind its chain.
+ */
 async function poll(
   state: PollerState,
   realm: RealmRow,

@@ -1,7 +1,7 @@
 /**
- * Deposits that as many nodes as the quorum deny: asked for again, recorded as the nodes have them, given up
- * after a quarter of an hour, and asked for ever more rarely for a month then. What nodes deny because they
- * have lost it, or lie, comes back by itself.
+ * Deposits that as many nodes as the quorum deny: asked for again, recorded as the nodes have them,
+ * given up after a quarter of an hour, and asked for ever more rarely for a month then. What nodes
+ * deny because they have lost it, or lie, comes back by itself.
  * @module
  */
 import { type DeniedEnd, putOffDenied, selectDenied } from "../../db/deposits/deposit_proofs.ts";
@@ -26,9 +26,15 @@ export interface Asked {
 
 /** Why a deposit waits that the quorum denies. */
 export const DENIED = "the nodes do not have it";
-/** So often what the quorum denies is asked for again before it is given up: for a quarter of an hour. */
+/**
+ * So often what the quorum denies is asked for again before it is given up: for a quarter of an
+ * hour.
+ */
 const DENIED_MAX = 8;
-/** What was given up is asked for again after an hour, two, four … and a day at most, for about a month. */
+/**
+ * What was given up is asked for again after an hour, two, four … and a day at most, for about a
+ * month.
+ */
 const ASKED_MAX = DENIED_MAX + 34;
 /** Deposits that were given up and are asked for in one pass. */
 const AGAIN_MAX = 8;
@@ -42,8 +48,8 @@ const FOR_GOOD = errorField(
 );
 
 /**
- * Asks again for what was given up because the quorum denied it, where that is due. What the quorum confirms
- * by now is pending again, and counts as any other once it is proven.
+ * Asks again for what was given up because the quorum denied it, where that is due. What the quorum
+ * confirms by now is pending again, and counts as any other once it is proven.
  */
 export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked): Promise<void> {
   const { place, watch, depth } = scan;
@@ -97,8 +103,9 @@ export async function recordAnew(
 }
 
 /**
- * Sees to what the nodes do not have as it was recorded: it is recorded as they have it, where one of them
- * told of another receiver or token, and given up where as many as must agree have denied it again and again.
+ * Sees to what the nodes do not have as it was recorded: it is recorded as they have it, where one
+ * of them told of another receiver or token, and given up where as many as must agree have denied
+ * it again and again.
  *
  * @returns whether it need not be asked for again
  */

@@ -1,4 +1,7 @@
-/** Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost. @module */
+/**
+ * Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost.
+ * @module
+ */
 import {
   type ClaimedRow,
   deferDeposits,
@@ -113,8 +116,8 @@ interface Proven {
 }
 
 /**
- * Derives the addresses of deposits that no worker has derived before: who writes a row of an address has not
- * shown that its key is ours.
+ * Derives the addresses of deposits that no worker has derived before: who writes a row of an
+ * address has not shown that its key is ours.
  */
 async function derived(
   context: WorkerContext,
@@ -221,7 +224,10 @@ function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefine
   };
 }
 
-/** Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being credited. */
+/**
+ * Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being
+ * credited.
+ */
 async function showUnmined(context: WorkerContext, chain: Chain, scan: ScanResult): Promise<void> {
   try {
     await showWaiting(context, chain, scan);

@@ -1,7 +1,8 @@
 /**
- * Compares on-chain balances of own and linked addresses with the known incoming and outgoing transfers.
- * The nodes take turns, so the next one exposes a node that withholds a transfer. At a linked address
- * that is a contract, coins that leave inside calls may hide as many that came; a rescan finds those.
+ * Compares on-chain balances of own and linked addresses with the known incoming and outgoing
+ * transfers. The nodes take turns, so the next one exposes a node that withholds a transfer. At a
+ * linked address that is a contract, coins that leave inside calls may hide as many that came; a
+ * rescan finds those.
  * @module
  */
 import { updateBalancesHeight } from "../../db/chains/cursors.ts";
@@ -112,8 +113,8 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
 }
 
 /**
- * Explains the gain of a balance since the last reading. False if the nodes contradict each other on it;
- * the stored balance then stays as it is.
+ * Explains the gain of a balance since the last reading. False if the nodes contradict each other
+ * on it; the stored balance then stays as it is.
  */
 async function isExplained(
   pass: Pass,
@@ -168,8 +169,8 @@ async function keep(
 }
 
 /**
- * Reads the balances of the realm's own tokens, one token at a time: third parties wrote some of their
- * contracts, and one that does not answer must not hide the others.
+ * Reads the balances of the realm's own tokens, one token at a time: third parties wrote some of
+ * their contracts, and one that does not answer must not hide the others.
  */
 async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
   const { context, place } = pass;

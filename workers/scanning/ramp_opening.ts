@@ -21,9 +21,13 @@ import { sleep } from "../timers.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
-/** Addresses that are derived in one go, while nothing else of the process runs: some milliseconds. */
+/**
+ * Addresses that are derived in one go, while nothing else of the process runs: some milliseconds.
+ */
 const AT_ONCE = 20;
-/** Addresses that were handed out before they were reserved, of which so many are derived at a time. */
+/**
+ * Addresses that were handed out before they were reserved, of which so many are derived at a time.
+ */
 const UNRESERVED_MAX = 1_000;
 
 /**

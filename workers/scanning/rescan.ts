@@ -10,8 +10,8 @@ import { verifyCoins } from "../sending/utxos.ts";
 import { loadWatch } from "./scanner.ts";
 
 /**
- * Searches one transaction, or a range of blocks, as deep as the node permits. What is found and was
- * known before changes nothing; what is new is pending and counts at its depth like any other.
+ * Searches one transaction, or a range of blocks, as deep as the node permits. What is found and
+ * was known before changes nothing; what is new is pending and counts at its depth like any other.
  */
 export async function rescanJob(
   context: WorkerContext,

@@ -1,7 +1,7 @@
 /**
  * Scans a network block by block from the realm's cursor on, in ranges of linked blocks. After a
- * reorganisation it rolls back to the common ancestor. Memory is bounded by one range. A crash loses
- * nothing, because the cursor moves in the transaction that records the range.
+ * reorganisation it rolls back to the common ancestor. Memory is bounded by one range. A crash
+ * loses nothing, because the cursor moves in the transaction that records the range.
  * @module
  */
 import {
@@ -45,7 +45,8 @@ const BLOCKS_PER_S_MAX = 10;
 const ANY_TOKEN_ADDRESSES = 400;
 
 /**
- * Makes one scanning pass over a network. An error of its nodes is recorded, and a later pass tries again.
+ * Makes one scanning pass over a network. An error of its nodes is recorded, and a later pass tries
+ * again.
  *
  * @returns how it ended
  */
@@ -106,8 +107,8 @@ async function scanNetwork(context: WorkerContext, place: ChainPlace, seen: Seen
 }
 
 /**
- * Refuses an implausible newest block: one from the future, or, with a single node, one further ahead
- * than any chain gets in that time.
+ * Refuses an implausible newest block: one from the future, or, with a single node, one further
+ * ahead than any chain gets in that time.
  */
 function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number): void {
   const fault = (why: string) => new ChainError("unavailable", `the newest block is ${why}`);
@@ -135,8 +136,9 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
 }
 
 /**
- * Reads the watch list: addresses, and every token at them, so that deposits sent by mistake are found.
- * With very many addresses only known tokens are watched in every block; a rescan finds the others.
+ * Reads the watch list: addresses, and every token at them, so that deposits sent by mistake are
+ * found. With very many addresses only known tokens are watched in every block; a rescan finds the
+ * others.
  */
 export async function loadWatch(context: WorkerContext, place: ChainPlace): Promise<Watch> {
   const watched = await reading(context.pool, (db) => selectWatched(db, place));
@@ -215,8 +217,8 @@ function blockRange(
 }
 
 /**
- * Gives the cursor if the chain still has its block, else rolls it back to the common ancestor. Null if
- * the window of remembered blocks has none: the network then waits for an operator.
+ * Gives the cursor if the chain still has its block, else rolls it back to the common ancestor.
+ * Null if the window of remembered blocks has none: the network then waits for an operator.
  */
 async function findCommonBlock(
   context: WorkerContext,

@@ -1,8 +1,8 @@
 /**
- * Searches coins at our addresses that the database does not know: a node that showed a block without
- * a payment leaves no trace in what was scanned. Every few hours a node's own set of coins is compared
- * with ours at the block at which it looked; blocks with coins that are missing are read again. Where
- * no node keeps such a set, the latest blocks are read once more.
+ * Searches coins at our addresses that the database does not know: a node that showed a block
+ * without a payment leaves no trace in what was scanned. Every few hours a node's own set of coins
+ * is compared with ours at the block at which it looked; blocks with coins that are missing are
+ * read again. Where no node keeps such a set, the latest blocks are read once more.
  * @module
  */
 import { selectCursor, selectScannedBlock } from "../../db/chains/cursors.ts";
@@ -29,7 +29,9 @@ const ADDRESSES_AT_ONCE = 5_000;
 const BLOCKS_MAX = 100;
 /** Beyond it is a single block. */
 const FRUITLESS_MAX = 7;
-/** Blocks that are read again where no node lists its coins: more than chains make between searches. */
+/**
+ * Blocks that are read again where no node lists its coins: more than chains make between searches.
+ */
 const LATEST = 400;
 
 /** Searches the coins of every place of a realm that has coins. */
@@ -104,8 +106,8 @@ export async function searchPlace(
 }
 
 /**
- * Counts the searches in a row that found little of what a node had listed: it lists what no block holds, and
- * half as many blocks are read for it each time.
+ * Counts the searches in a row that found little of what a node had listed: it lists what no block
+ * holds, and half as many blocks are read for it each time.
  */
 async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
   const last = await selectLastSearch(db, place);
