@@ -45,7 +45,7 @@ export async function selectSenders(
 }
 
 /** Lists what living orders of some ramps have reserved without a signature. */
-export async function selectUnsignedClaims(
+export async function selectUnsignedInputs(
   db: Db,
   place: PlaceKey,
   ramps: readonly string[],
@@ -160,7 +160,7 @@ export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void>
 }
 
 /** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
-export async function insertFoundCandidate(tx: Tx, found: FoundBytes): Promise<void> {
+export async function insertFoundAttempt(tx: Tx, found: FoundBytes): Promise<void> {
   await insertFoundPlan(tx, found);
   await storeFound(tx, found);
   await markFoundSent(tx, found);

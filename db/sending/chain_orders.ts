@@ -160,14 +160,14 @@ export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
 }
 
 /** Finds the order that pays for another's transaction, unless it was canceled. */
-export async function selectChild(db: Db, parent: string): Promise<string | null> {
+export async function selectCpfp(db: Db, parent: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
     select id from chain_orders where subject = ${parent} and purpose = 'child' and state <> 'canceled'`;
   return row?.id ?? null;
 }
 
 /** Makes all looks that were planned void and gives the number of the next; null when it is over. */
-export async function nextLook(tx: Tx, id: string): Promise<number | null> {
+export async function nextScheduleVersion(tx: Tx, id: string): Promise<number | null> {
   const [row] = await tx<{ looks: number }[]>`
     update chain_orders set looks = looks + 1, looked_at = now()
     where id = ${id} and state in ('new', 'planned', 'signed', 'sent', 'mined')

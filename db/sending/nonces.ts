@@ -1,7 +1,7 @@
 /** Statements on the nonces of senders. @module */
 import type { Db, Tx } from "../database.ts";
 import type { SenderName } from "./chain_orders.ts";
-import type { CandidateRow } from "./order_attempts.ts";
+import type { AttemptRow } from "./order_attempts.ts";
 
 /** Unused nonces that are looked for in front of one. */
 const GAPS_READ = 1000;
@@ -66,9 +66,9 @@ export async function selectDone(
   db: Db,
   of: SenderName,
   nonces: readonly number[],
-): Promise<(CandidateRow & { nonce: number })[]> {
+): Promise<(AttemptRow & { nonce: number })[]> {
   if (nonces.length === 0) return [];
-  return await db<(CandidateRow & { nonce: number })[]>`
+  return await db<(AttemptRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
       c.sent_at, c.outcome, c.cancels, c.borne_by, c.dead
     from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash

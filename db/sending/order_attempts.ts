@@ -3,7 +3,7 @@ import type { Db, Tx } from "../database.ts";
 import type { OrderRow } from "./chain_orders.ts";
 
 /** One transaction made for an order; without bytes while it is only planned. */
-export interface CandidateRow {
+export interface AttemptRow {
   order_id: string;
   attempt: number;
   plan: string;
@@ -22,7 +22,7 @@ export interface CandidateRow {
 }
 
 /** Why nothing that was signed for an order can be mined any more. */
-export interface DeathProof {
+export interface DropProof {
   proof: "consumed" | "expired" | "orphaned" | "unsigned";
   /** The transaction that took a claim, where the chain tells. */
   by: string | null;
@@ -35,8 +35,8 @@ const MADE = "order_id attempt plan claims hash expires fee sent_at outcome canc
 const SIGNED = [...MADE, "raw"];
 
 /** Reads all that was made for an order with its bytes, oldest first; for workers. */
-export async function selectCandidates(db: Db, order: string): Promise<CandidateRow[]> {
-  return await db<CandidateRow[]>`
+export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[]> {
+  return await db<AttemptRow[]>`
     select ${db(SIGNED)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
@@ -44,17 +44,20 @@ export async function selectCandidates(db: Db, order: string): Promise<Candidate
  * Reads all that was made for an order, oldest first, without its bytes: whoever serves requests may not
  * read them, for they pay whoever sends them.
  */
-export async function selectMade(db: Db, order: string): Promise<Omit<CandidateRow, "raw">[]> {
-  return await db<Omit<CandidateRow, "raw">[]>`
+export async function selectAttemptSummaries(
+  db: Db,
+  order: string,
+): Promise<Omit<AttemptRow, "raw">[]> {
+  return await db<Omit<AttemptRow, "raw">[]>`
     select ${db(MADE)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
 /** Adds a plan. */
-export async function insertCandidate(
+export async function insertAttempt(
   tx: Tx,
-  candidate: Pick<CandidateRow, "order_id" | "attempt" | "plan" | "claims"> & {
+  candidate: Pick<AttemptRow, "order_id" | "attempt" | "plan" | "claims"> & {
     cancels?: boolean;
-    borne_by?: CandidateRow["borne_by"];
+    borne_by?: AttemptRow["borne_by"];
     created_at: number;
   },
 ): Promise<void> {
@@ -102,10 +105,10 @@ export async function markAttemptOutcome(
 }
 
 /** Notes that nothing made for an order so far can ever be mined, and what proves it. */
-export async function markCandidatesDead(
+export async function markAttemptsDropped(
   tx: Tx,
   order: string,
-  { proof, by, height }: DeathProof,
+  { proof, by, height }: DropProof,
 ): Promise<void> {
   await tx`
     update order_attempts set dead = true, proof = ${proof}, proof_by = ${by},
@@ -114,7 +117,7 @@ export async function markCandidatesDead(
 }
 
 /** Reserves what a plan uses up; false where a living order has claimed some of it. */
-export async function insertClaims(
+export async function insertReservedInputs(
   tx: Tx,
   order: Pick<OrderRow, "id" | "chain" | "network">,
   claims: readonly string[],
@@ -125,18 +128,18 @@ export async function insertClaims(
     select ${order.chain}, ${order.network}, claim, ${order.id}, ${at}
     from unnest(${claims as string[]}::text[]) claim
     on conflict (chain, network, claim) do nothing`;
-  const held = await selectClaims(tx, order.id);
+  const held = await selectReservedInputs(tx, order.id);
   return claims.every((claim) => held.includes(claim));
 }
 
 /** Tells which of some claims are an order's. */
-export async function selectClaims(db: Db, order: string): Promise<string[]> {
+export async function selectReservedInputs(db: Db, order: string): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`
     select claim from claims where order_id = ${order} order by claim`;
   return rows.map((row) => row.claim);
 }
 
 /** Gives up all that an order has reserved. */
-export async function deleteClaims(tx: Tx, order: string): Promise<void> {
+export async function deleteReservedInputs(tx: Tx, order: string): Promise<void> {
   await tx`delete from claims where order_id = ${order}`;
 }

@@ -1,6 +1,6 @@
 /** Statements on coins that orders spend and make. @module */
 import type { Db, Tx } from "../database.ts";
-import type { CandidateRow } from "./order_attempts.ts";
+import type { AttemptRow } from "./order_attempts.ts";
 
 /** Coins that are offered to one plan, however many there are. */
 export const COINS_MAX = 1000;
@@ -267,8 +267,8 @@ export async function selectLostPayments(
   db: Db,
   of: { chain: string; network: string },
   limit: number,
-): Promise<CandidateRow[]> {
-  return await db<CandidateRow[]>`
+): Promise<AttemptRow[]> {
+  return await db<AttemptRow[]>`
     select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
       borne_by, dead
     from order_attempts where hash in (select c.kept from coins c

@@ -3,7 +3,7 @@ import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
 
 /** Lists new withdrawals that may leave together with an order, oldest first, without itself. */
-export async function selectMates(db: Db, order: OrderRow, limit: number): Promise<OrderRow[]> {
+export async function selectSiblings(db: Db, order: OrderRow, limit: number): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders
     where chain = ${order.chain} and network = ${order.network} and sender = ${order.sender}
@@ -22,7 +22,7 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
 }
 
 /** Reads the orders that a payout carries, oldest first. */
-export async function selectCarried(db: Db, carrier: string): Promise<OrderRow[]> {
+export async function selectBatched(db: Db, carrier: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders where carrier = ${carrier} order by id`;
 }

@@ -40,7 +40,7 @@ import {
 import { isId, newIds } from "../ids.ts";
 import { type Page, parsePage } from "../collections/list_parameters.ts";
 import { compare, fromUnits, toUnits } from "../money.ts";
-import { createOrder, hastenOrder } from "../sending/chain_orders.ts";
+import { createOrder, speedUpOrder } from "../sending/chain_orders.ts";
 import { notFound } from "../permissions.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
 import { type ChainPlace, depthOf, placeFor } from "../chains/networks.ts";
@@ -265,7 +265,7 @@ export async function speedUpConsolidation(
   assertAbove(row, ceilings, asset.decimals);
   const open = row.status === "PROCESSING";
   if (open) await chargeSpeedUp(tx, actor, { account, row, quote });
-  if (!open || await hastenOrder(tx, actor, row.order_id, speed) === null) {
+  if (!open || await speedUpOrder(tx, actor, row.order_id, speed) === null) {
     throw new DomainError("version.conflict", "it is in a block, or has ended");
   }
   const { maxFee: max_fee, maxFeeRate: max_fee_rate } = ceilings;

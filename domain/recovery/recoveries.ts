@@ -10,8 +10,8 @@ import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
-import { insertClaims } from "../../db/sending/order_attempts.ts";
-import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
+import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   insertMinedBytes,
   type OwnPlace,
@@ -32,12 +32,12 @@ import { counterparty, postMove } from "../ledger/posting.ts";
 import { fromUnits, toUnits } from "../money.ts";
 import {
   cancelOrder,
-  nudgeOrder,
   type OrderRow,
-  undoPayout,
+  scheduleOrder,
+  undoBatch,
   type Wish,
 } from "../sending/chain_orders.ts";
-import { divideFee, progressPayout } from "../withdrawals/withdrawal_batches.ts";
+import { divideFee, progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
 import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
 import { errorField } from "../errors.ts";
@@ -185,7 +185,7 @@ async function takePayments(
   const paid = parts.flatMap(({ order }) => order ?? []);
   for (const order of paid) await joinFound(tx, (await lockOrder(tx, order))!, id);
   const { hash, height } = found;
-  await progressPayout(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
+  await progressBatch(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
   await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
   const unmatched = parts.filter((one) => one.order === null && one.withdrawal === null);
   return {
@@ -215,7 +215,7 @@ async function matchParts(
         payment.amount === `${amount}`;
     });
     const order = at < 0 ? null : waiting.splice(at, 1)[0];
-    if (order?.carrier) await undoPayout(tx, actor, order.carrier);
+    if (order?.carrier) await undoBatch(tx, actor, order.carrier);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     const known = order !== null
       ? -1
@@ -252,8 +252,8 @@ async function keepFound(
   });
   const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
   await insertMinedBytes(tx, { order: id, hash, ...bytes });
-  await insertClaims(tx, { id, chain, network }, claims, actor.at);
-  await nudgeOrder(tx, actor, id);
+  await insertReservedInputs(tx, { id, chain, network }, claims, actor.at);
+  await scheduleOrder(tx, actor, id);
 }
 
 /** What the transaction brought to addresses of ours is no deposit, unless it left for one. */
@@ -274,7 +274,7 @@ async function settleHeld(
 /** Books what a recovered transaction did, in a transaction that holds the ledger lock. */
 export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const parts = (order.wish as unknown as { payments: Part[] }).payments;
-  const carried = new Map((await selectCarried(tx, order.id)).map((one) => [one.id, one]));
+  const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));
   const paying = parts.filter((one) => one.order !== null);
   const whole = order.fee === null ? 0n : BigInt(order.fee);
   const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);

@@ -10,17 +10,17 @@ import type { Tx } from "../../db/database.ts";
 import {
   insertOrder,
   lockOrder,
-  nextLook,
+  nextScheduleVersion,
   type OrderRow,
   selectForgottenOrders,
   selectOrder,
 } from "../../db/sending/chain_orders.ts";
 import {
-  type DeathProof,
-  deleteClaims,
-  insertClaims,
-  selectClaims,
-  selectMade,
+  deleteReservedInputs,
+  type DropProof,
+  insertReservedInputs,
+  selectAttemptSummaries,
+  selectReservedInputs,
 } from "../../db/sending/order_attempts.ts";
 import { selectWaiting } from "../../db/sending/nonces.ts";
 import type { Actor } from "../actor.ts";
@@ -38,7 +38,7 @@ import { holdGas, passGasOn } from "./token_gas.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
 
 export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
-export { type CandidateRow, type DeathProof } from "../../db/sending/order_attempts.ts";
+export { type AttemptRow, type DropProof } from "../../db/sending/order_attempts.ts";
 
 /** How soon a payment should be mined. */
 export type Speed = OrderRow["speed"];
@@ -144,7 +144,7 @@ async function addOrder(
     gas_block,
     created_at: actor.at,
   });
-  await nudgeOrder(tx, actor, id);
+  await scheduleOrder(tx, actor, id);
   return id;
 }
 
@@ -155,13 +155,13 @@ function amountOf(wish: Wish): string | null {
 }
 
 /** Has an order looked at, at once or later; what was planned before becomes void. */
-export async function nudgeOrder(
+export async function scheduleOrder(
   tx: Tx,
   actor: Actor,
   id: string,
   runAt?: number,
 ): Promise<void> {
-  const look = await nextLook(tx, id);
+  const look = await nextScheduleVersion(tx, id);
   if (look === null) return;
   await enqueue(tx, actor, "order.advance", { order: id, look }, {
     dedupe: `${id} ${look}`,
@@ -170,7 +170,7 @@ export async function nudgeOrder(
 }
 
 /** Has an order looked at again, unless another look has been planned since this one. */
-export async function planNextLook(
+export async function rescheduleOrder(
   tx: Tx,
   actor: Actor,
   seen: { order: string; look: number },
@@ -178,18 +178,18 @@ export async function planNextLook(
 ): Promise<void> {
   const order = await lockOrder(tx, seen.order);
   if (order === null || order.looks !== seen.look || !isOpen(order)) return;
-  await nudgeOrder(tx, actor, order.id, runAt);
+  await scheduleOrder(tx, actor, order.id, runAt);
 }
 
 /** Takes up the orders whose looks were lost. Gives how many. */
 export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
   const ids = await selectForgottenOrders(tx, FORGOTTEN_S);
-  for (const id of ids) await nudgeOrder(tx, actor, id);
+  for (const id of ids) await scheduleOrder(tx, actor, id);
   return ids.length;
 }
 
 /**
- * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A payout
+ * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A batch
  * that carries it is undone; what else that carried is looked at anew.
  *
  * @returns the order as it is now; null if bytes may have left, or it has ended
@@ -199,9 +199,9 @@ export async function cancelOrder(
   actor: Actor,
   id: string,
 ): Promise<OrderRow | null> {
-  // The payout is locked before what it carries, here as everywhere.
+  // The batch is locked before what it carries, here as everywhere.
   const carrier = (await selectOrder(tx, id))?.carrier ?? null;
-  if (carrier !== null && !await undoPayout(tx, actor, carrier)) return null;
+  if (carrier !== null && !await undoBatch(tx, actor, carrier)) return null;
   const order = await lockOrder(tx, id);
   const withdrawn = order === null ? null : await withdrawBytes(tx, actor, order);
   if (withdrawn === null) return null;
@@ -209,11 +209,11 @@ export async function cancelOrder(
   return withdrawn.order;
 }
 
-/** Undoes a payout none of whose bytes can be mined: what it carried is new again. It has no gas blocked. */
-export async function undoPayout(tx: Tx, actor: Actor, id: string): Promise<boolean> {
-  const payout = await lockOrder(tx, id);
-  if (payout === null || await withdrawBytes(tx, actor, payout) === null) return false;
-  for (const member of await leaveBatch(tx, id)) await nudgeOrder(tx, actor, member);
+/** Undoes a batch none of whose bytes can be mined: what it carried is new again. It has no gas blocked. */
+export async function undoBatch(tx: Tx, actor: Actor, id: string): Promise<boolean> {
+  const batch = await lockOrder(tx, id);
+  if (batch === null || await withdrawBytes(tx, actor, batch) === null) return false;
+  for (const member of await leaveBatch(tx, id)) await scheduleOrder(tx, actor, member);
   return true;
 }
 
@@ -228,7 +228,7 @@ async function withdrawBytes(
   order: OrderRow,
 ): Promise<{ order: OrderRow; fill: string | null } | null> {
   if (!["new", "planned", "signed"].includes(order.state)) return null;
-  const living = (await selectMade(tx, order.id)).filter((one) => !one.dead);
+  const living = (await selectAttemptSummaries(tx, order.id)).filter((one) => !one.dead);
   if (living.some((one) => one.sent_at !== null)) return null;
   const made = living.flatMap(({ hash }) => hash ?? []);
   if (made.length > 0) {
@@ -236,24 +236,24 @@ async function withdrawBytes(
     await deleteUnmadeCoins(tx, order, made);
   }
   const canceled = await markCanceled(tx, order);
-  return { order: canceled, fill: await releaseClaims(tx, actor, canceled) };
+  return { order: canceled, fill: await releaseInputs(tx, actor, canceled) };
 }
 
 /**
- * Begins an order anew, all of whose transactions are proven never to be mined. What a payout
+ * Begins an order anew, all of whose transactions are proven never to be mined. What a batch
  * carried goes its own ways.
  */
 export async function renewOrder(
   tx: Tx,
   actor: Actor,
   order: OrderRow,
-  proof: DeathProof,
+  proof: DropProof,
 ): Promise<void> {
-  const made = (await selectMade(tx, order.id)).flatMap(({ hash }) => hash ?? []);
+  const made = (await selectAttemptSummaries(tx, order.id)).flatMap(({ hash }) => hash ?? []);
   await restartOrder(tx, order, proof);
   await deleteUnmadeCoins(tx, order, made);
-  await deleteClaims(tx, order.id);
-  if (PURPOSE_RULES[order.purpose].isBatch) await undoPayout(tx, actor, order.id);
+  await deleteReservedInputs(tx, order.id);
+  if (PURPOSE_RULES[order.purpose].isBatch) await undoBatch(tx, actor, order.id);
 }
 
 /**
@@ -262,17 +262,17 @@ export async function renewOrder(
  *
  * @returns the order that fills it, if there is one
  */
-export async function releaseClaims(
+export async function releaseInputs(
   tx: Tx,
   actor: Actor,
   order: OrderRow,
 ): Promise<string | null> {
-  const claims = await selectClaims(tx, order.id);
-  await deleteClaims(tx, order.id);
+  const claims = await selectReservedInputs(tx, order.id);
+  await deleteReservedInputs(tx, order.id);
   const { fillsNonce } = PURPOSE_RULES[order.purpose];
   const used = order.height !== null || order.state === "dead" || fillsNonce;
   if (order.nonce === null || used || claims.length === 0) return null;
-  const signed = (await selectMade(tx, order.id)).some(({ hash }) => hash !== null);
+  const signed = (await selectAttemptSummaries(tx, order.id)).some(({ hash }) => hash !== null);
   if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
   return await fillNonce(tx, actor, order, order.nonce);
 }
@@ -294,17 +294,17 @@ export async function fillNonce(
     speed: "medium",
     nonce,
   });
-  await insertClaims(tx, { id, ...place }, [`${beside.sender}:${nonce}`], actor.at);
+  await insertReservedInputs(tx, { id, ...place }, [`${beside.sender}:${nonce}`], actor.at);
   return id;
 }
 
 /**
- * Asks for a replacement of what was sent, at another speed; where a payout carries it, of that, and
+ * Asks for a replacement of what was sent, at another speed; where a batch carries it, of that, and
  * the others ride along.
  *
  * @returns the order as it is now; null if it is mined or has ended
  */
-export async function hastenOrder(
+export async function speedUpOrder(
   tx: Tx,
   actor: Actor,
   id: string,
@@ -314,6 +314,6 @@ export async function hastenOrder(
   const order = await lockOrder(tx, carrier ?? id);
   if (order === null || !isOpen(order) || order.state === "mined") return null;
   const hastened = await requestReplacement(tx, order, speed);
-  await nudgeOrder(tx, actor, order.id);
+  await scheduleOrder(tx, actor, order.id);
   return hastened;
 }

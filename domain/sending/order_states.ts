@@ -7,7 +7,7 @@
  */
 import type { Tx } from "../../db/database.ts";
 import type { OrderRow, OrderState } from "../../db/sending/chain_orders.ts";
-import { type DeathProof, markCandidatesDead } from "../../db/sending/order_attempts.ts";
+import { type DropProof, markAttemptsDropped } from "../../db/sending/order_attempts.ts";
 import {
   type FoundOrder,
   insertMinedOrder,
@@ -150,16 +150,16 @@ export async function dropOrder(
   tx: Tx,
   order: Locked,
   error: string,
-  proof: DeathProof,
+  proof: DropProof,
 ): Promise<OrderRow> {
-  await markCandidatesDead(tx, order.id, proof);
+  await markAttemptsDropped(tx, order.id, proof);
   const change = { error, height: null, confirmations: 0, replace: false };
   return await enter(tx, order, "dead", change);
 }
 
 /** planned, sent, mined → new: all of its transactions are proven never to be mined. */
-export async function restartOrder(tx: Tx, order: Locked, proof: DeathProof): Promise<OrderRow> {
-  await markCandidatesDead(tx, order.id, proof);
+export async function restartOrder(tx: Tx, order: Locked, proof: DropProof): Promise<OrderRow> {
+  await markAttemptsDropped(tx, order.id, proof);
   return await enter(tx, order, "new", { ...NO_BLOCK, hash: null, replace: false });
 }
 

@@ -6,18 +6,18 @@
  */
 import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
-import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { selectSigning, type SigningRow } from "../../db/stops/stops.ts";
 import type { Actor, RealmDefaults } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
 import { findUnjustified } from "./order_reasons.ts";
-import { type OrderRow, releaseClaims, renewOrder, undoPayout } from "./chain_orders.ts";
+import { type OrderRow, releaseInputs, renewOrder, undoBatch } from "./chain_orders.ts";
 import { isOpen, noteError } from "./order_states.ts";
 import { costHold, tellCostHold } from "./ramp_costs.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
 
 /**
- * Says why an order may not be signed now; null if it may. A payout is held where one of the
+ * Says why an order may not be signed now; null if it may. A batch is held where one of the
  * withdrawals that it pays is.
  */
 export async function signingHold(
@@ -26,7 +26,7 @@ export async function signingHold(
   order: OrderRow,
 ): Promise<string | null> {
   const { isBatch } = PURPOSE_RULES[order.purpose];
-  const orders = isBatch ? await selectCarried(db, order.id) : [order];
+  const orders = isBatch ? await selectBatched(db, order.id) : [order];
   const [held] = (await signingHolds(db, realm, orders)).values();
   return held ?? null;
 }
@@ -66,16 +66,16 @@ function reasonOf(row: SigningRow): string | null {
 
 /**
  * Gives up the plan of an order that may not be signed: coins are free for others, a nonce is filled.
- * A payout is undone, and each withdrawal that it was to pay goes its own way.
+ * A batch is undone, and each withdrawal that it was to pay goes its own way.
  *
  * @returns whether it has no plan any more
  */
 export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promise<boolean> {
   const { isBatch, isReplanned } = PURPOSE_RULES[given.purpose];
-  if (isBatch) return await undoPayout(tx, actor, given.id);
+  if (isBatch) return await undoBatch(tx, actor, given.id);
   const order = await lockOrder(tx, given.id);
   if (order?.state !== "planned" || !isReplanned) return false;
-  await releaseClaims(tx, actor, order);
+  await releaseInputs(tx, actor, order);
   await renewOrder(tx, actor, order, { proof: "unsigned", by: null, height: null });
   return true;
 }

@@ -11,7 +11,7 @@ import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { closeBlock, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
 import type { Tx } from "../../db/database.ts";
 import type { OrderRow } from "../../db/sending/chain_orders.ts";
-import { selectMade } from "../../db/sending/order_attempts.ts";
+import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import { selectGasAhead } from "../../db/deposits/sweeps.ts";
 import { selectSponsored } from "../../db/withdrawals/withdrawals.ts";
 import { availableOf } from "../accounts/accounts.ts";
@@ -142,7 +142,7 @@ async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
 
 /** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
 export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
-  const made = await selectMade(tx, order.carrier ?? order.id);
+  const made = await selectAttemptSummaries(tx, order.carrier ?? order.id);
   return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
 }
 

@@ -9,8 +9,8 @@ import { selectCursor } from "../../db/chains/cursors.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
-import { selectClaims } from "../../db/sending/order_attempts.ts";
-import { selectCarried } from "../../db/withdrawals/withdrawal_batches.ts";
+import { selectReservedInputs } from "../../db/sending/order_attempts.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   type HistoryEntry,
   selectWithdrawals,
@@ -27,7 +27,7 @@ import { DomainError } from "../errors.ts";
 import { feeUnits, type Price, priced, recentQuote, type Speed } from "../sending/fees.ts";
 import { postMove } from "../ledger/posting.ts";
 import { add, compare, subtract, toUnits } from "../money.ts";
-import { hastenOrder, type OrderRow } from "../sending/chain_orders.ts";
+import { type OrderRow, speedUpOrder } from "../sending/chain_orders.ts";
 import { isOpen, markSpedUp, type Raise, raiseBudget } from "../sending/order_states.ts";
 import { raiseGas } from "../sending/token_gas.ts";
 import type { ChainPlace } from "../chains/networks.ts";
@@ -79,7 +79,7 @@ export async function speedUpWithdrawal(
   const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
   await markSpedUp(tx, order.id, { head, raise: raised });
   const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
-  await hastenOrder(tx, actor, row.order_id, input.speed);
+  await speedUpOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
   const entry: HistoryEntry = {
     at: actor.at,
@@ -117,13 +117,13 @@ async function riseOf(
   const asset = await resolveChainAsset(tx, row.asset);
   const place = { chain: row.chain, network: row.network } as ChainPlace;
   const quote = await recentQuote(tx, actor, { ...place, contract: row.contract ?? "", speed });
-  const mates = order.purpose === "payout"
-    ? await selectWithdrawals(tx, (await selectCarried(tx, order.id)).map((one) => one.subject!))
+  const siblings = order.purpose === "payout"
+    ? await selectWithdrawals(tx, (await selectBatched(tx, order.id)).map((one) => one.subject!))
     : [row];
   const inputs = BigInt(quote.per_input) === 0n ? 0n : await coinsOf(tx, row, order, asset);
-  const units = feeUnits(quote, { payments: mates.length, inputs });
+  const units = feeUnits(quote, { payments: siblings.length, inputs });
   const price = await priced(tx, actor, { asset, currency: account.currency }, { quote, units });
-  const before = mates.reduce((sum, mate) => add(sum, mate.fee), "0");
+  const before = siblings.reduce((sum, sibling) => add(sum, sibling.fee), "0");
   return { asset, price, before, more: subtract(price.fee, before) };
 }
 
@@ -134,7 +134,7 @@ async function coinsOf(
   order: OrderRow,
   asset: ChainAsset,
 ): Promise<bigint> {
-  const claims = await selectClaims(tx, order.id);
+  const claims = await selectReservedInputs(tx, order.id);
   if (claims.length > 0) return BigInt(claims.length);
   const amount = `${toUnits(row.amount, asset.decimals)}`;
   const { chain, network, sender: address } = row;

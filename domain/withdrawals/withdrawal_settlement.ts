@@ -6,7 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectMade } from "../../db/sending/order_attempts.ts";
+import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
@@ -100,7 +100,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
       : []
   );
   if (charges.length === 0) return "0";
-  const made = await selectMade(tx, order.carrier ?? order.id);
+  const made = await selectAttemptSummaries(tx, order.carrier ?? order.id);
   const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
   const mined = attempts.get(order.hash) ?? Infinity;
   return charges

@@ -69,14 +69,14 @@ async function assertLevel(
 async function look(
   fixture: RampFixture,
   context: WorkerContext,
-  crossing: (step: string) => Promise<void>,
+  onCheckpoint: (step: string) => Promise<void>,
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     fixture.realm,
     `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
-  for (const seen of orders) await advanceOrder(now(context), seen, crossing);
+  for (const seen of orders) await advanceOrder(now(context), seen, onCheckpoint);
 }
 
 function now(context: WorkerContext): WorkerContext {

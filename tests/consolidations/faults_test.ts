@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { type Step, STEPS } from "../../workers/sending/order_work.ts";
+import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
 import {
   consolidatedOnce,
@@ -18,7 +18,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using fixture = await openConsolidatingRamp(LITECOIN);
-    for (const step of STEPS) {
+    for (const step of CHECKPOINTS) {
       await fixture.fund(COIN, COIN);
       const { body: { id } } = await fixture.consolidate();
       const reached = { done: false };
@@ -35,7 +35,7 @@ Deno.test({
 
 async function crashAt(
   fixture: ConsolidatingRamp,
-  step: Step,
+  step: Checkpoint,
   reached: { done: boolean },
 ): Promise<void> {
   try {

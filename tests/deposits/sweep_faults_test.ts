@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
-import { type Step, STEPS } from "../../workers/sending/order_work.ts";
+import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { scanPlace } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
@@ -22,7 +22,7 @@ interface Turn {
   at: number;
   when: "before" | "after";
   /** Ends when an order passes this place. */
-  step?: Step;
+  step?: Checkpoint;
 }
 
 Deno.test("a worker that ends before or after any step of a deposit's way sweeps it once", async () => {
@@ -58,7 +58,7 @@ Deno.test("a token's gas and sweep that end at any place are each sent once", as
   const token = await installToken(fixture.anvil, "USDC");
   const ramp = await fixture.ramp("USDC");
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-  for (const [n, step] of STEPS.entries()) {
+  for (const [n, step] of CHECKPOINTS.entries()) {
     await t.step(step, async () => {
       const deposit = await fixture.address(ramp.id);
       await token.pay(deposit.address, 7_000_000n);
@@ -173,7 +173,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
   }
   const worker = () =>
     ({ ...context, step, actor: { ...context.actor, at: Date.now() } }) as WorkerContext;
-  const crossing = (passed: Step) => {
+  const onCheckpoint = (passed: Checkpoint) => {
     if (ended || passed !== turn.step) return;
     ended = true;
     throw new End();
@@ -189,7 +189,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
       await tries(() => scanPlace(worker(), PLACE));
       await tries(() => sweepJob(worker(), { account: turn.account }));
       for (const seen of await openOrders(fixture)) {
-        await tries(() => advanceOrder(worker(), seen, crossing));
+        await tries(() => advanceOrder(worker(), seen, onCheckpoint));
       }
       const [sweep] = await rowsOf<{ id: string; state: string }>(
         fixture.realm,

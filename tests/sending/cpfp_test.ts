@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readPlan } from "../../workers/chains/outgoing.ts";
-import { type Step, STEPS } from "../../workers/sending/order_work.ts";
+import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { COIN, openUtxoRamp, type UtxoChain, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
@@ -104,7 +104,7 @@ Deno.test({
   fn: async (t) => {
     await using funded = await openUtxoRamp(DEAR);
     let done = 0;
-    for (const step of STEPS) {
+    for (const step of CHECKPOINTS) {
       await t.step(`ends at "${step}"`, async () => {
         await lingering(funded, 20n * COIN);
         await endAt(funded, step);
@@ -190,7 +190,7 @@ async function spendable(funded: UtxoRamp, id: "DOGECOIN" | "BITCOIN_CASH"): Pro
 }
 
 /** Ends a worker at a step, of the sweep or of its child. */
-async function endAt(funded: UtxoRamp, step: Step): Promise<void> {
+async function endAt(funded: UtxoRamp, step: Checkpoint): Promise<void> {
   let reached = false;
   for (let round = 0; !reached && round < 8; round++) {
     if (round > 1) await funded.node.mine();

@@ -12,7 +12,7 @@ import { readMasterKey } from "../../domain/security/envelope.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openFence } from "../../workers/installation/fence.ts";
 import { sweepJob } from "../../workers/sweeping/sweeps.ts";
-import type { Crossing, Step } from "../../workers/sending/order_work.ts";
+import type { Checkpoint, OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { Anvil } from "../support/nodes/anvil.ts";
@@ -35,7 +35,7 @@ const TOKEN = {
 };
 
 /** Before a plan, before its bytes, before and after they leave, and before the end is booked. */
-const STOPS: readonly Step[] = [
+const STOPS: readonly Checkpoint[] = [
   "drafted",
   "signed",
   "sending",
@@ -165,7 +165,7 @@ function coinScene(
 async function look(
   scene: Scene,
   context = scene.context,
-  crossing?: Crossing,
+  onCheckpoint?: OnCheckpoint,
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     scene.realm,
@@ -174,7 +174,7 @@ async function look(
   );
   const at = Date.now();
   const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
-  for (const seen of orders) await advanceOrder(now, seen, crossing);
+  for (const seen of orders) await advanceOrder(now, seen, onCheckpoint);
 }
 
 const openOrders = async ({ realm }: Scene) =>
@@ -184,7 +184,7 @@ const openOrders = async ({ realm }: Scene) =>
   )).length;
 
 /** Has a process stop at a step, another carry all orders to their end, and the first go on. */
-async function resumed(scene: Scene, step: Step): Promise<boolean> {
+async function resumed(scene: Scene, step: Checkpoint): Promise<boolean> {
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let held = false;

@@ -1,7 +1,7 @@
 /** Payments on coin chains whose block is lost after they were done, and workers that stand still. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import type { Step } from "../../workers/sending/order_work.ts";
+import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import {
   COIN,
   LITECOIN,
@@ -128,7 +128,7 @@ Deno.test({
 });
 
 /** Takes a look that stands still at a place until it is released. */
-function standAt(funded: UtxoRamp, step: Step) {
+function standAt(funded: UtxoRamp, step: Checkpoint) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const ended = funded.look(async (passed) => {
@@ -139,8 +139,8 @@ function standAt(funded: UtxoRamp, step: Step) {
   return { reached: reached.promise, release: gate.resolve, ended };
 }
 
-function endOn(step: Step) {
-  return (passed: Step) => {
+function endOn(step: Checkpoint) {
+  return (passed: Checkpoint) => {
     if (passed === step) throw new Error("far enough");
   };
 }

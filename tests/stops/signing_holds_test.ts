@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type Crossing, type Step } from "../../workers/sending/order_work.ts";
+import { type Checkpoint, type OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -43,7 +43,7 @@ async function insolvent({ realm }: FundedRamp) {
 }
 
 /** Ends a worker at a step. */
-function endAt(step: Step): Crossing {
+function endAt(step: Checkpoint): OnCheckpoint {
   return (passed) => {
     if (passed === step) throw new Error("ended");
   };

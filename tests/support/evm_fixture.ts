@@ -12,7 +12,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/order_work.ts";
+import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";
@@ -52,7 +52,7 @@ export interface FundedRamp extends AsyncDisposable {
   /** Reads a withdrawal. */
   read(id: string): Promise<Answer["body"]>;
   /** Takes the looks at orders that are planned, now; tells of each place it passes. */
-  look(crossing?: Crossing): Promise<void>;
+  look(onCheckpoint?: OnCheckpoint): Promise<void>;
   /** Looks and mines until a withdrawal has ended. */
   finish(id: string): Promise<Answer["body"]>;
   /** Notes what the ramp's address holds, as a scanner would. */
@@ -116,13 +116,13 @@ function assemble(
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
-  async function look(crossing: Crossing = () => {}): Promise<void> {
+  async function look(onCheckpoint: OnCheckpoint = () => {}): Promise<void> {
     const orders = await rowsOf<{ order: string; look: number }>(
       realm,
       `select id as order, looks as look from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
-    for (const seen of orders) await advanceOrder(fresh(context), seen, crossing);
+    for (const seen of orders) await advanceOrder(fresh(context), seen, onCheckpoint);
   }
   return {
     ...parts,

@@ -32,7 +32,7 @@ export interface Life {
 }
 
 /** Steps among lies in one round, and at most until a round has ended. */
-const STEPS = 6;
+const CHECKPOINTS = 6;
 const ENDS = 40;
 
 /** Lies that are nonsense to whoever reads them: a node alone may not be believed in any. */
@@ -54,7 +54,9 @@ export async function live(
   const lies = [...life.node.answers].flatMap(([kind, samples]) =>
     fieldsOf(samples).flatMap((field) => liesAbout(kind, field, []))
   ).filter(picked);
-  for (let at = 0; at < lies.length; at += STEPS) await round(life, lies.slice(at, at + STEPS));
+  for (let at = 0; at < lies.length; at += CHECKPOINTS) {
+    await round(life, lies.slice(at, at + CHECKPOINTS));
+  }
   life.telling.lie = null;
   await life.agree();
   deepEqual((await checkLedger(life.realm.pool)).mismatches, []);

@@ -3,7 +3,7 @@ import { equal } from "node:assert/strict";
 import { compare, toUnits } from "../../domain/money.ts";
 import { newId } from "../../domain/ids.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/order_work.ts";
+import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { rich } from "./nodes/anvil.ts";
 import { workerContextOf } from "./evm_fixture.ts";
@@ -137,7 +137,10 @@ export async function quote(fixture: RampFixture): Promise<void> {
 }
 
 /** Takes the looks at open orders, now; tells of each place it passes. */
-export async function look(fixture: RampFixture, crossing: Crossing = () => {}): Promise<void> {
+export async function look(
+  fixture: RampFixture,
+  onCheckpoint: OnCheckpoint = () => {},
+): Promise<void> {
   const context = await workerContextOf(fixture.realm);
   const at = Date.now();
   const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
@@ -147,7 +150,7 @@ export async function look(fixture: RampFixture, crossing: Crossing = () => {}):
       `select id as order, looks as look from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
-    for (const seen of open) await advanceOrder(now, seen, crossing);
+    for (const seen of open) await advanceOrder(now, seen, onCheckpoint);
   } finally {
     context.chains.close();
   }

@@ -1,6 +1,6 @@
 /** Withdrawals that wait side by side on a coin chain, for tests of payouts. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Step } from "../../workers/sending/order_work.ts";
+import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { COIN, type UtxoChain, type UtxoRamp } from "./utxo_fixture.ts";
 import { type Answer, rowsOf } from "./realm.ts";
@@ -81,7 +81,7 @@ export async function statesOf(funded: UtxoRamp, ids: readonly string[]): Promis
 /** Ends a worker at a step, and notes whether it got there. */
 export async function crashAt(
   funded: UtxoRamp,
-  step: Step,
+  step: Checkpoint,
   reached: { done: boolean } = { done: false },
 ): Promise<{ done: boolean }> {
   try {

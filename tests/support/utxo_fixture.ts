@@ -13,7 +13,7 @@ import { toUnits } from "../../domain/money.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import type { CoinChainId } from "../../workers/chains/bitcoin/networks.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import type { Crossing } from "../../workers/sending/order_work.ts";
+import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { startBcash } from "./nodes/bcash.ts";
 import { workerContextOf } from "./evm_fixture.ts";
@@ -50,7 +50,7 @@ export interface UtxoRamp extends AsyncDisposable {
   /** Looks at the chain and does what follows. */
   follow(): Promise<void>;
   /** Takes the looks at open orders, now; tells of each place it passes. */
-  look(crossing?: Crossing): Promise<void>;
+  look(onCheckpoint?: OnCheckpoint): Promise<void>;
   /** Takes one order's look, now. */
   advance(seen: { order: string; look: number }): Promise<void>;
   /** Mines and follows until something holds. */
@@ -152,7 +152,7 @@ function assemble(parts: Parts): UtxoRamp {
       return answer.body.id;
     },
     follow: () => poller.follow(),
-    look: (crossing) => lookAt(realm, context, crossing),
+    look: (onCheckpoint) => lookAt(realm, context, onCheckpoint),
     advance: (seen) => advanceOrder(atThisTime(context), seen),
     async ended(ids) {
       const read = () => Promise.all(ids.map(withdrawal));
@@ -200,14 +200,14 @@ export async function hurry(realm: TestRealm): Promise<void> {
 async function lookAt(
   realm: TestRealm,
   context: WorkerContext,
-  crossing: Crossing = () => {},
+  onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {
   const orders = await rowsOf<{ order: string; look: number }>(
     realm,
     `select id as order, looks as look from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
-  for (const seen of orders) await advanceOrder(atThisTime(context), seen, crossing);
+  for (const seen of orders) await advanceOrder(atThisTime(context), seen, onCheckpoint);
 }
 
 function atThisTime(context: WorkerContext): WorkerContext {

@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { STEPS } from "../../workers/sending/order_work.ts";
+import { CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import {
@@ -24,7 +24,7 @@ Deno.test({
   fn: async (t) => {
     await using funded = await openUtxoRamp(LITECOIN);
     await funded.fund(10n * COIN, 10n * COIN);
-    for (const step of STEPS) {
+    for (const step of CHECKPOINTS) {
       await t.step(`a worker that ends at "${step}"`, async () => {
         const queued = await queue(funded, LITECOIN, 4);
         const reached = { done: false };

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type Step, STEPS } from "../../workers/sending/order_work.ts";
+import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import {
@@ -20,7 +20,7 @@ const RICH = { coins: 50n * COIN, total: "50" };
 Deno.test("a worker that ends at any place of a withdrawal and begins anew pays exactly once", async (t) => {
   await using funded = await openFundedRamp(RICH);
   const ids: string[] = [];
-  for (const step of STEPS) {
+  for (const step of CHECKPOINTS) {
     await t.step(step, async () => {
       ids.push((await funded.withdraw("1")).body.id);
       const reached = await crashAt(funded, step);
@@ -188,7 +188,7 @@ Deno.test("a withdrawal whose look was lost is taken up again", async () => {
 /** Ends a worker at a step, and notes whether it got there. */
 async function crashAt(
   funded: FundedRamp,
-  step: Step,
+  step: Checkpoint,
   reached: { done: boolean } = { done: false },
 ): Promise<{ done: boolean }> {
   try {

@@ -6,7 +6,7 @@
  */
 import { sumCoinsOfRamps } from "../../db/chains/coin_sums.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
-import { selectCandidates } from "../../db/sending/order_attempts.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import {
   type Compared,
   type FlightRow,
@@ -163,7 +163,7 @@ async function fatesOf(
   const open = flights.filter(({ state }) => state === "sent" || state === "mined");
   const fates = new Map<string, FlightFate>();
   await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
-    const rows = await reading(context.pool, (db) => selectCandidates(db, id));
+    const rows = await reading(context.pool, (db) => selectAttempts(db, id));
     const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
     const fate = await chain.status({ attempts: candidates, since: since ?? 0, depth });
     if (fate.state !== "mined") return void fates.set(id, UNMINED);

@@ -20,7 +20,7 @@ import {
   selectSignedOrders,
   selectUnknownSpends,
   selectUnsigned,
-  selectUnsignedClaims,
+  selectUnsignedInputs,
   skipIndices,
 } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
@@ -29,7 +29,7 @@ import type { ChainId } from "../../domain/assets.ts";
 import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
 import { deriveAddresses } from "../../domain/chains/derivation.ts";
 import { enqueue } from "../../domain/jobs.ts";
-import { nudgeOrder, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
 import type { ChainPlace } from "../../domain/chains/networks.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
@@ -269,7 +269,7 @@ async function usedNonces(
   const { context, chain, place, from } = work;
   const senders = await reading(context.pool, (db) => selectSenders(db, place, ramps));
   const claims = new Set(
-    await reading(context.pool, (db) => selectUnsignedClaims(db, place, ramps)),
+    await reading(context.pool, (db) => selectUnsignedInputs(db, place, ramps)),
   );
   const missing = new Set<string>();
   for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
@@ -358,7 +358,7 @@ async function lift({ context, place, ramps }: Work): Promise<void> {
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) await liftQuarantine(tx, id);
     for (const order of await selectUnsigned(tx, place, ids)) {
-      if (order.state !== "joined") await nudgeOrder(tx, context.actor, order.id);
+      if (order.state !== "joined") await scheduleOrder(tx, context.actor, order.id);
     }
   });
 }

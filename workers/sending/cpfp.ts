@@ -4,23 +4,23 @@
  * @module
  */
 import { insertChange } from "../../db/sending/utxos.ts";
-import { lockOrder, selectChild } from "../../db/sending/chain_orders.ts";
-import { selectCandidates } from "../../db/sending/order_attempts.ts";
+import { lockOrder, selectCpfp } from "../../db/sending/chain_orders.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "../chains/outgoing.ts";
-import { keepPlan, surveyFor } from "./planning.ts";
+import { keepPlan, quoteFor } from "./planning.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { noteError } from "../../domain/sending/order_states.ts";
 
 /** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
-export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void> {
+export async function createCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
   const { context, chain, handlers } = work;
   if (!chain.traits.coins || !handlers[parent.purpose].paysRamp) return;
-  if (await reading(context.pool, (db) => selectChild(db, parent.id)) !== null) return;
+  if (await reading(context.pool, (db) => selectCpfp(db, parent.id)) !== null) return;
   try {
-    await conceive(work, parent);
+    await planCpfp(work, parent);
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault === "unavailable") throw error;
     const why = `no child pays for it: ${error.message}`;
@@ -28,12 +28,12 @@ export async function bearChild(work: OrderWork, parent: OrderRow): Promise<void
   }
 }
 
-async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
+async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
   const { context, chain } = work;
   const [{ to }] = (parent.wish as unknown as Wish & { kind: "pay" }).payments;
   const payments = [{ to, amount: "all" }];
   const wish: Wish = { kind: "pay", from: to, contract: null, payments };
-  const survey = await surveyFor(work, {
+  const quote = await quoteFor(work, {
     ramp: parent.ramp,
     sender: to,
     contract: "",
@@ -42,17 +42,17 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
     budget: null,
     budget_contract: null,
   });
-  await work.crossing("drafted");
+  await work.onCheckpoint("drafted");
   await stepInTurn(work, async (tx, current) => {
     if (current.state !== "sent") return;
-    if (await selectChild(tx, parent.id) !== null) return;
-    const made = (await selectCandidates(tx, parent.id)).find((one) => one.hash === current.hash);
+    if (await selectCpfp(tx, parent.id) !== null) return;
+    const made = (await selectAttempts(tx, parent.id)).find((one) => one.hash === current.hash);
     if (made === undefined || made.dead) return;
     const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
-    const alone = { ...coin, height: survey.head, parent: null };
-    const plan = chain.plan(survey.draft, { nonce: null, coins: [coin] });
+    const alone = { ...coin, height: quote.head, parent: null };
+    const plan = chain.plan(quote.draft, { nonce: null, coins: [coin] });
     // It pays that already: whatever keeps it waiting, a fee does not.
-    if (plan.fee <= chain.plan(survey.draft, { nonce: null, coins: [alone] }).fee) return;
+    if (plan.fee <= chain.plan(quote.draft, { nonce: null, coins: [alone] }).fee) return;
     await insertChange(tx, {
       chain: current.chain,
       network: current.network,
@@ -73,9 +73,9 @@ async function conceive(work: OrderWork, parent: OrderRow): Promise<void> {
       wish,
       speed: "fast",
     });
-    await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
+    await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote.head);
   });
-  await work.crossing("planned");
+  await work.onCheckpoint("planned");
 }
 
 /** What a sweep brings, as a coin to be. */

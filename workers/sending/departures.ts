@@ -8,7 +8,7 @@
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts";
 import { type LedgerTx, reading } from "../../db/transaction.ts";
-import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { QUARANTINED } from "../../domain/sending/quarantine.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -24,13 +24,13 @@ import { type OrderWork, stepInTurn } from "./order_work.ts";
 export async function assertMayLeave(
   work: OrderWork,
   order: OrderRow,
-  candidate: CandidateRow,
+  attempt: AttemptRow,
 ): Promise<void> {
   if (order.state !== "signed") return;
   const { context } = work;
   const row = await reading(context.pool, (db) => selectQuarantine(db, order.ramp));
   const why = row === null ? await context.signer.fault() : `${QUARANTINED}: ${row.detail}`;
-  if (why === null || await hasLeft(work, order, candidate)) return;
+  if (why === null || await hasLeft(work, order, attempt)) return;
   throw new ChainError("held", why);
 }
 
@@ -64,7 +64,7 @@ export async function endInTurn<T>(
 ): Promise<T> {
   const why = state === "done" ? null : await work.context.signer.fault();
   if (why !== null) throw new ChainError("held", why);
-  await work.crossing("ending");
+  await work.onCheckpoint("ending");
   return await stepInTurn(work, async (tx, current) => {
     const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
     if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
@@ -79,11 +79,11 @@ export async function endInTurn<T>(
 async function hasLeft(
   { context, chain, place }: OrderWork,
   order: OrderRow,
-  candidate: CandidateRow,
+  attempt: AttemptRow,
 ): Promise<boolean> {
   const depth = context.chains.depth(place);
   const since = order.since ?? 0;
-  const fate = await chain.status({ attempts: [signedOf(candidate)], since, depth });
+  const fate = await chain.status({ attempts: [signedOf(attempt)], since, depth });
   if (fate.state === "dropped") return chain.traits.nonces;
   if (fate.state === "mined") return fate.confirmations > 0;
   return fate.state === "pending" && fate.few !== true;

@@ -2,7 +2,7 @@
 import { selectOldest } from "../../db/sending/utxos.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
-import type { CandidateRow, DeathProof, OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { AttemptRow, DropProof, OrderRow } from "../../domain/sending/chain_orders.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
@@ -13,16 +13,16 @@ import type { OrderWork } from "./order_work.ts";
 const ATTEMPTS_MAX = 5;
 
 /** Why all that was signed can never be mined, and whether that is a reason to begin anew. */
-export interface Death {
+export interface Drop {
   readonly error: string;
   readonly again: boolean;
-  readonly proof: DeathProof;
+  readonly proof: DropProof;
 }
 
-function deathOf(
+function dropOf(
   fate: TransactionStatus & { state: "dropped" },
-  living: readonly CandidateRow[],
-): Death {
+  living: readonly AttemptRow[],
+): Drop {
   const proof = { proof: fate.proof, by: fate.by, height: fate.height };
   if (fate.proof === "expired") {
     const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
@@ -43,9 +43,9 @@ export async function lossOf(
   { context, chain, place }: OrderWork,
   order: OrderRow,
   fate: TransactionStatus & { state: "dropped" },
-  living: readonly CandidateRow[],
-): Promise<Death> {
-  const death = deathOf(fate, living);
+  living: readonly AttemptRow[],
+): Promise<Drop> {
+  const death = dropOf(fate, living);
   if (!chain.traits.coins) return death;
   const claims = [...new Set(living.flatMap((one) => one.claims))];
   const own = new Set(living.flatMap(({ hash }) => hash ?? []));
@@ -57,10 +57,10 @@ export async function lossOf(
 }
 
 /** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
-export async function oldFateOf(
+export async function earlierDropOf(
   work: OrderWork,
   order: OrderRow,
-  living: readonly CandidateRow[],
+  living: readonly AttemptRow[],
   depth: number,
 ): Promise<TransactionStatus & { state: "dropped" } | null> {
   const { context, chain } = work;

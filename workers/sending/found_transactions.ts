@@ -1,7 +1,7 @@
 /** Reads transactions that our own keys signed and the database does not know. @module */
 import { type PlaceKey, selectCursor } from "../../db/chains/cursors.ts";
 import {
-  insertFoundCandidate,
+  insertFoundAttempt,
   selectKnownHashes,
   selectMinedCoins,
   selectNextNonce,
@@ -10,7 +10,11 @@ import {
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
-import { type CandidateRow, nudgeOrder, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import {
+  type AttemptRow,
+  type OrderRow,
+  scheduleOrder,
+} from "../../domain/sending/chain_orders.ts";
 import { isOpen } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
 import {
@@ -57,7 +61,7 @@ export async function readFound(
 export async function takeReplacement(
   { context, chain }: OrderWork,
   order: OrderRow,
-  of: { fate: TransactionStatus & { state: "dropped" }; living: readonly CandidateRow[] },
+  of: { fate: TransactionStatus & { state: "dropped" }; living: readonly AttemptRow[] },
 ): Promise<boolean> {
   const { by, height } = of.fate;
   const last = of.living.findLast((one) => one.raw !== null);
@@ -79,7 +83,7 @@ export async function takeReplacement(
   await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
-    await insertFoundCandidate(tx, {
+    await insertFoundAttempt(tx, {
       order: order.id,
       hash: by,
       raw: found.raw,
@@ -87,7 +91,7 @@ export async function takeReplacement(
       fee: found.fee === null ? null : `${found.fee}`,
       at: context.actor.at,
     });
-    await nudgeOrder(tx, context.actor, order.id);
+    await scheduleOrder(tx, context.actor, order.id);
   });
   context.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
   return true;
@@ -136,10 +140,10 @@ const COINS_ASKED = 100;
 export async function assertKnown(
   work: OrderWork,
   order: OrderRow,
-  survey: { mined: number | null; head: number },
+  quote: { mined: number | null; head: number },
 ): Promise<void> {
   if (work.chain.traits.coins) return await assertCoins(work, order);
-  await assertNonces(work, order, survey);
+  await assertNonces(work, order, quote);
 }
 
 async function assertCoins({ context, chain }: OrderWork, order: OrderRow): Promise<void> {

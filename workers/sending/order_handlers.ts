@@ -7,28 +7,28 @@ import { progressDeployment, settleDeployment } from "../../domain/currencies/to
 import { progressSweep, settleSweep } from "../../domain/deposits/sweeps.ts";
 import { settleRecovered } from "../../domain/recovery/recoveries.ts";
 import { bookGas } from "../../domain/sending/network_fees.ts";
-import { progressPayout, settlePayout } from "../../domain/withdrawals/withdrawal_batches.ts";
+import { progressBatch, settleBatch } from "../../domain/withdrawals/withdrawal_batches.ts";
 import {
   progressWithdrawal,
   settleWithdrawal,
 } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { admitConsolidation, lockConsolidationInputs } from "./consolidations.ts";
 import type { OrderHandlers } from "./order_work.ts";
-import { planPayout } from "./withdrawal_batches.ts";
+import { planBatch } from "./withdrawal_batches.ts";
 
 /** A purpose without a handler does not compile. */
 export const ORDER_HANDLERS: OrderHandlers = {
   withdrawal: {
-    planBatch: planPayout,
+    planBatch: planBatch,
     spedUpByUser: true,
     progress: progressWithdrawal,
     settle: settleWithdrawal,
   },
-  payout: { spedUpByUser: true, progress: progressPayout, settle: settlePayout },
+  payout: { spedUpByUser: true, progress: progressBatch, settle: settleBatch },
   sweep: { paysRamp: true, progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
-  recovered: { progress: progressPayout, settle: settleRecovered },
+  recovered: { progress: progressBatch, settle: settleRecovered },
   child: { endsDropped: true, settle: bookGas },
   fill: { settle: bookGas },
   consolidation: {

@@ -15,8 +15,8 @@ import type { Plan } from "../chains/outgoing.ts";
 import type { ChainPlace } from "../chains/registry.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
-/** The places between two steps of an order, in their order. */
-export const STEPS = [
+/** Points between two steps of an order, in the order in which a run passes them. */
+export const CHECKPOINTS = [
   "drafted",
   "planned",
   "signed",
@@ -27,11 +27,11 @@ export const STEPS = [
   "ending",
   "settled",
 ] as const;
-/** A place between two steps. */
-export type Step = typeof STEPS[number];
+/** A point between two steps of an order. */
+export type Checkpoint = typeof CHECKPOINTS[number];
 
-/** Told of each place that is passed; tests end the work there. */
-export type Crossing = (step: Step) => void | Promise<void>;
+/** Called at each checkpoint; tests interrupt the run there. */
+export type OnCheckpoint = (checkpoint: Checkpoint) => void | Promise<void>;
 
 /** Coins from which the inputs of a plan are taken; `perInput` is what spending one costs. */
 export interface InputScope {
@@ -81,7 +81,7 @@ export interface OrderWork {
   readonly chain: Chain;
   readonly place: ChainPlace;
   readonly handlers: OrderHandlers;
-  readonly crossing: Crossing;
+  readonly onCheckpoint: OnCheckpoint;
   /** The look that is taken: once another number is due, it may write nothing. */
   readonly turn: Turn;
 }

@@ -8,13 +8,13 @@ import type { Tx } from "../../db/database.ts";
 import { takeNonce } from "../../db/sending/nonces.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import {
-  insertCandidate,
-  insertClaims,
-  selectCandidates,
+  insertAttempt,
+  insertReservedInputs,
+  selectAttempts,
 } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
-import type { CandidateRow, OrderRow, Wish } from "../../domain/sending/chain_orders.ts";
+import type { AttemptRow, OrderRow, Wish } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import {
   type Budget,
@@ -37,10 +37,10 @@ import { endReplacement, markPlanned, noteReplacement } from "../../domain/sendi
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
-export const BLOCKS_MS = 180_000;
+export const BLOCKING_AFTER_MS = 180_000;
 
 /** What was asked of the node before a plan is made. */
-export interface Survey {
+export interface Quote {
   readonly draft: Draft;
   readonly head: number;
   /** Transactions of the sender that are mined; null on chains without nonces. */
@@ -70,26 +70,26 @@ export async function planOrder(
   const { context } = work;
   const caps = await reading(context.pool, (db) => cappedBudgets(db, context.actor.realm, [order]));
   const cap = caps.get(order.id);
-  let survey: Survey;
+  let quote: Quote;
   try {
-    survey = await surveyFor(work, cap === undefined ? order : { ...order, budget: `${cap}` });
+    quote = await quoteFor(work, cap === undefined ? order : { ...order, budget: `${cap}` });
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "exceeded" && cap !== undefined) throw new ChainError("held", BORNE);
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
     return refusalOf(error);
   }
-  await work.crossing("drafted");
-  await assertKnown(work, order, survey);
+  await work.onCheckpoint("drafted");
+  await assertKnown(work, order, quote);
   try {
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "new") return current;
       await assertMaySign(tx, work.context, current);
-      const plan = makePlan(work, survey.draft, await stockFor(work, tx, current, survey));
-      if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, survey, plan);
-      return await keepPlan(work, tx, current, plan, survey.head);
+      const plan = makePlan(work, quote.draft, await stockFor(work, tx, current, quote));
+      if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, quote, plan);
+      return await keepPlan(work, tx, current, plan, quote.head);
     });
-    await work.crossing("planned");
+    await work.onCheckpoint("planned");
     return { order: planned };
   } catch (error) {
     const exceeded = error instanceof ChainError && error.fault === "exceeded";
@@ -111,30 +111,30 @@ function refusalOf(error: ChainError): Refusal {
  * signed anew, so that it waits where nothing may be signed.
  */
 export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
-  const { context, chain, crossing } = work;
+  const { context, chain, onCheckpoint } = work;
   const held = await holdOf(context, order);
   if (held !== null) return await holdInTurn(work, held);
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
-    const made = await reading(context.pool, (db) => selectCandidates(db, order.id));
+    const made = await reading(context.pool, (db) => selectAttempts(db, order.id));
     const prior = made.findLast((one) => !one.dead);
     if (prior === undefined) return order;
-    const survey = await surveyAgain(work, await cappedReplacement(context, order), prior);
-    await crossing("drafted");
+    const quote = await quoteAgain(work, await cappedReplacement(context, order), prior);
+    await onCheckpoint("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
-      const candidates = (await selectCandidates(tx, order.id)).filter((one) => !one.dead);
+      const candidates = (await selectAttempts(tx, order.id)).filter((one) => !one.dead);
       const last = candidates.at(-1)!;
       if (last.raw === null) return current; // its signature is missing, nothing else
       const made = candidates.flatMap(({ hash }) => hash ?? []);
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
       }
-      const stock = { nonce: null, coins: await coinsFor(work, tx, current, survey) };
-      const plan = chain.plan(survey.draft, stock, readPlan<Plan>(last.plan));
-      return await keepPlan(work, tx, current, plan, survey.head);
+      const stock = { nonce: null, coins: await coinsFor(work, tx, current, quote) };
+      const plan = chain.plan(quote.draft, stock, readPlan<Plan>(last.plan));
+      return await keepPlan(work, tx, current, plan, quote.head);
     });
-    await crossing("planned");
+    await onCheckpoint("planned");
     return planned;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
@@ -152,34 +152,34 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
  * it is priced as it stands: its nonce must be used up for the others behind it, and the payment that was
  * signed may be mined anyway.
  */
-export async function surveyAgain(
+export async function quoteAgain(
   work: OrderWork,
   order: OrderRow,
-  prior: CandidateRow,
-): Promise<Survey> {
+  prior: AttemptRow,
+): Promise<Quote> {
   try {
-    return await surveyFor(work, order);
+    return await quoteFor(work, order);
   } catch (error) {
     const undecided = error instanceof ChainError &&
       (error.fault === "unavailable" || error.fault === "held");
     if (!undecided || !work.chain.traits.nonces || prior.cancels) throw error;
   }
   const how = { speed: order.speed, budget: budgetOf(order), cancels: false };
-  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+  return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
 }
 
 /** Prices a transaction that moves nothing in place of what was sent. */
-export async function surveyNothing(
+export async function quoteCancellation(
   work: OrderWork,
   order: OrderRow,
-  prior: CandidateRow,
-): Promise<Survey> {
+  prior: AttemptRow,
+): Promise<Quote> {
   const how = { speed: "fast" as const, budget: null, cancels: true };
-  return surveyOf(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
+  return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
 }
 
 /** Nothing but the price is asked of what has its nonce. */
-function surveyOf(order: OrderRow, draft: Draft): Survey {
+function repricedQuote(order: OrderRow, draft: Draft): Quote {
   assertPaid(draft);
   return { draft, head: order.since ?? 0, mined: null, held: null };
 }
@@ -208,13 +208,13 @@ export async function cappedReplacement(
  * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
  * `exceeded` if it would cost more than its budget
  */
-export async function surveyFor(
+export async function quoteFor(
   { context, chain }: OrderWork,
   order: Pick<
     OrderRow,
     "wish" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
   >,
-): Promise<Survey> {
+): Promise<Quote> {
   await assertToken(context, chain, order.contract);
   const wish = await orderOf(context, order);
   const draft = await chain.draft(wish, order.speed, budgetOf(order));
@@ -232,13 +232,13 @@ async function stockFor(
   work: OrderWork,
   tx: Tx,
   order: OrderRow,
-  survey: Survey,
+  quote: Quote,
 ): Promise<Stock> {
   if (!work.chain.traits.nonces) {
-    return { nonce: null, coins: await coinsFor(work, tx, order, survey) };
+    return { nonce: null, coins: await coinsFor(work, tx, order, quote) };
   }
   if (PURPOSE_RULES[order.purpose].fillsNonce) return { nonce: order.nonce, coins: [] };
-  const mined = survey.mined ?? 0;
+  const mined = quote.mined ?? 0;
   const nonce = await takeNonce(tx, order, mined);
   if (nonce === null) throw suspectNonce(order, mined);
   return { nonce, coins: [] };
@@ -259,7 +259,7 @@ export async function coinsFor(
   work: OrderWork,
   tx: Tx,
   order: OrderRow,
-  { head, draft }: Survey,
+  { head, draft }: Quote,
 ): Promise<Stock["coins"]> {
   if (!work.chain.traits.coins) return [];
   const settled = head - work.context.chains.depth(work.place) + 1;
@@ -298,7 +298,7 @@ function makePlan({ chain }: OrderWork, draft: Draft, stock: Stock): Plan {
 async function assertFunded(
   tx: Tx,
   order: OrderRow,
-  { draft, held }: Survey,
+  { draft, held }: Quote,
   plan: Plan,
 ): Promise<void> {
   if (held === null) return;
@@ -328,12 +328,12 @@ export async function keepPlan(
   plan: Plan,
   head: number,
 ): Promise<OrderRow> {
-  const attempts = await selectCandidates(tx, order.id);
+  const attempts = await selectAttempts(tx, order.id);
   await handlers[order.purpose].admitPlan?.(tx, context.actor, order, plan);
-  if (!await insertClaims(tx, order, plan.claims, context.actor.at)) {
+  if (!await insertReservedInputs(tx, order, plan.claims, context.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }
-  await insertCandidate(tx, {
+  await insertAttempt(tx, {
     order_id: order.id,
     attempt: attempts.length + 1,
     plan: writePlan(plan),

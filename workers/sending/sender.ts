@@ -11,17 +11,17 @@ import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   markAttemptOutcome,
   markAttemptSent,
-  selectCandidates,
+  selectAttempts,
 } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import {
-  type CandidateRow,
-  type DeathProof,
+  type AttemptRow,
+  type DropProof,
   type OrderRow,
-  planNextLook,
-  releaseClaims,
+  releaseInputs,
   renewOrder,
+  rescheduleOrder,
   reviveOrders,
 } from "../../domain/sending/chain_orders.ts";
 import {
@@ -43,10 +43,16 @@ import { ChainError } from "../chains/chain.ts";
 import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
-import { type Death, lossOf, oldFateOf } from "./dropped_orders.ts";
+import { type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
 import { planOrder, type Refusal, replaceOrder } from "./planning.ts";
 import { holdInTurn, holdOf, signedOf, signPending } from "./signing.ts";
-import { type Crossing, type OrderWork, Outdated, stepInTurn, type Turn } from "./order_work.ts";
+import {
+  type OnCheckpoint,
+  type OrderWork,
+  Outdated,
+  stepInTurn,
+  type Turn,
+} from "./order_work.ts";
 import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
 
 const POLL_MS = 5_000;
@@ -64,14 +70,14 @@ const CANCELED =
 export async function advanceOrder(
   context: WorkerContext,
   seen: Turn,
-  crossing: Crossing = () => {},
+  onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {
   const order = await reading(context.pool, (db) => selectOrder(db, seen.order));
   if (order === null || order.looks !== seen.look || !isOpen(order)) return;
   try {
-    const delayMs = await look(context, order, { turn: seen, crossing });
+    const delayMs = await look(context, order, { turn: seen, onCheckpoint });
     if (delayMs === null) return;
-    await context.step((tx) => planNextLook(tx, context.actor, seen, Date.now() + delayMs));
+    await context.step((tx) => rescheduleOrder(tx, context.actor, seen, Date.now() + delayMs));
   } catch (error) {
     if (!(error instanceof Outdated)) throw error;
     context.log("debug", "look outdated", { order: seen.order, look: seen.look });
@@ -87,7 +93,7 @@ export async function reviveForgotten(context: WorkerContext): Promise<void> {
 async function look(
   context: WorkerContext,
   order: OrderRow,
-  how: Pick<OrderWork, "turn" | "crossing">,
+  how: Pick<OrderWork, "turn" | "onCheckpoint">,
 ): Promise<number | null> {
   const place = { chain: order.chain as ChainId, testnet: order.network !== "main" };
   try {
@@ -123,35 +129,35 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
 
 /** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
 async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
-  const { context, crossing } = work;
+  const { context, onCheckpoint } = work;
   const ended = await endInTurn(work, "failed", async (tx, current) => {
     if (current.state !== "new") return false;
     const failed = await refuseOrder(tx, current, refused, fault);
-    await releaseClaims(tx, context.actor, failed);
+    await releaseInputs(tx, context.actor, failed);
     await ORDER_HANDLERS[failed.purpose].settle(tx, context.actor, failed);
     return true;
   });
   if (!ended) return POLL_MS;
-  await crossing("settled");
+  await onCheckpoint("settled");
   return null;
 }
 
 /** Broadcasts what is stored and has not left, or perhaps has not; false where there is nothing. */
 async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
-  const { context, crossing } = work;
-  const candidate = (await livingOf(context, order)).findLast((one) => one.raw !== null);
-  if (candidate === undefined || candidate.outcome !== null) return false;
-  await assertMayLeave(work, order, candidate);
+  const { context, onCheckpoint } = work;
+  const attempt = (await livingOf(context, order)).findLast((one) => one.raw !== null);
+  if (attempt === undefined || attempt.outcome !== null) return false;
+  await assertMayLeave(work, order, attempt);
   const leaving = await stepInTurn(work, async (tx, current) => {
     if (!["signed", "sent"].includes(current.state)) return false;
-    await markAttemptSent(tx, { order: order.id, attempt: candidate.attempt }, context.actor.at);
-    const next = await markSent(tx, current, candidate.hash!);
+    await markAttemptSent(tx, { order: order.id, attempt: attempt.attempt }, context.actor.at);
+    const next = await markSent(tx, current, attempt.hash!);
     await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
     return true;
   });
   if (!leaving) return true;
-  await crossing("sending");
-  await broadcast(work, order, candidate);
+  await onCheckpoint("sending");
+  await broadcast(work, order, attempt);
   return true;
 }
 
@@ -159,13 +165,13 @@ async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
 async function broadcast(
   work: OrderWork,
   order: OrderRow,
-  candidate: CandidateRow,
+  attempt: AttemptRow,
 ): Promise<Broadcast> {
-  const { chain, crossing } = work;
-  const answer = await chain.broadcast(signedOf(candidate));
-  await crossing("broadcast");
+  const { chain, onCheckpoint } = work;
+  const answer = await chain.broadcast(signedOf(attempt));
+  await onCheckpoint("broadcast");
   await stepInTurn(work, async (tx) => {
-    const name = { order: order.id, attempt: candidate.attempt };
+    const name = { order: order.id, attempt: attempt.attempt };
     await markAttemptOutcome(tx, name, answer.obstacle ?? answer.outcome);
     const detail = answer.obstacle === null ? null : answer.detail ?? answer.obstacle;
     await noteError(tx, order.id, detail);
@@ -175,12 +181,12 @@ async function broadcast(
 
 /** Finds out what became of what was sent. */
 async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
-  const { context, chain, place, crossing } = work;
+  const { context, chain, place, onCheckpoint } = work;
   const living = await livingOf(context, order);
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
   const depth = context.chains.depth(place);
   const fate = await chain.status({ attempts: candidates, since: order.since ?? 0, depth });
-  await crossing("seen");
+  await onCheckpoint("seen");
   // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
   if ("lacking" in fate && fate.lacking && candidates.length > 0) {
     await chain.broadcast(candidates.at(-1)!);
@@ -199,15 +205,19 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       if (latest === undefined) return WAIT_MS;
       await unmine(work, order);
       if (chain.traits.coins && await reading(context.pool, (db) => selectOrphaned(db, order.id))) {
-        const proof: DeathProof = { proof: "orphaned", by: null, height: null };
-        return await died(work, { error: "what it spends will never be", again: true, proof });
+        const proof: DropProof = { proof: "orphaned", by: null, height: null };
+        return await dropOrRestart(work, {
+          error: "what it spends will never be",
+          again: true,
+          proof,
+        });
       }
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
       else await unblock(work, order, answer.obstacle === "malformed");
       if (answer.obstacle === "underpriced") await bidAnew(work, order);
       if (chain.traits.coins && answer.obstacle === "consumed") {
-        const old = await oldFateOf(work, order, living, depth);
+        const old = await earlierDropOf(work, order, living, depth);
         if (old !== null) return await buried(work, order, old, living);
       }
       return pauseOf(context, order, answer);
@@ -217,7 +227,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
 
 async function mined(
   work: OrderWork,
-  living: readonly CandidateRow[],
+  living: readonly AttemptRow[],
   fate: TransactionStatus & { state: "mined" },
   depth: number,
 ): Promise<number | null> {
@@ -253,7 +263,7 @@ async function mined(
  */
 function isSettled(
   fate: TransactionStatus & { state: "mined" },
-  living: readonly CandidateRow[],
+  living: readonly AttemptRow[],
 ): boolean {
   return fate.final || (fate.success && !living.some(({ cancels }) => cancels));
 }
@@ -274,15 +284,18 @@ async function buried(
   work: OrderWork,
   order: OrderRow,
   fate: TransactionStatus & { state: "dropped" },
-  living: readonly CandidateRow[],
+  living: readonly AttemptRow[],
 ): Promise<number | null> {
   await unmine(work, order); // its own block is none: only what is sent can be replaced
   if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
-  return await died(work, await lossOf(work, order, fate, living));
+  return await dropOrRestart(work, await lossOf(work, order, fate, living));
 }
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */
-async function died(work: OrderWork, { error, again, proof }: Death): Promise<number | null> {
+async function dropOrRestart(
+  work: OrderWork,
+  { error, again, proof }: Drop,
+): Promise<number | null> {
   const { context } = work;
   const renewed = again && await stepInTurn(work, async (tx, current) => {
     if (ORDER_HANDLERS[current.purpose].endsDropped) return false;
@@ -297,7 +310,7 @@ async function died(work: OrderWork, { error, again, proof }: Death): Promise<nu
 type Ending =
   | { state: "done"; block: Inclusion }
   | { state: "failed"; block: Inclusion; error: string }
-  | { state: "dead"; error: string; proof: DeathProof };
+  | { state: "dead"; error: string; proof: DropProof };
 
 async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow> {
   switch (end.state) {
@@ -312,21 +325,21 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
 
 /** Writes down how an order ended, and books what follows. */
 async function finish(work: OrderWork, end: Ending): Promise<null> {
-  const { context, crossing } = work;
+  const { context, onCheckpoint } = work;
   await endInTurn(work, end.state, async (tx, current) => {
     const ended = await endOrder(tx, current, end);
     await tidyCoins(tx, ended);
-    await releaseClaims(tx, context.actor, ended);
+    await releaseInputs(tx, context.actor, ended);
     await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
   });
-  await crossing("settled");
+  await onCheckpoint("settled");
   return null;
 }
 
 /** Coins that the winner spent are spent; change that never came to be is forgotten. */
 async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
-  const candidates = await selectCandidates(tx, order.id);
+  const candidates = await selectAttempts(tx, order.id);
   const losers = candidates.flatMap(({ hash }) =>
     hash === null || (order.height !== null && hash === order.hash) ? [] : [hash]
   );
@@ -343,8 +356,8 @@ async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
   if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.claims);
 }
 
-async function livingOf(context: WorkerContext, order: OrderRow): Promise<CandidateRow[]> {
-  const all = await reading(context.pool, (db) => selectCandidates(db, order.id));
+async function livingOf(context: WorkerContext, order: OrderRow): Promise<AttemptRow[]> {
+  const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
   return all.filter((one) => !one.dead);
 }
 

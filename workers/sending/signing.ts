@@ -2,10 +2,10 @@
 import { insertChange } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
 import { selectLeaves } from "../../db/sending/chain_orders.ts";
-import { markAttemptSigned, selectCandidates } from "../../db/sending/order_attempts.ts";
+import { markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
-import type { CandidateRow, OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { markSigned } from "../../domain/sending/order_states.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -43,15 +43,15 @@ export async function holdOf(context: WorkerContext, order: OrderRow): Promise<s
  * @throws {ChainError} `held`
  */
 export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
-  const { context, crossing } = work;
-  const all = await reading(context.pool, (db) => selectCandidates(db, order.id));
+  const { context, onCheckpoint } = work;
+  const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
   if (pending === undefined) return order;
   const held = await holdOf(context, order);
   if (held !== null) return await holdBack(work, order, held);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
-  await crossing("signed");
+  await onCheckpoint("signed");
   const stored = await stepInTurn(work, async (tx, current) => {
     const stopped = await signingHold(tx, context.actor.realm, current);
     if (stopped !== null) return stopped;
@@ -82,7 +82,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
     return await markSigned(tx, current, signed.hash);
   }, { lockLedger: true });
   if (typeof stored === "string") return await holdBack(work, order, stored);
-  await crossing("stored");
+  await onCheckpoint("stored");
   return stored;
 }
 
@@ -118,7 +118,7 @@ async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan):
 }
 
 /** Reads stored bytes as the chain takes them. */
-export function signedOf(candidate: CandidateRow): Signed {
+export function signedOf(candidate: AttemptRow): Signed {
   return {
     hash: candidate.hash!,
     raw: candidate.raw!,

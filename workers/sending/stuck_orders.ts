@@ -4,19 +4,19 @@
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
-import { insertCandidate, selectCandidates } from "../../db/sending/order_attempts.ts";
+import { insertAttempt, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
-import { type CandidateRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
+import { type AttemptRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Plan, readPlan, writePlan } from "../chains/outgoing.ts";
-import { bearChild } from "./cpfp.ts";
+import { createCpfp } from "./cpfp.ts";
 import {
-  BLOCKS_MS,
+  BLOCKING_AFTER_MS,
   cappedReplacement,
   keepPlan,
-  type Survey,
-  surveyAgain,
-  surveyNothing,
+  type Quote,
+  quoteAgain,
+  quoteCancellation,
 } from "./planning.ts";
 import { signedOf } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
@@ -26,7 +26,7 @@ import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 /** What is not mined so long may wait behind a nonce that nobody will use. */
 const GAP_MS = 60_000;
 /** What nobody can hasten by hand is replaced when it has lingered so long. */
-const LINGERS_MS = 600_000;
+const STUCK_AFTER_MS = 600_000;
 /** Transactions that fill nonces of a sender, at a time. */
 const FILLS_MAX = 5;
 /** With more gaps than that something is wrong, and filling them is no way out. */
@@ -34,7 +34,7 @@ const GAPS_MAX = 100;
 /** Why something that was sent is canceled, and who bears what that costs. */
 interface Cancellation {
   readonly error: string;
-  readonly borneBy: CandidateRow["borne_by"];
+  readonly borneBy: AttemptRow["borne_by"];
 }
 const UNTAKEN: Cancellation = { error: "no node takes it", borneBy: "house" };
 const OVERTAKEN: Cancellation = { error: "others wait behind it", borneBy: "house" };
@@ -61,12 +61,12 @@ async function relieve(
   order: OrderRow,
   { age, untaken }: { age: number; untaken: boolean },
 ): Promise<void> {
-  if (untaken && age > LINGERS_MS) return await cancelSent(work, order, UNTAKEN);
+  if (untaken && age > STUCK_AFTER_MS) return await cancelSent(work, order, UNTAKEN);
   const { spedUpByUser } = work.handlers[order.purpose];
-  const forgotten = age > LINGERS_MS && !spedUpByUser && order.speed !== "fast";
+  const forgotten = age > STUCK_AFTER_MS && !spedUpByUser && order.speed !== "fast";
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
-  if (!work.chain.traits.replaceable) return await bearChild(work, order);
+  if (!work.chain.traits.replaceable) return await createCpfp(work, order);
   if (need === "refused") return await cancelSent(work, order, REFUSED);
   if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
   await stepInTurn(work, (tx, current) => requestReplacement(tx, current, "fast"));
@@ -85,26 +85,26 @@ async function needOf(
 ): Promise<"haste" | "refused" | "cancel" | null> {
   const { context, chain } = work;
   if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
-  const since = context.actor.at - BLOCKS_MS;
+  const since = context.actor.at - BLOCKING_AFTER_MS;
   if (order.created_at > since) return null;
   if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
-  const last = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
+  const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   if (last === undefined) return null;
   try {
     if (last.cancels) {
-      const dearer = isDearer(await surveyNothing(work, order, last), last);
+      const dearer = isDearer(await quoteCancellation(work, order, last), last);
       return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
     }
     const hastened = { ...await cappedReplacement(context, order), speed: "fast" as const };
-    const survey = await surveyAgain(work, hastened, last);
-    if (!isDearer(survey, last)) return null;
-    assertAffordable(work, survey, last);
+    const quote = await quoteAgain(work, hastened, last);
+    if (!isDearer(quote, last)) return null;
+    assertAffordable(work, quote, last);
     return "haste";
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "insufficient") return null;
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
-    if (age <= LINGERS_MS) return null;
+    if (age <= STUCK_AFTER_MS) return null;
     return error.fault === "refused" ? "refused" : "cancel";
   }
 }
@@ -115,17 +115,17 @@ async function needOf(
  */
 export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
-  const last = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
+  const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
   if (unfit || last === undefined || last.raw === null || last.cancels) return;
   try {
-    const survey = await surveyAgain(work, { ...order, budget: order.charged }, last);
-    if (!isDearer(survey, last)) return;
-    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
+    if (!isDearer(quote, last)) return;
+    const plan = chain.plan(quote.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
     await stepInTurn(work, async (tx, current) => {
-      const made = lastOf(await selectCandidates(tx, order.id));
+      const made = lastOf(await selectAttempts(tx, order.id));
       if (current.state !== "sent" || made?.attempt !== last.attempt) return;
-      await keepPlan(work, tx, current, plan, survey.head);
+      await keepPlan(work, tx, current, plan, quote.head);
     });
   } catch (error) {
     // What it costs by now is its sender's to decide, by a speed-up.
@@ -139,7 +139,7 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
  *
  * @throws {ChainError} `exceeded`
  */
-function assertAffordable({ chain }: OrderWork, { draft }: Survey, last: CandidateRow): void {
+function assertAffordable({ chain }: OrderWork, { draft }: Quote, last: AttemptRow): void {
   try {
     chain.plan(draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
   } catch (error) {
@@ -148,11 +148,11 @@ function assertAffordable({ chain }: OrderWork, { draft }: Survey, last: Candida
   }
 }
 
-function lastOf(made: readonly CandidateRow[]): CandidateRow | undefined {
+function lastOf(made: readonly AttemptRow[]): AttemptRow | undefined {
   return made.findLast((one) => !one.dead);
 }
 
-function isDearer({ draft }: Survey, last: CandidateRow): boolean {
+function isDearer({ draft }: Quote, last: AttemptRow): boolean {
   return draft.fee.base > readPlan<Plan>(last.plan).fee;
 }
 
@@ -167,17 +167,17 @@ async function cancelSent(
 ): Promise<void> {
   const { context, chain } = work;
   if (!chain.traits.nonces) return;
-  const prior = lastOf(await reading(context.pool, (db) => selectCandidates(db, order.id)));
+  const prior = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   if (prior === undefined) return;
-  const survey = await surveyNothing(work, order, prior);
-  await work.crossing("drafted");
+  const quote = await quoteCancellation(work, order, prior);
+  await work.onCheckpoint("drafted");
   await stepInTurn(work, async (tx, current) => {
-    const made = await selectCandidates(tx, order.id);
+    const made = await selectAttempts(tx, order.id);
     const last = lastOf(made);
     if (current.state !== "sent" || last === undefined || last.raw === null) return;
-    if (last.cancels && !isDearer(survey, last)) return;
-    const plan = chain.plan(survey.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
-    await insertCandidate(tx, {
+    if (last.cancels && !isDearer(quote, last)) return;
+    const plan = chain.plan(quote.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    await insertAttempt(tx, {
       order_id: order.id,
       attempt: made.length + 1,
       plan: writePlan(plan),
@@ -189,7 +189,7 @@ async function cancelSent(
     // What the order is known to take stays: the payment, or the little that this costs instead.
     await endReplacement(tx, order.id, error);
   });
-  await work.crossing("planned");
+  await work.onCheckpoint("planned");
 }
 
 /**

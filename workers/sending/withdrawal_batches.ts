@@ -6,7 +6,7 @@
 import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
-import { lockNewOrders, selectMates } from "../../db/withdrawals/withdrawal_batches.ts";
+import { lockNewOrders, selectSiblings } from "../../db/withdrawals/withdrawal_batches.ts";
 import { reading } from "../../db/transaction.ts";
 import { cappedBudgets } from "../../domain/sending/holder_losses.ts";
 import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
@@ -14,15 +14,15 @@ import { signingHolds } from "../../domain/sending/signing_holds.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
 import { assertKnown } from "./found_transactions.ts";
-import { coinsFor, keepPlan, type Survey, surveyFor } from "./planning.ts";
+import { coinsFor, keepPlan, type Quote, quoteFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./order_work.ts";
 import { joinBatch } from "../../domain/sending/order_states.ts";
 
 /** The ledger lock is held while all that a payout carries is booked, so it is not too many. */
-const MEMBERS_MAX = 25;
+const BATCH_MAX = 25;
 
 /** What came of a look at a new order: it is carried, or no longer new. */
-export interface Joined {
+export interface Batched {
   readonly order: OrderRow;
 }
 
@@ -32,30 +32,30 @@ export interface Joined {
  *
  * @returns null where the order goes alone
  */
-export async function planPayout(work: OrderWork, order: OrderRow): Promise<Joined | null> {
+export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batched | null> {
   const { coins, paymentsMax } = work.chain.traits;
   if (!coins) return null;
-  const full = Math.min(paymentsMax, MEMBERS_MAX);
+  const full = Math.min(paymentsMax, BATCH_MAX);
   for (let most = full - 1; most > 0; most = Math.floor(most / 2)) {
-    const mates = await matesOf(work, order, most);
-    if (mates.length === 0) return null;
-    const joined = await joinTogether(work, order, mates);
+    const siblings = await siblingsOf(work, order, most);
+    if (siblings.length === 0) return null;
+    const joined = await planTogether(work, order, siblings);
     if (joined !== null) return joined;
-    most = mates.length;
+    most = siblings.length;
   }
   return null;
 }
 
 /** Finds those that wait beside an order, as many as the sender's free coins can pay. */
-async function matesOf(
+async function siblingsOf(
   { context }: OrderWork,
   order: OrderRow,
   most: number,
 ): Promise<OrderRow[]> {
   const waiting = await reading(context.pool, async (db) => {
-    const mates = await selectMates(db, order, most);
-    const held = await signingHolds(db, context.actor.realm, mates);
-    return mates.filter(({ id }) => !held.has(id));
+    const siblings = await selectSiblings(db, order, most);
+    const held = await signingHolds(db, context.actor.realm, siblings);
+    return siblings.filter(({ id }) => !held.has(id));
   });
   if (waiting.length === 0) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender };
@@ -69,33 +69,33 @@ async function matesOf(
 }
 
 /** Gives null if they cannot be paid together, or one of them is not what it was any more. */
-async function joinTogether(
+async function planTogether(
   work: OrderWork,
   order: OrderRow,
-  mates: readonly OrderRow[],
-): Promise<Joined | null> {
-  const drafted = [order, ...mates].toSorted((one, other) => one.id < other.id ? -1 : 1);
+  siblings: readonly OrderRow[],
+): Promise<Batched | null> {
+  const drafted = [order, ...siblings].toSorted((one, other) => one.id < other.id ? -1 : 1);
   try {
     const wish = wishOf(drafted);
     const { pool, actor: { realm } } = work.context;
     const caps = await reading(pool, (db) => cappedBudgets(db, realm, drafted));
     const most = (one: OrderRow) => caps.get(one.id) ?? BigInt(one.budget!);
     const budget = `${drafted.reduce((sum, one) => sum + most(one), 0n)}`;
-    const survey = await surveyFor(work, { ...order, wish, budget });
-    await assertKnown(work, order, survey);
-    await work.crossing("drafted");
-    const joined = await work.context.step(async (tx): Promise<Joined | null> => {
-      const members = await lockNewOrders(tx, drafted.map(({ id }) => id));
+    const quote = await quoteFor(work, { ...order, wish, budget });
+    await assertKnown(work, order, quote);
+    await work.onCheckpoint("drafted");
+    const joined = await work.context.step(async (tx): Promise<Batched | null> => {
+      const batched = await lockNewOrders(tx, drafted.map(({ id }) => id));
       const current = await lockInTurn(tx, work.turn);
       if (current.state === "new") {
-        const asPriced = members.filter(({ speed }) => speed === order.speed);
+        const asPriced = batched.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
-        if ((await signingHolds(tx, work.context.actor.realm, members)).size > 0) return null;
-        if (!await createPayout(work, tx, { members, wish, survey })) return null;
+        if ((await signingHolds(tx, work.context.actor.realm, batched)).size > 0) return null;
+        if (!await createBatch(work, tx, { batched, wish, quote })) return null;
       }
       return { order: (await selectOrder(tx, order.id))! };
     });
-    await work.crossing("planned");
+    await work.onCheckpoint("planned");
     return joined;
   } catch (error) {
     const alone = error instanceof ChainError &&
@@ -106,17 +106,17 @@ async function joinTogether(
 }
 
 /** Gives false where they cost less in a transaction each. */
-async function createPayout(
+async function createBatch(
   work: OrderWork,
   tx: Tx,
-  of: { members: readonly OrderRow[]; wish: Wish & { kind: "pay" }; survey: Survey },
+  of: { batched: readonly OrderRow[]; wish: Wish & { kind: "pay" }; quote: Quote },
 ): Promise<boolean> {
-  const { members, wish, survey } = of;
+  const { batched, wish, quote } = of;
   const { place: { chain }, context } = work;
-  const [first] = members;
-  const coins = await coinsFor(work, tx, first, survey);
-  const plan = work.chain.plan(survey.draft, { nonce: null, coins });
-  if (plan.fee >= feeApart(survey.draft, plan)) return false;
+  const [first] = batched;
+  const coins = await coinsFor(work, tx, first, quote);
+  const plan = work.chain.plan(quote.draft, { nonce: null, coins });
+  if (plan.fee >= feeApart(quote.draft, plan)) return false;
   const id = await createOrder(tx, context.actor, {
     place: { chain, network: work.chain.network },
     ramp: first.ramp,
@@ -125,18 +125,18 @@ async function createPayout(
     wish,
     speed: first.speed,
     cost: {
-      charged: sumOf(members, "charged"),
-      budget: sumOf(members, "budget"),
+      charged: sumOf(batched, "charged"),
+      budget: sumOf(batched, "budget"),
       contract: first.budget_contract,
     },
   });
-  await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, survey.head);
-  await joinBatch(tx, members.map((member) => member.id), id);
+  await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote.head);
+  await joinBatch(tx, batched.map((member) => member.id), id);
   return true;
 }
 
-function sumOf(members: readonly OrderRow[], what: "charged" | "budget"): bigint {
-  return members.reduce((sum, member) => sum + BigInt(member[what] ?? 0), 0n);
+function sumOf(batched: readonly OrderRow[], what: "charged" | "budget"): bigint {
+  return batched.reduce((sum, member) => sum + BigInt(member[what] ?? 0), 0n);
 }
 
 /** The least that the payments cost in a transaction each, which spend no fewer coins together. */
@@ -146,8 +146,8 @@ function feeApart({ fee }: Draft, plan: Plan): bigint {
   return feeOf({ ...fee, base: fee.base * BigInt(count) }, inputs, count);
 }
 
-function wishOf(members: readonly OrderRow[]): Wish & { kind: "pay" } {
-  const wishes = members.map(({ wish }) => wish as unknown as Wish & { kind: "pay" });
+function wishOf(batched: readonly OrderRow[]): Wish & { kind: "pay" } {
+  const wishes = batched.map(({ wish }) => wish as unknown as Wish & { kind: "pay" });
   const payments = wishes.flatMap((wish) => wish.payments);
   return { kind: "pay", from: wishes[0].from, contract: wishes[0].contract, payments };
 }
