@@ -1,4 +1,7 @@
-/** Virtual currencies: made by users, issued into and destroyed out of the realm's ledger. @module */
+/**
+ * Virtual currencies: users create them, issue them and destroy them in the realm's ledger.
+ * @module
+ */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type CurrencyRow, insertCurrency, type IssueRow } from "../../db/currencies/currencies.ts";
@@ -24,11 +27,11 @@ import {
   trim,
 } from "../money.ts";
 
-/** How many of the latest issues and destructions a currency shows. */
+/** Latest issues and destructions that a currency shows. */
 export const ISSUES_SHOWN = 1000;
 /** Display symbols of native coins that a currency must not be mistaken for. */
 const RESERVED = ["SOL", "BNB", "TRX"];
-/** What the names of tokens on a chain end with; only tokens that live there are called so. */
+/** Endings of names that are reserved for tokens on a chain. */
 const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
 
 /** Whether a name is the code of an asset or a currency, or looks like one. */
@@ -46,8 +49,8 @@ function resemblesToken(name: string): boolean {
 }
 
 /**
- * How a name may be read: in capitals, with 0 as O and - as _, without those at its ends; and with l
- * and 1 as I.
+ * The forms that a reader may take a name for: capitals, 0 as O, - as _, without those at the ends;
+ * and in addition l and 1 as I.
  */
 function likenesses(name: string): [string, string] {
   const read = (text: string) =>
@@ -55,7 +58,7 @@ function likenesses(name: string): [string, string] {
   return [read(name), read(name.replaceAll(/[l1]/g, "I"))];
 }
 
-/** What is asked for when a currency is made. */
+/** A request for a currency. */
 export const NewCurrency = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9_-]{2,40}$/, "2 to 40 of A-Z a-z 0-9 _ - are expected"),
   supply: AmountOrZero.default("0"),
@@ -67,7 +70,7 @@ export const NewCurrency = z.strictObject({
   sub_unit: z.tuple([text(40), text(40)]).optional(),
   data: FreeForm.default({}),
 }).meta({ id: "NewCurrency" });
-/** What is asked for when a currency is made. */
+/** A request for a currency. */
 export type NewCurrency = z.infer<typeof NewCurrency>;
 
 /** A currency as shown. */
@@ -97,7 +100,7 @@ export const CurrencyView = z.object({
 export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
 
 /**
- * Makes a currency and the account that holds its initial supply, owned by the caller.
+ * Creates a currency and the account that holds its initial supply; the caller owns both.
  *
  * @param input.supply a decimal of at most 18 places, or as many as a token behind it has
  * @throws {DomainError} currency.taken, request.invalid
@@ -149,7 +152,7 @@ export async function createCurrency(
   return { ...row, supply: input.supply, issues: [{ ...issue, transaction }] };
 }
 
-/** Whoever has deployed a token has paid for its name, and registers it when it is final. */
+/** Reserves the name of a deployed token: its owner registers it when the deployment is final. */
 async function assertNotDeployed(tx: Tx, name: string): Promise<void> {
   const token = await selectTokenBySymbol(tx, name);
   if (token === null || token.external) return;

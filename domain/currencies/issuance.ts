@@ -1,6 +1,6 @@
 /**
- * Issuing and destroying virtual currencies, and what else their owners change. What circulates of a
- * currency is what was issued less what was destroyed, at every commit.
+ * Issues and destroys virtual currencies, and changes their other fields. The supply of a currency
+ * is the sum of its issues less the sum of its destructions, at every commit.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -19,17 +19,17 @@ import { Amount, assertScale, compare } from "../money.ts";
 import { assertMay, notFound } from "../permissions.ts";
 import { assertSupplyLaw, postSupply } from "../ledger/supply.ts";
 
-/** What is asked for when a currency is issued or destroyed. */
+/** A request to issue or destroy a currency. */
 export const Issue = z.strictObject({
   account: Id.optional().meta({ description: "The currency's own account unless given." }),
   amount: Amount,
   seal: FreeForm.optional(),
   data: FreeForm.optional(),
 }).meta({ id: "Issue" });
-/** What is asked for when a currency is issued or destroyed. */
+/** A request to issue or destroy a currency. */
 export type Issue = z.infer<typeof Issue>;
 
-/** What may change about a currency. */
+/** A change of a currency. */
 export const CurrencyChange = z.strictObject({
   rate: Amount.nullable().optional(),
   base: text(40).nullable().optional(),
@@ -38,11 +38,11 @@ export const CurrencyChange = z.strictObject({
   sub_unit: z.tuple([text(40), text(40)]).nullable().optional(),
   data: FreeForm.optional(),
 }).meta({ id: "CurrencyChange" });
-/** What may change about a currency. */
+/** A change of a currency. */
 export type CurrencyChange = z.infer<typeof CurrencyChange>;
 
 /**
- * Puts new value of a currency into an account, against the world.
+ * Issues value of a currency into an account, from the account `world`.
  *
  * @param input.amount a decimal in whole units of the currency
  * @throws {DomainError} currency.not_found, permission.owner, permission.role, account.not_found,
@@ -61,7 +61,7 @@ export async function issueCurrency(
 }
 
 /**
- * Takes value of a currency out of an account for good. It must be available there.
+ * Destroys value of a currency in an account. It must be available there.
  *
  * @param input.amount a decimal in whole units of the currency
  * @throws {DomainError} currency.not_found, permission.owner, permission.role, account.not_found,
@@ -77,14 +77,14 @@ export async function destroyCurrency(
   const account = await accountFor(tx, currency, input.account);
   assertAccount(actor, "write", account);
   if (compare(currency.supply, input.amount) < 0) {
-    // More is here than was issued: it came from the chain, and only the chain takes it back.
+    // Value beyond the supply came from the chain; only a withdrawal takes it out of the ledger.
     throw new DomainError("balance.insufficient", "less than that is issued");
   }
   return await change(tx, actor, { ...input, currency, account, operation: "destroy" });
 }
 
 /**
- * Changes what may change about a currency.
+ * Changes the fields of a currency that its owner may change.
  *
  * @throws {DomainError} currency.not_found, permission.owner, permission.role
  */

@@ -1,6 +1,7 @@
 /**
- * Rates: what one unit of an asset is worth in an accounting currency. Set by an administrator of the
- * realm, by the operator for all realms, or fetched; of two for the same pair the younger counts.
+ * Rates: the worth of one unit of an asset in an accounting currency. An administrator sets them
+ * for the realm, the operator for all realms, or a worker fetches them. The newest rate of a pair
+ * counts.
  * @module
  */
 import { z } from "zod";
@@ -27,12 +28,12 @@ export const NewRate = z.strictObject({
 /** A rate as it is set. */
 export type NewRate = z.infer<typeof NewRate>;
 
-/** Which rates are asked for. */
+/** Parameters of a list of rates. */
 export const RateQuery = z.strictObject({
   base: text(40).optional(),
   currency: text(40).optional(),
 });
-/** Which rates are asked for. */
+/** Parameters of a list of rates. */
 export type RateQuery = z.infer<typeof RateQuery>;
 
 /** A rate as shown. */
@@ -71,7 +72,8 @@ export async function setRate(tx: Tx, actor: Actor, input: NewRate): Promise<Rat
 }
 
 /**
- * Lists rates. Of a whole pair the rate that the ledger would use is shown, derived or not.
+ * Lists rates. For a pair of base and currency it shows the rate that the ledger uses, set or
+ * derived.
  *
  * @throws {DomainError} rate.not_found for a pair without a rate
  */
@@ -88,7 +90,7 @@ export async function listRates(
   return [{ base, currency, rate: trim(rate), source: "derived", updated_at: null }];
 }
 
-/** Reads a price as a price source writes it: a JSON number, perhaps with an exponent. */
+/** Reads a price from a price source: a JSON number, possibly with an exponent. */
 export function priceOf(given: unknown): string | null {
   const literal = isDigits(given)
     ? given.digits

@@ -1,4 +1,4 @@
-/** What becomes of a token's row while its contract is deployed. @module */
+/** Settlement of token deployments: a token's row follows its chain order. @module */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectToken, type TokenRow, updateToken } from "../../db/currencies/tokens.ts";
@@ -11,14 +11,14 @@ import { settleCharge } from "../sending/ramp_charges.ts";
 import { viewToken } from "./token_views.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-/** Notes the hash under which a deployment left. */
+/** Records the transaction of a deployment. */
 export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectToken(tx, order.subject!);
   if (row === null || row.status !== "pending") return;
   await updateToken(tx, row.id, { hash: order.hash, ...feeOf(row, order), updated_at: actor.at });
 }
 
-/** Notes where a contract lives, or that it was not deployed. */
+/** Records the address of a deployed contract, or the failure of the deployment. */
 export async function settleDeployment(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectToken(tx, order.subject!);
   if (row === null || row.status !== "pending") return;
@@ -32,7 +32,7 @@ export async function settleDeployment(tx: LedgerTx, actor: Actor, order: OrderR
     await emit(tx, actor, "token.deployed", { id, owner, view: viewToken(deployed) });
     return;
   }
-  const detail = order.error ?? "the chain did not carry it out";
+  const detail = order.error ?? "the chain did not execute the transaction";
   const error = { code: "upstream.failed", title: "Not deployed", status: 502, detail };
   await updateToken(tx, row.id, { ...common, status: "failed", error });
 }

@@ -1,4 +1,4 @@
-/** How fungible tokens are shown: whole, and as the answers of deploy and register. @module */
+/** Views of fungible tokens, and the answers of deploy and register. @module */
 import { z } from "zod";
 import type { TokenRow } from "../../db/currencies/tokens.ts";
 import { Failure } from "../entity.ts";

@@ -1,6 +1,6 @@
 /**
- * Fungible tokens: contracts that the service deploys, or that others did, each with a virtual
- * currency that it is in the ledger. What circulates here is never more than what exists there.
+ * Fungible tokens: contracts that the service or a third party deployed. A virtual currency stands
+ * for a registered token in the ledger, and its supply never exceeds the token's.
  * @module
  */
 import { type LedgerTx, savepoint } from "../../db/transaction.ts";
@@ -53,7 +53,7 @@ const TokenSymbol = z.string().regex(
   "1 to 20 letters and digits are expected",
 );
 
-/** What is asked for when a token is deployed. */
+/** A request to deploy a token. */
 export const NewToken = z.strictObject({
   account: Id.meta({ description: "The ramp account that pays, and gets the supply." }),
   name: text(60),
@@ -61,10 +61,10 @@ export const NewToken = z.strictObject({
   supply: Amount,
   decimal_places: Decimals,
 }).meta({ id: "NewToken" });
-/** What is asked for when a token is deployed. */
+/** A request to deploy a token. */
 export type NewToken = z.infer<typeof NewToken>;
 
-/** What is asked for when a token is registered: its own contract is found, another's is named. */
+/** A request to register a token. A third party's contract is named; a deployed one is found. */
 export const TokenRegistration = z.strictObject({
   account: Id,
   symbol: z.string().regex(/^[A-Za-z0-9_]{1,26}$/),
@@ -72,10 +72,10 @@ export const TokenRegistration = z.strictObject({
   supply: AmountOrZero.optional(),
   decimal_places: Decimals.optional(),
 }).meta({ id: "TokenRegistration" });
-/** What is asked for when a token is registered. */
+/** A request to register a token. */
 export type TokenRegistration = z.infer<typeof TokenRegistration>;
 
-/** The suffix that a symbol gets, by the chain. */
+/** The suffix of symbols on each chain. */
 const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
   ETHEREUM: "_ETH",
   POLYGON: "_MATIC",
@@ -84,10 +84,10 @@ const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
   TRON: "_TRON",
   SOLANA: "_SOL",
 };
-/** Deploying takes as much as so many payments of coins. */
+/** The cost of a deployment, in payments of the chain's coin. */
 const DEPLOYS_AS_PAYMENTS = 45n;
 
-/** Where a token is to live. */
+/** The ramp and network of a token. */
 interface Home {
   account: AccountRow;
   place: ChainPlace;
@@ -95,7 +95,7 @@ interface Home {
 }
 
 /**
- * Orders a token's deployment; the whole supply goes to the ramp's address.
+ * Orders the deployment of a token; its whole supply goes to the ramp's address.
  *
  * @throws {DomainError} account.*, token.unsupported_chain, currency.taken, chain.*,
  *   ramp.gas_insufficient, request.invalid
@@ -156,8 +156,8 @@ export async function deployToken(
 }
 
 /**
- * Registers a token, so that the ledger knows it as a virtual currency. One of another's making is
- * looked at by a worker first.
+ * Registers a token: a virtual currency stands for it in the ledger. A worker checks a third
+ * party's contract first.
  *
  * @throws {DomainError} account.*, token.not_found, token.pending, token.invalid,
  *   token.unsupported_chain, currency.taken, request.invalid
@@ -190,7 +190,7 @@ async function adoptToken(
   const { supply, decimal_places: decimals } = input;
   if (supply === undefined || decimals === undefined) {
     const path = supply === undefined ? "/supply" : "/decimal_places";
-    throw invalidField(path, "a token of another's making needs this");
+    throw invalidField(path, "a token that the service did not deploy needs this");
   }
   assertScale(supply, decimals, "/supply");
   const parsed = await parseContract(place.chain, input.contract_address!);
@@ -216,7 +216,10 @@ async function adoptToken(
   return token;
 }
 
-/** Why a contract is no token of its own; what it moves is owed already. Null if nothing is known of it. */
+/**
+ * Why a contract cannot be registered: its value is that of a known asset. Null for other
+ * contracts.
+ */
 function knownFault(
   { chain, network }: { chain: string; network: string },
   contract: string,
@@ -227,20 +230,24 @@ function knownFault(
   return known === null ? null : `it is the contract of the asset ${known.code}`;
 }
 
-/** What was found out about a token of another's making. */
+/** The result of checking a third party's token. */
 export interface TokenFindings {
   id: string;
-  /** What its contract says; null if none lives there. `supply` in base units. */
+  /** The answers of its contract; null if there is no contract. `supply` in base units. */
   told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
-  /** What the ramp's address holds of it for good, in base units. */
+  /** The settled balance of the ramp's address, in base units. */
   held: bigint;
-  /** Whether it tells the very balance that the ramp's address has of the coin, or of the ramp's own token. */
+  /**
+   * Whether its balance at the ramp's address equals that of the coin or of the ramp's own token.
+   */
   twin: boolean;
-  /** The newest block then: what came to the ramp up to it is part of the supply registered. */
+  /**
+   * The newest block at the check: the registered supply includes transfers to the ramp up to it.
+   */
   height: number;
 }
 
-/** Registers a token of another's making, or says why not, by what its contract tells. */
+/** Registers a third party's token, or records why it is refused, by the result of its check. */
 export async function concludeCheck(
   tx: LedgerTx,
   worker: Actor,
@@ -254,7 +261,7 @@ export async function concludeCheck(
   };
   const fault = knownFault(token, token.contract!) ?? faultOf(token, found);
   if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
-  // It is made for whoever asked for it.
+  // The currency belongs to the user who asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
     await savepoint(tx, async (sp) => {
@@ -264,27 +271,29 @@ export async function concludeCheck(
     const counted = { ramp: token.account, contract: token.contract!, height: found.height };
     await deleteUnmatchedInSupply(tx, token, counted);
   } catch (error) {
-    // Somebody took the name meanwhile: nothing was made, and nothing ever can be.
+    // The name was taken meanwhile: the savepoint undid everything, and a retry would fail too.
     if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;
     await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
   }
 }
 
-/** The currency's whole supply can be withdrawn, so that the ramp must hold as much. */
+/** Refuses a supply above the ramp's balance: the whole supply of the currency can be withdrawn. */
 function faultOf(token: TokenRow, { told, held, twin }: TokenFindings): string | null {
   if (told === null) return "no contract lives at this address";
   if (told.decimals === null || told.supply === null) return "the contract is no token";
   if (told.decimals !== token.decimals) {
     return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
   }
-  if (twin) return "its balance is that of what lies at the ramp's address already, and is owed";
+  if (twin) {
+    return "its balance equals that of another asset at the ramp's address: it may be the same asset";
+  }
   const units = toUnits(token.supply, token.decimals);
   if (units > told.supply) return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
   if (units <= held) return null;
   return `the ramp holds no more than ${fromUnits(held, told.decimals)} of it`;
 }
 
-/** Makes the virtual currency that a token is in the ledger. */
+/** Creates the virtual currency that stands for a token. */
 async function link(tx: LedgerTx, actor: Actor, token: TokenRow): Promise<TokenRow> {
   const wanted = NewCurrency.parse({ name: token.symbol, supply: token.supply });
   const currency = await createCurrency(tx, actor, { ...wanted, decimals: token.decimals });
@@ -312,11 +321,14 @@ async function assertFree(tx: Tx, symbol: string): Promise<void> {
   if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);
 }
 
-/** A contract that is registered twice would be owed twice. */
+/** Refuses a contract that is registered or was an asset's: its value would be owed twice. */
 async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): Promise<void> {
   const taken = await selectTokenByContract(tx, place, contract);
   if (taken === null && await existsTokenProof(tx, { ...place, contract })) {
-    throw new DomainError("token.invalid", "it was the contract of an asset, and is owed as that");
+    throw new DomainError(
+      "token.invalid",
+      "it was the contract of an asset, and its value is owed as that asset",
+    );
   }
   if (taken === null) return;
   throw new DomainError("token.invalid", `it is the contract of ${taken.symbol} already`);
@@ -327,24 +339,24 @@ function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlac
   return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
 }
 
-/** Tells which of some deployments were sent, or cannot be. */
+/** Which of some deployments were sent or have failed. */
 export async function deployedAmong(db: Db, ids: string[]): Promise<string[]> {
   return await selectTokensAmong(db, ids, "sent");
 }
 
-/** Tells which of some registrations are decided. */
+/** Which of some registrations are decided. */
 export async function registeredAmong(db: Db, ids: string[]): Promise<string[]> {
   return await selectTokensAmong(db, ids, "decided");
 }
 
-/** Answers a deployment once it was sent, or cannot be; null until then. */
+/** The answer of a deployment that was sent or has failed; null until then. */
 export async function findDeployed(db: Db, actor: Actor, id: string): Promise<unknown | null> {
   const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
   return row === null || (row.hash === null && row.status === "pending") ? null : viewDeployed(row);
 }
 
 /**
- * Answers a registration once it is decided; null until then.
+ * Gives the answer of a registration that is decided; null until then.
  *
  * @throws {DomainError} token.invalid, currency.taken
  */

@@ -1,7 +1,7 @@
 /**
- * Explains balances that rose: by the transfers that are known, else by searching the blocks in
- * which they rose. What stays unexplained is recorded, shown, and searched again ever more rarely;
- * it holds up nothing else.
+ * Explains balances that rose: by known transfers, else by searching the blocks in which they rose.
+ * An unexplained gain is recorded, shown, and searched again ever more rarely; it delays nothing
+ * else.
  * @module
  */
 import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
@@ -19,7 +19,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Watch } from "../chains/observations.ts";
 
-/** Where gains are explained, and through which nodes first. */
+/** The network whose gains are explained, and the node that is asked first. */
 export interface GainWork {
   context: WorkerContext;
   place: ChainPlace;
@@ -27,7 +27,7 @@ export interface GainWork {
   reader: ReturnType<Chain["through"]>;
   /** The scale of a token that is known, or of the coin. */
   decimals(contract: string | null): number | null;
-  /** What may still be asked in this pass. */
+  /** The requests that are left to this pass. */
   budget: { blocks: number; halvings: number };
 }
 
@@ -41,7 +41,7 @@ export interface Gain {
   gained: bigint;
 }
 
-/** A part of a gain that was not explained, and why. */
+/** An unexplained part of a gain, with the reason. */
 interface Rest {
   above: number;
   height: number;
@@ -49,21 +49,21 @@ interface Rest {
   error: string;
 }
 
-/** Recorded gains that one pass searches again. */
+/** Most recorded gains that one pass searches again. */
 const AGAIN_AT_ONCE = 4;
-/** Blocks that a gain is looked for in, before the balance was seen last. */
+/** Blocks below the last reading of the balance that are searched too. */
 const LOOKBACK = 100;
-/** Blocks that are searched one by one where old balances are gone. */
+/** Most blocks that one pass searches one by one where nodes no longer have old balances. */
 const BLOCKS_AT_ONCE = 64;
 
-/** Gives what one pass may ask. */
+/** The requests that one pass may make. */
 export function gainBudget(): GainWork["budget"] {
   return { blocks: 16, halvings: 400 };
 }
 
 /**
- * Explains a gain, or records what stays unexplained of it. A gain that the nodes contradict each
- * other on is searched, and not recorded.
+ * Explains a gain, or records the unexplained part. A gain on which nodes contradict each other is
+ * searched and not recorded.
  */
 export async function explainGain(
   work: GainWork,
@@ -74,7 +74,7 @@ export async function explainGain(
   const rests = await restsOf(work, gain);
   if (rests.length === 0 || disputed) return;
   const { context, place } = work;
-  context.log("warn", "a balance rose and no transfer explains it", {
+  context.log("warn", "unexplained gain of a balance", {
     ...place,
     address: gain.address,
     contract: gain.contract,
@@ -87,8 +87,8 @@ export async function explainGain(
 }
 
 /**
- * Reads a gain again from one node. The balance from before may be the word of another, which kept
- * a transfer back: then it rose earlier than it seems.
+ * Reads a gain again from one node. The earlier balance may come from a node that withheld a
+ * transfer; the balance then rose earlier than it seems.
  */
 async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
   const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };
@@ -96,7 +96,7 @@ async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
   return gained === null ? gain : { ...wider, gained };
 }
 
-/** Records a gain that could not be looked at. */
+/** Records a gain that could not be searched. */
 export async function recordGain(
   { context, place }: GainWork,
   gain: Gain,
@@ -106,7 +106,7 @@ export async function recordGain(
   await context.step((tx) => upsertGain(tx, place, row));
 }
 
-/** Adds up what is known to have arrived in the blocks of a gain; base units. */
+/** Adds up the known transfers in the blocks of a gain, in base units. */
 export async function arrivedIn(
   { context, place }: GainWork,
   { address, contract, decimals, above, height }: Omit<Gain, "gained">,
@@ -115,7 +115,7 @@ export async function arrivedIn(
   return toUnits(await reading(context.pool, (db) => sumArrived(db, place, of)), decimals);
 }
 
-/** Searches again for gains that were recorded, those whose turn it is. */
+/** Searches recorded gains that are due again. */
 export async function explainAgain(work: GainWork): Promise<void> {
   const { context, place } = work;
   const rows = await reading(context.pool, (db) => selectGains(db, place, AGAIN_AT_ONCE));
@@ -142,7 +142,7 @@ export async function explainAgain(work: GainWork): Promise<void> {
   }
 }
 
-/** Reads the gain again, through whichever node has its turn; null where it cannot be told now. */
+/** Reads the gain again from the node whose turn it is; null if the node cannot tell it now. */
 async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | null> {
   const holding = { address: gain.address, contract: gain.contract };
   try {
@@ -155,7 +155,7 @@ async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | nul
   }
 }
 
-/** Halves the range until the blocks are found in which the balance rose, and searches those. */
+/** Halves the range down to the blocks in which the balance rose, and searches those. */
 async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
   const { context, reader, budget } = work;
   const holding = { address: gain.address, contract: gain.contract };
@@ -174,7 +174,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
       if (height - above === 1) {
         if (budget.blocks-- <= 0) return rest("not searched yet");
         if (await searchAt(work, gain, height, gained) >= gained) return;
-        return rest("the nodes tell of no transfer that explains it");
+        return rest("the nodes report no transfer that explains it");
       }
       const middle = Math.floor((above + height) / 2);
       const first = await balanceAt(middle) - await balanceAt(above) +
@@ -190,7 +190,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
   return rests;
 }
 
-/** Searches one block and records what it brought. Gives the sum for the address. */
+/** Searches one block and records its transfers. Gives their sum for the address. */
 async function searchAt(
   { context, place, watch, reader }: GainWork,
   { address, contract }: Gain,
@@ -206,7 +206,9 @@ async function searchAt(
     .reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-/** Where old balances are gone, every block of the range is searched, some in each pass. */
+/**
+ * Searches every block of the range, some in each pass, where nodes no longer have old balances.
+ */
 async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void> {
   const { context, place } = work;
   const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
@@ -223,7 +225,7 @@ async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void>
   }
   if (found >= gain.gained) return await context.step((tx) => deleteGain(tx, place, row));
   const ended = searched === row.height;
-  if (ended) error = "the nodes tell of no transfer that explains it";
+  if (ended) error = "the nodes report no transfer that explains it";
   const rest = { above: row.above, height: row.height, gained: gain.gained, error };
   const progress = ended ? {} : { searched, found: `${found}` };
   await context.step((tx) => upsertGain(tx, place, { ...rowOf(context, gain, rest), ...progress }));

@@ -1,7 +1,7 @@
 /**
- * Deposits that as many nodes as the quorum deny: asked for again, recorded as the nodes have them,
- * given up after a quarter of an hour, and asked for ever more rarely for a month then. What nodes
- * deny because they have lost it, or lie, comes back by itself.
+ * Deposits that the quorum denies. Nodes are asked again; a deposit that they report otherwise is
+ * recorded so; one that they deny for a quarter of an hour is given up. For a month they are asked
+ * for it ever more rarely, so a deposit that nodes lost, or lied about, comes back by itself.
  * @module
  */
 import { type DeniedEnd, putOffDenied, selectDenied } from "../../db/deposits/deposit_proofs.ts";
@@ -17,26 +17,24 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Transfer, Watch } from "../chains/observations.ts";
 import { errorField } from "../../domain/errors.ts";
 
-/** What is asked about: a place, and what is looked for there. */
+/** The network that is asked about, and its watch list. */
 export interface Asked {
   place: ChainPlace;
   watch: Watch;
   depth: number;
 }
 
-/** Why a deposit waits that the quorum denies. */
+/** The error of a deposit that the quorum denies. */
 export const DENIED = "the nodes do not have it";
 /**
- * So often what the quorum denies is asked for again before it is given up: for a quarter of an
- * hour.
+ * Tries before a denied deposit is given up: a quarter of an hour.
  */
 const DENIED_MAX = 8;
 /**
- * What was given up is asked for again after an hour, two, four … and a day at most, for about a
- * month.
+ * Tries before asking ends: after an hour, two, four … and a day at most, for about a month.
  */
 const ASKED_MAX = DENIED_MAX + 34;
-/** Deposits that were given up and are asked for in one pass. */
+/** Most given-up deposits that one pass asks for. */
 const AGAIN_MAX = 8;
 const GIVEN_UP = errorField(
   "deposit.not_found",
@@ -48,8 +46,8 @@ const FOR_GOOD = errorField(
 );
 
 /**
- * Asks again for what was given up because the quorum denied it, where that is due. What the quorum
- * confirms by now is pending again, and counts as any other once it is proven.
+ * Asks again for denied deposits that were given up and are due. A deposit that the quorum confirms
+ * now is pending again, and is credited like any other.
  */
 export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked): Promise<void> {
   const { place, watch, depth } = scan;
@@ -62,19 +60,19 @@ export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked
       if (told !== null) {
         const seen = { transfers: [told], coins: chain.traits.coins };
         await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
-        context.log("warn", "nodes have a deposit again that they had denied", { deposit: row.id });
+        context.log("warn", "nodes confirm a deposit that they had denied", { deposit: row.id });
       }
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       unclear = true;
     }
-    // What came back is pending, and left as it is.
+    // A deposit that came back is pending, and stays as it is.
     const end: DeniedEnd = { after: ASKED_MAX, error: FOR_GOOD };
     await context.step((tx) => putOffDenied(tx, row.id, { first: DENIED_MAX, unclear, end }));
   }
 }
 
-/** Finds what a transaction brought in a deposit's place, as the quorum has it; null if nothing. */
+/** Finds the transfer that the quorum reports under a deposit's key; null if there is none. */
 async function toldOtherwise(
   chain: Chain,
   watch: Watch,
@@ -88,14 +86,16 @@ async function toldOtherwise(
   return null;
 }
 
-/** Records a deposit as the quorum tells it, in place of what one node told when it was seen. */
+/** Records a deposit as the quorum reports it, in place of one node's report from the scan. */
 export async function recordAnew(
   context: WorkerContext,
   place: ChainPlace,
   row: PendingRow,
   transfer: Transfer,
 ): Promise<void> {
-  context.log("warn", "a deposit was seen with another amount or sender", { deposit: row.id });
+  context.log("warn", "a deposit is recorded anew: the quorum reports another amount or sender", {
+    deposit: row.id,
+  });
   await context.step(async (tx) => {
     if (!await deletePending(tx, row)) return;
     await recordTransfers(tx, context.actor, place, { transfers: [transfer], coins: false });
@@ -103,9 +103,9 @@ export async function recordAnew(
 }
 
 /**
- * Sees to what the nodes do not have as it was recorded: it is recorded as they have it, where one
- * of them told of another receiver or token, and given up where as many as must agree have denied
- * it again and again.
+ * Handles a deposit that nodes do not have as it was recorded. Where one node had reported another
+ * receiver or token, it is recorded as the quorum has it. Where the quorum denied it again and
+ * again, it is given up.
  *
  * @returns whether it need not be asked for again
  */
@@ -130,12 +130,12 @@ export async function denied(
   return true;
 }
 
-/** Whether the last try found that the quorum denies a deposit. */
+/** Whether the quorum denied a deposit at the last try. */
 export function wasDenied({ error }: PendingRow): boolean {
   return (error as { detail?: unknown } | null)?.detail === DENIED;
 }
 
-/** What a deposit says to have arrived, in base units. */
+/** The transfer of a deposit, in base units. */
 export function transferOf(row: PendingRow): Transfer {
   const height = row.block;
   return {

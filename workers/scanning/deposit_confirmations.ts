@@ -1,5 +1,6 @@
 /**
- * Settles deposits: shows what waits to be mined, books what lies deep enough, gives up the lost.
+ * Confirms deposits: shows transfers of the mempool, credits deposits that are deep enough, and
+ * gives up those that the chain lost.
  * @module
  */
 import {
@@ -40,7 +41,7 @@ import { verifyToken } from "../tokens/token_verification.ts";
 import { errorField } from "../../domain/errors.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
-/** What a pass has found out. */
+/** The result of a scanning pass. */
 export interface ScanResult {
   place: ChainPlace;
   head: Head;
@@ -52,14 +53,14 @@ export interface ScanResult {
 }
 
 const BATCH = 100;
-/** Deposits of a place that are in no block: while there are so many, no further ones are shown. */
+/** Most deposits without a block: with this many, no further ones of the mempool are shown. */
 const UNMINED_MAX = 1_000;
 const RECHECKS_AT_ONCE = 8;
 const SUSPENDED = "asset.suspended";
-/** The code of what too few nodes confirm. */
+/** The error code of a deposit that too few nodes confirm. */
 export const UNCONFIRMED = "upstream.failed";
 
-/** Settles what a pass has brought. */
+/** Settles the deposits of a network after a scanning pass. */
 export async function settleDeposits(
   context: WorkerContext,
   chain: Chain,
@@ -86,9 +87,9 @@ export async function settleDeposits(
 }
 
 /**
- * Keeps back what may not be booked: of assets that take no deposits now, of contracts that are not
- * what the registry says, and of contracts that an asset no longer has. It stays pending, says why,
- * and counts as soon as it may.
+ * Holds deposits that may not be credited: of suspended assets, of contracts that differ from the
+ * registry, and of contracts that an asset no longer has. They stay pending with an error and are
+ * credited once they may be.
  */
 async function holdBack(context: WorkerContext, chain: Chain, place: ChainPlace): Promise<void> {
   const codes = await reading(context.pool, (db) => selectPendingAssets(db, place));
@@ -109,15 +110,15 @@ async function holdBack(context: WorkerContext, chain: Chain, place: ChainPlace)
   }
 }
 
-/** Deposits that were proven, and those that could not be, with the reason. */
+/** Deposits that the nodes proved, and deferred ones with the reason. */
 interface Proven {
   proofs: Proof[];
   deferred: Deferred[];
 }
 
 /**
- * Derives the addresses of deposits that no worker has derived before: who writes a row of an
- * address has not shown that its key is ours.
+ * Derives the addresses of deposits that no worker has derived before: a row of an address does not
+ * prove that its key belongs to the realm.
  */
 async function derived(
   context: WorkerContext,
@@ -133,21 +134,25 @@ async function derived(
     unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
   );
   const why = "the realm's seed has no key of this address";
-  // What was just handed over is read anew with the next pass.
+  // Deposits that were just handed over are read again by the next pass.
   const looked = new Set(unproven.map(({ address }) => address));
   return {
     proven: ripe.filter(({ address }) => !looked.has(address)),
     deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
-      context.log("error", "a deposit came to an address that is not ours", {
-        deposit: id,
-        address,
-      });
+      context.log(
+        "error",
+        "deposit not credited: its address is not derived from the realm's seed",
+        {
+          deposit: id,
+          address,
+        },
+      );
       return { id, error: errorField("address.invalid", why) };
     }),
   };
 }
 
-/** Whether the key of an address is one of its ramp's. */
+/** Whether an address is derived from its ramp's xpub. */
 export async function isOurs(row: UnprovenRow): Promise<boolean> {
   if (row.xpub === null) return false;
   const { chain, network, xpub, derivation_key } = row;
@@ -156,8 +161,8 @@ export async function isOurs(row: UnprovenRow): Promise<boolean> {
 }
 
 /**
- * Reads transfers again before they count. One that moved waits for the next pass; one that too few
- * nodes confirm says so and is tried again: none keeps the others waiting.
+ * Reads transfers again before they are credited. One in another block waits for the next pass. One
+ * that too few nodes confirm is deferred with an error. Neither delays the others.
  */
 async function prove(
   context: WorkerContext,
@@ -186,9 +191,9 @@ async function prove(
         if (await denied(context, chain, scan, some[at])) continue;
       }
       if (fault !== null) {
-        context.log("warn", "a deposit waits", { deposit: id, asset, error: fault });
+        context.log("warn", "deposit deferred", { deposit: id, asset, error: fault });
         const error = errorField(UNCONFIRMED, fault.message.slice(0, 500));
-        // Tries for which nodes were out of reach, or not of one mind, are no denials.
+        // A try for which nodes were unreachable or disagreed is no denial.
         const anew = fault.message === DENIED && !wasDenied(some[at]);
         found.deferred.push({ id, error, anew });
       } else if (check.status === "fulfilled") {
@@ -205,7 +210,7 @@ async function prove(
   return found;
 }
 
-/** What keeps a deposit from being proven; whatever is no word of a node is thrown. */
+/** The reason why a deposit is not proven; errors that are no node's answer are thrown. */
 function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
   if (check.status === "rejected") {
     if (check.reason instanceof ChainError) return check.reason;
@@ -225,19 +230,21 @@ function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefine
 }
 
 /**
- * Shows what waits to be mined. What nodes say of that, or do not, keeps nothing from being
- * credited.
+ * Shows transfers of the mempool. A failure of nodes here stops no credit.
  */
 async function showUnmined(context: WorkerContext, chain: Chain, scan: ScanResult): Promise<void> {
   try {
     await showWaiting(context, chain, scan);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    context.log("warn", "what waits to be mined is not shown", { ...scan.place, error });
+    context.log("warn", "the mempool was not read", { ...scan.place, error });
   }
 }
 
-/** Shows what waits to be mined, and gives up what neither a block nor the mempool has. */
+/**
+ * Shows transfers of the mempool, and gives up deposits that are in neither a block nor the
+ * mempool.
+ */
 async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResult): Promise<void> {
   const { place, watch } = scan;
   const waiting = await chain.mempool(watch);
@@ -250,7 +257,7 @@ async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResul
   const lost = detached.filter((row) => !there.has(keyOf(row))).slice(0, BATCH);
   for (const row of lost) {
     const checked = await chain.recheck(transferOf(row)).catch((error) => {
-      // Nodes that do not agree neither give it up nor keep the others waiting.
+      // Where nodes disagree the deposit stays, and the others are looked at.
       if (error instanceof ChainError) return error;
       throw error;
     });

@@ -1,4 +1,4 @@
-/** Opens ramps: derives what a ramp account needs before anybody may pay to it. @module */
+/** Opens ramps: derives the xpub and addresses of a ramp account, and starts the scan. @module */
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { insertCursor, selectCursor } from "../../db/chains/cursors.ts";
 import { selectUnreserved, type UnprovenRow } from "../../db/accounts/own_addresses.ts";
@@ -22,17 +22,17 @@ import { verifyToken } from "../tokens/token_verification.ts";
 import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
 /**
- * Addresses that are derived in one go, while nothing else of the process runs: some milliseconds.
+ * Addresses derived without yielding to other work of the process: some milliseconds.
  */
 const AT_ONCE = 20;
 /**
- * Addresses that were handed out before they were reserved, of which so many are derived at a time.
+ * Most addresses, handed out before they were reserved, that one job derives.
  */
 const UNRESERVED_MAX = 1_000;
 
 /**
- * Opens a ramp. Its place is scanned from a block on that was there before the address was known to
- * anybody, so no payment can be missed; without a node, the ramp waits.
+ * Opens a ramp. The scan begins at a block older than the address, so it misses no payment. Without
+ * a node the ramp waits.
  */
 export async function openRampJob(
   context: WorkerContext,
@@ -43,7 +43,7 @@ export async function openRampJob(
   await beginCursor(context, ramp);
   const fault = await faultOf(context, ramp);
   if (fault !== null) {
-    context.log("error", "an asset is not what the registry says", { account, fault });
+    context.log("error", "ramp refused: its asset differs from the registry", { account, fault });
     return await context.step((tx) => refuseRamp(tx, account, fault), { lockLedger: true });
   }
   const chain = ramp.chain as ChainId;
@@ -52,7 +52,7 @@ export async function openRampJob(
   const xpub = await context.signer.xpub(store, { chain, network, number: ramp.number });
   if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
   const addresses = await deriveRange(context, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
-  // Whoever withdraws as soon as the ramp is ready finds a price.
+  // A withdrawal right after the opening finds a fee quote.
   await refreshFees(context, { chain, network });
   const derived = { xpub, addresses };
   await context.step((tx) => openRampAccount(tx, context.actor, ramp, derived), {
@@ -60,7 +60,7 @@ export async function openRampJob(
   });
 }
 
-/** Reserves addresses of a ramp, so that as many as there should be lie beyond the next one. */
+/** Reserves further addresses of a ramp, up to the required number above the next index. */
 export async function reserveJob(
   context: WorkerContext,
   { account }: { account: string },
@@ -81,7 +81,7 @@ export async function reserveJob(
   );
 }
 
-/** Derives what was handed out before it was reserved. */
+/** Derives addresses that were handed out before they were reserved. */
 async function proveUnreserved(context: WorkerContext, ramp: string): Promise<void> {
   const rows = await reading(context.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
   const ours: UnprovenRow[] = [];
@@ -90,7 +90,7 @@ async function proveUnreserved(context: WorkerContext, ramp: string): Promise<vo
   await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
 }
 
-/** Derives the addresses from one index up to another, and lets others work in between. */
+/** Derives the addresses from one index up to another, and yields to other work in between. */
 async function deriveRange(
   context: WorkerContext,
   of: { chain: ChainId; network: Network; xpub: string },
@@ -106,11 +106,11 @@ async function deriveRange(
   return addresses;
 }
 
-/** What is wrong with the token that a ramp is of; null if nothing is. */
+/** The fault of a ramp's asset or token; null if there is none. */
 async function faultOf(context: WorkerContext, ramp: RampRow): Promise<string | null> {
   const row = await reading(context.pool, (db) => selectAccount(db, ramp.account));
   const asset = findAsset(row!.asset);
-  // The row was written by the serving half; what lies below it is credited by it.
+  // The serving half wrote this row, and deposits below it are credited by it: it is checked here.
   const fits = asset !== null && asset.chain === ramp.chain && asset.decimals === row!.decimals &&
     row!.type === "ramp" && row!.testnet === (ramp.network !== "main");
   if (!fits) return `the account is none of an asset on ${ramp.chain}`;
@@ -119,7 +119,7 @@ async function faultOf(context: WorkerContext, ramp: RampRow): Promise<string | 
   return await verifyToken(context, await context.chains.open(at), asset);
 }
 
-/** Begins the cursor of a place at its head, unless it has begun. */
+/** Creates the cursor of a network at its newest block, unless it exists. */
 export async function beginCursor(
   context: WorkerContext,
   place: Pick<RampRow, "chain" | "network">,

@@ -1,4 +1,4 @@
-/** Looks again, and closer, where an operator says that something was missed. @module */
+/** Rescans: searches a transaction or blocks again, deeper than the scanner. @module */
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { reading } from "../../db/transaction.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
@@ -10,8 +10,8 @@ import { verifyCoins } from "../sending/utxos.ts";
 import { loadWatch } from "./scanner.ts";
 
 /**
- * Searches one transaction, or a range of blocks, as deep as the node permits. What is found and
- * was known before changes nothing; what is new is pending and counts at its depth like any other.
+ * Searches one transaction, or a range of blocks, as deep as the node permits. Known transfers
+ * change nothing. New ones are pending and are credited at their depth like all others.
  */
 export async function rescanJob(
   context: WorkerContext,
@@ -30,13 +30,13 @@ export async function rescanJob(
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
     await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
-    // What a block made may long be spent, and what spent it lies outside of the range.
+    // A coin of the range may be spent by a transaction outside of it.
     const made = transfers.map((one) => `${one.hash}:${one.index}`);
     if (chain.traits.coins) await verifyCoins(context, chain, place, made);
   }
 }
 
-/** A place that waits for an operator is followed again from the range that the operator names. */
+/** Resumes a halted network at the range that the operator names. */
 async function resumeAt(
   context: WorkerContext,
   chain: Chain,

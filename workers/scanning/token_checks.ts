@@ -1,4 +1,4 @@
-/** Looks at tokens that others made, before the ledger knows them. @module */
+/** Checks third parties' tokens before they are registered. @module */
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { selectToken } from "../../db/currencies/tokens.ts";
 import { reading } from "../../db/transaction.ts";
@@ -8,7 +8,7 @@ import { findOwnAddress } from "../../domain/sending/funds.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 
-/** Asks a token's contract what it is, and registers it or says why not. */
+/** Reads a token's contract, and registers it or records why it is refused. */
 export async function checkToken(
   context: WorkerContext,
   { token }: { token: string },
@@ -24,11 +24,11 @@ export async function checkToken(
   const settled = Math.max(0, height - context.chains.depth(place) + 1);
   const isToken = told !== null && told.decimals !== null;
   const there = isToken ? (await chain.balances(holding, height)).amounts[0] : 0n;
-  // What a reorganisation may take back is not there for good.
+  // A reorganisation may still take back what is above the settled height.
   const held = isToken ? least(there, (await chain.balances(holding, settled)).amounts[0]) : 0n;
   const ramp = await reading(context.pool, (db) => selectAccount(db, row.account));
   const own = findAsset(ramp!.asset)?.contract ?? null;
-  // Some tokens have two contracts, and some coins have one: what lies there is moved by either.
+  // Some tokens have two contracts, and some coins have one: both move the same balance.
   const others = [null, own].map((contract) => ({ address, contract }));
   const { amounts } = await chain.balances(others, height);
   const found = { id: row.id, told, held, twin: there > 0n && amounts.includes(there), height };

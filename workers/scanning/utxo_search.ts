@@ -1,8 +1,8 @@
 /**
- * Searches coins at our addresses that the database does not know: a node that showed a block
- * without a payment leaves no trace in what was scanned. Every few hours a node's own set of coins
- * is compared with ours at the block at which it looked; blocks with coins that are missing are
- * read again. Where no node keeps such a set, the latest blocks are read once more.
+ * Searches coins at own addresses that the database does not know: a node that withheld a payment
+ * from a block leaves no trace in the scan. Every few hours a node's set of unspent coins is
+ * compared with the stored coins at the same block, and blocks of missing coins are rescanned.
+ * Where no node keeps such a set, the latest blocks are rescanned.
  * @module
  */
 import { selectCursor, selectScannedBlock } from "../../db/chains/cursors.ts";
@@ -23,18 +23,18 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 
 /** How often the coins of a realm are searched. */
 export const SEARCH_MS = 6 * 3_600_000;
-/** Addresses that one search asks for; further ones are asked for in the next. */
+/** Most addresses of one search; the next search continues after them. */
 const ADDRESSES_AT_ONCE = 5_000;
-/** Blocks that one search has read again. */
+/** Most blocks that one search has rescanned. */
 const BLOCKS_MAX = 100;
-/** Beyond it is a single block. */
+/** From this many fruitless searches in a row on, one block is rescanned. */
 const FRUITLESS_MAX = 7;
 /**
- * Blocks that are read again where no node lists its coins: more than chains make between searches.
+ * Blocks that are rescanned where no node lists its coins: more than chains make between searches.
  */
 const LATEST = 400;
 
-/** Searches the coins of every place of a realm that has coins. */
+/** Searches the coins of every UTXO network of a realm. */
 export async function searchCoins(context: WorkerContext): Promise<void> {
   for (const { chain: id, network } of await reading(context.pool, selectPlaces)) {
     const place = { chain: id as ChainId, network } as ChainPlace;
@@ -43,13 +43,13 @@ export async function searchCoins(context: WorkerContext): Promise<void> {
       await searchPlace(context, chain, place);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
-      context.log("warn", "coins were not searched", { ...place, error });
+      context.log("warn", "search of coins failed", { ...place, error });
     }
   }
 }
 
 /**
- * Searches the next addresses of a place.
+ * Searches the coins at the next addresses of a network.
  *
  * @returns the coins that were missing; null where nothing could be compared
  */
@@ -100,14 +100,14 @@ export async function searchPlace(
   });
   if (missing.length > 0) {
     const what = { ...place, height, coins: missing.length, blocks };
-    context.log("error", "coins of ours were missed, and their blocks are read again", what);
+    context.log("error", "the scan missed coins: their blocks are rescanned", what);
   }
   return missing.map(({ claim }) => claim);
 }
 
 /**
- * Counts the searches in a row that found little of what a node had listed: it lists what no block
- * holds, and half as many blocks are read for it each time.
+ * Counts the searches in a row whose rescans found little of a node's list. Such a node lists coins
+ * that no block holds, and each further search rescans half as many blocks.
  */
 async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
   const last = await selectLastSearch(db, place);
@@ -116,7 +116,7 @@ async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
   return 2 * unknown.length > last.asked.length ? Math.min(last.fruitless + 1, FRUITLESS_MAX) : 0;
 }
 
-/** Has the blocks read again that were scanned since the last search. */
+/** Queues a rescan of the blocks scanned since the last search. */
 async function readAgain(context: WorkerContext, place: ChainPlace): Promise<null> {
   await context.step(async (tx) => {
     const cursor = await selectCursor(tx, place);
@@ -131,6 +131,6 @@ async function readAgain(context: WorkerContext, place: ChainPlace): Promise<nul
     const dedupe = `${place.chain} ${place.network} latest`;
     await enqueue(tx, context.actor, "deposit.rescan", again, { dedupe });
   });
-  context.log("info", "no node lists its coins: the latest blocks are read again", { ...place });
+  context.log("info", "no node lists its coins: the latest blocks are rescanned", { ...place });
   return null;
 }

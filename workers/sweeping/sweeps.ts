@@ -1,4 +1,4 @@
-/** Looks at a deposit address and says what its sweep needs next; the sending is done by orders. @module */
+/** Decides the next step of a sweep by balances and prices. Chain orders do the sending. @module */
 import { sumUnspentCoins } from "../../db/chains/coin_sums.ts";
 import { selectWorth } from "../../db/currencies/rates.ts";
 import {
@@ -31,11 +31,11 @@ interface Held {
 }
 
 /**
- * Gas is sent ahead with something on top, because prices move until it has arrived; of what is likely
- * a fourth, for most of what is left over stays there.
+ * A top-up of gas exceeds the likely cost by a quarter, because prices move until it has arrived.
+ * Not more: most of the rest stays at the deposit address.
  */
 const MARGIN = { over: 5n, of: 4n };
-/** The sweep of a token of the realm's own may cost so many times what is likely. */
+/** The highest cost of sweeping a token of the realm's own, as a multiple of the likely cost. */
 const GAS_FACTOR = 2n;
 
 /** Takes the next step of a deposit account's sweep. */
@@ -56,7 +56,7 @@ export async function sweepJob(
     testnet: sweepable.network !== "main",
   });
   const step = await decide(context, chain, sweepable).catch((error): SweepStep => {
-    // The node has tried it: it would fail, and cost its fee.
+    // The node simulated the transfer: it would fail and cost its fee.
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
@@ -65,7 +65,7 @@ export async function sweepJob(
   else await context.step((tx) => stepTokenSweep(tx, context.actor, turn), { lockLedger: true });
 }
 
-/** Measures what a token's sweep brought to its ramp, and has it booked. */
+/** Measures the amount that a token's sweep brought to its ramp, and books it. */
 export async function settleSweepJob(
   context: WorkerContext,
   { sweep }: { sweep: string },
@@ -111,7 +111,7 @@ async function decide(
   }
   const held = await holdingOf(context, chain, sweepable, contract);
   const booked = toUnits(sweepable.free, sweepable.decimals);
-  // What is there and not booked yet is left: it was seen, and does not count before its depth.
+  // Value that is not credited yet stays at the address until its depth.
   const amount = held.asset < booked ? held.asset : booked;
   if (amount === 0n) return { do: "wait" };
   const whole = amount === held.asset;
@@ -129,7 +129,8 @@ async function decide(
     return { ...moved, feePayer: sweepable.to_address };
   }
   const likely = draft.likely ?? fee;
-  // Coins of others may lie there: an own token's sweep is to take no more than it may likely cost.
+  // The coins may be deposits of others: the sweep of an own token takes no more than its likely
+  // cost.
   const most = sweepable.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);
   if (held.coin >= likely) return { ...moved, gas: most };
   return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - held.coin };
@@ -141,7 +142,7 @@ function orderOf(
   contract: string | null,
   amount: bigint | "all",
 ): Order {
-  // The price of a part is that of a payment that surely works.
+  // A part is priced by a payment that surely works.
   const part = amount === "all" || contract !== null ? amount : amount / 2n + 1n;
   return {
     kind: "pay",
@@ -156,7 +157,7 @@ async function price(chain: Chain, order: Order): Promise<Draft | null> {
   try {
     return await chain.draft(order, "medium");
   } catch (error) {
-    // Too little to pay for its own way.
+    // The balance is below the fee of its own sweep.
     if (error instanceof ChainError && error.fault === "insufficient") return null;
     throw error;
   }
@@ -179,8 +180,8 @@ async function holdingOf(
 }
 
 /**
- * Whether an amount is worth less than the coins that its way costs. While that is not known, what is
- * below the least that the realm has set for the asset, or one whole unit of it, waits for more.
+ * Whether an amount is worth less than the coins that its sweep costs. Without rates, an amount
+ * below the realm's `sweep_min` of the asset, or below one whole unit, waits for more.
  */
 async function isDust(
   context: WorkerContext,
@@ -206,7 +207,7 @@ function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }
 
-/** Leaves so many digits after the point. */
+/** Cuts a decimal to so many digits after the point. */
 function cut(text: string, places: number): string {
   const point = text.indexOf(".");
   return point < 0 ? text : text.slice(0, point + 1 + places);

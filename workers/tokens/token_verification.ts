@@ -1,7 +1,7 @@
 /**
- * Compares the words of a token's contract with the registry before its first use: a contract that
- * has other decimals or another symbol is another token, whoever named it. What has proven to be
- * the token is not asked again, for issuers rename what they have issued.
+ * Verifies a token's contract against the registry before its first use: a contract with other
+ * decimals or another symbol is another token. A verified contract is not asked again, because
+ * issuers rename their tokens.
  * @module
  */
 import { insertTokenProof, selectTokenProof } from "../../db/chains/cursors.ts";
@@ -10,7 +10,7 @@ import { type Asset, tokenByContract } from "../../domain/assets.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 
-/** Tells what is wrong with an asset's contract; null if nothing is, or it has none. */
+/** Verifies an asset's contract; gives the fault, or null if there is none or no contract. */
 export async function verifyToken(
   context: WorkerContext,
   chain: Chain,
@@ -33,7 +33,7 @@ export async function verifyToken(
 }
 
 /**
- * Refuses to send a token of the registry whose contract is not what the registry says.
+ * Refuses to send a token whose contract differs from the registry.
  *
  * @param contract '' is the chain's own coin
  * @throws {ChainError} `refused`
