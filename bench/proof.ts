@@ -1,5 +1,5 @@
 /**
- * What proving the ledger costs: how fast a backlog is sealed, whether sealing keeps up with the lane
+ * What proving the ledger costs: how fast a backlog is sealed, whether sealing keeps up with the queue
  * at its full rate, and how long audit and verify take, and how much memory, on a ledger of so many
  * transactions.
  *
@@ -97,7 +97,7 @@ async function drain({ stand, realm }: Field, service: Service): Promise<void> {
   );
 }
 
-/** The lane at its full rate, singly and in batches, with the sealer beside it. */
+/** The queue at its full rate, singly and in batches, with the sealer beside it. */
 async function besideLoad(field: Field, service: Service, seconds: number): Promise<void> {
   const { stand, realm, generator } = field;
   for (const [connections, many] of [[256, 1], [4, 1000]]) {

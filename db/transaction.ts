@@ -86,7 +86,7 @@ class Undo extends Error {
 }
 
 /** Runs `work` as {@link serializable} does, gives its result, and takes back all that it did. */
-export async function trial<T, Locked extends boolean = false>(
+export async function dryRun<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,
   options: TransactionOptions<Locked> = {},

@@ -7,12 +7,12 @@
 import type { Db, Pool, Tx } from "../db/database.ts";
 import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
 import {
+  dryRun,
   type LedgerTx,
   reading,
   readingBriefly,
   savepoint,
   serializable,
-  trial,
   type TxFor,
 } from "../db/transaction.ts";
 import type { Actor } from "./actor.ts";
@@ -183,12 +183,12 @@ function entityOf(view: unknown): string | null {
 }
 
 /** Runs `work` with all its checks and takes it back: what would happen. */
-export async function runTrial<T, Locked extends boolean = false>(
+export async function runDry<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,
   options: { lockLedger?: Locked },
 ): Promise<T> {
-  return await trial(pool, work, options);
+  return await dryRun(pool, work, options);
 }
 
 /** Runs reads; each statement sees what was committed before it. */

@@ -2709,60 +2709,6 @@ AS $function$
   select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
 $function$;
 
-CREATE OR REPLACE FUNCTION ledger_lane(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
- RETURNS record
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET plan_cache_mode TO 'force_generic_plan'
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-declare
-  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
-  head text := ledger_head(ledger_newest());
-begin
-  insert into idempotency (key, fingerprint, transaction)
-    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
-    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
-    where q.key is not null
-    on conflict do nothing;
-  get diagnostics claimed = row_count;
-  if claimed < n then
-    keyed := cardinality(array_remove(p_key, null));
-    if claimed < keyed then
-      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
-          'status', x.status, 'body', x.body, 'transaction', x.transaction))
-        into replays
-        from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
-        join idempotency x on x.key = q.key
-        where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
-      go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
-    end if;
-  end if;
-  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
-  if refusals is not null then
-    update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
-      from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
-  end if;
-end $function$;
-
-CREATE OR REPLACE PROCEDURE ledger_lane_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_may_move_any boolean[], IN p_client_ip inet[], IN p_api_key uuid[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_extras jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
- LANGUAGE plpgsql
-AS $procedure$
-begin
-  commit;
-  set transaction isolation level serializable;
-  lock table ledger_lock in exclusive mode;
-  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-      l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
-    from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
-  commit;
-end $procedure$;
-
 CREATE OR REPLACE FUNCTION ledger_ms()
  RETURNS bigint
  LANGUAGE sql
@@ -2844,6 +2790,60 @@ begin
   end if;
 end $function$;
 
+CREATE OR REPLACE FUNCTION ledger_queued(p_key uuid[], p_fingerprint uuid[], p_tail text, p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[], p_reference text[], p_extras jsonb[], OUT refusals text[], OUT source_total numeric[], OUT destination_total numeric[], OUT blocked numeric[], OUT fiat_rate numeric[], OUT fiat_value numeric[], OUT stamp text, OUT replays jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+  head text := ledger_head(ledger_newest());
+begin
+  insert into idempotency (key, fingerprint, transaction)
+    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
+    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+    where q.key is not null
+    on conflict do nothing;
+  get diagnostics claimed = row_count;
+  if claimed < n then
+    keyed := cardinality(array_remove(p_key, null));
+    if claimed < keyed then
+      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
+          'status', x.status, 'body', x.body, 'transaction', x.transaction))
+        into replays
+        from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+        join idempotency x on x.key = q.key
+        where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
+      go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
+    end if;
+  end if;
+  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
+    from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
+  if refusals is not null then
+    update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
+      from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
+  end if;
+end $function$;
+
+CREATE OR REPLACE PROCEDURE ledger_queued_now(IN p_key uuid[], IN p_fingerprint uuid[], IN p_tail text, IN p_ids uuid[], IN p_source integer[], IN p_destination integer[], IN p_amount numeric[], IN p_actor uuid[], IN p_may_move_any boolean[], IN p_client_ip inet[], IN p_api_key uuid[], IN p_seal jsonb[], IN p_data jsonb[], IN p_reference text[], IN p_extras jsonb[], INOUT refusals text, INOUT source_total text, INOUT destination_total text, INOUT blocked text, INOUT fiat_rate text, INOUT fiat_value text, INOUT stamp text, INOUT replays jsonb)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  commit;
+  set transaction isolation level serializable;
+  lock table ledger_lock in exclusive mode;
+  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
+      l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
+    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
+    from ledger_queued(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
+      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
+  commit;
+end $procedure$;
+
 CREATE OR REPLACE FUNCTION ledger_replay(p_key uuid, p_fingerprint uuid)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2915,7 +2915,7 @@ begin
           || l.stamp,
         l.refusals[1], l.replays -> '1'
       into posted, refused, replay
-      from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
+      from ledger_queued(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
         array[p_actor], array[p_may_move_any], array[p_client_ip], array[p_api_key], array[p_seal], array[p_data],
@@ -3477,12 +3477,12 @@ realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,
 realm may execute on ledger_closed(bigint)
 realm may execute on ledger_head(uuid)
 realm may execute on ledger_id(text,integer,text)
-realm may execute on ledger_lane(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
-realm may execute on ledger_lane_now(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[],text,text,text,text,text,text,text,jsonb)
 realm may execute on ledger_ms()
 realm may execute on ledger_newest()
 realm may execute on ledger_now()
 realm may execute on ledger_post(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm may execute on ledger_queued(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm may execute on ledger_queued_now(uuid[],uuid[],text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[],text,text,text,text,text,text,text,jsonb)
 realm may execute on ledger_replay(uuid,uuid)
 realm may execute on ledger_single(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb)
 realm may execute on ledger_single_now(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb,text[],text,jsonb)

@@ -82,7 +82,7 @@ declare
   served text[] := '{}';
   worked text[] := '{}';
   -- What posts and keeps the books acts with its owner's rights.
-  definers constant text[] := array['ledger_apply', 'ledger_lane', 'ledger_single', 'ledger_bulk', 'ledger_post',
+  definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'tally_new', 'tally_change'];

@@ -19,7 +19,7 @@ import {
   viewRegistered,
 } from "../domain/currencies/token_views.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
-import { command, type DoorOptions } from "./http/execution.ts";
+import { command, type ExecutionOptions } from "./http/execution.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 import type { LedgerTx } from "../domain/command.ts";
 
@@ -101,7 +101,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
 async function patiently<P, Q, B>(
   call: Call<P, Q, B>,
   work: (tx: LedgerTx) => Promise<unknown>,
-  options: DoorOptions<true>,
+  options: ExecutionOptions<true>,
 ): Promise<Reply> {
   if (call.preferWaitS > 0) return await command(call, work, options);
   const reply = await command({ ...call, preferWaitS: WAIT_S }, work, options);

@@ -5,7 +5,7 @@ import { TransactionView } from "../domain/ledger/posting.ts";
 import { TRANSACTIONS } from "../domain/ledger/transaction_collection.ts";
 import { NewTransaction } from "../domain/ledger/transactions.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
-import { move, moveMany } from "./http/execution.ts";
+import { postTransfer, postTransfers } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
 const REFUSALS = [
@@ -37,7 +37,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     status: 201,
     answer: TransactionView,
     errors: REFUSALS,
-    handle: move,
+    handle: postTransfer,
   }),
   route({
     method: "POST",
@@ -59,7 +59,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     answer: BatchView,
     others: { 200: { description: "Without atomic: what became of each.", answer: BatchView } },
     errors: REFUSALS,
-    handle: moveMany,
+    handle: postTransfers,
   }),
   ...collectionRoutes({
     collection: TRANSACTIONS,

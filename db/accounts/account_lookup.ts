@@ -2,7 +2,7 @@
 import type { Db } from "../database.ts";
 
 /** The unchanging part of an account. */
-export interface AccountFacts {
+export interface AccountSummary {
   id: string;
   type: string;
   asset: string;
@@ -21,8 +21,11 @@ export interface AliasTarget {
 }
 
 /** Reads the facts of several accounts. */
-export async function selectFacts(db: Db, ids: readonly string[]): Promise<AccountFacts[]> {
-  return await db<AccountFacts[]>`
+export async function selectAccountSummaries(
+  db: Db,
+  ids: readonly string[],
+): Promise<AccountSummary[]> {
+  return await db<AccountSummary[]>`
     select id, type, asset, testnet, decimals, currency, owner, holder from accounts
     where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }

@@ -1,17 +1,17 @@
-/** A lane that leads nowhere: moves are posted by the ledger's own function, answered, and taken back. @module */
+/** A queue that leads nowhere: moves are posted by the ledger's own function, answered, and taken back. @module */
 import type { Pool } from "../database.ts";
-import type { Lane } from "./posting_queue.ts";
+import type { PostingQueue } from "./posting_queue.ts";
 import { applyWritten } from "./posting.ts";
 import { type Move, readOutcomes, writeMoves } from "./posting_protocol.ts";
-import { type LedgerTx, trial } from "../transaction.ts";
+import { dryRun, type LedgerTx } from "../transaction.ts";
 
-/** Opens a lane whose every batch is taken back. No idempotency key is claimed. */
-export function openTrialLane(pool: Pool): Pick<Lane, "post" | "postBulk"> {
+/** Opens a queue whose every batch is taken back. No idempotency key is claimed. */
+export function openDryRunQueue(pool: Pool): Pick<PostingQueue, "post" | "postBulk"> {
   async function run(moves: readonly Move[], atomic: boolean) {
     if (moves.length === 0) return [];
     const written = await writeMoves(moves);
     const work = (tx: LedgerTx) => applyWritten(tx, written, { type: "transfer", atomic });
-    return await readOutcomes(written, await trial(pool, work, { lockLedger: true }));
+    return await readOutcomes(written, await dryRun(pool, work, { lockLedger: true }));
   }
   return {
     post: async (move) => (await run([move], false))[0],

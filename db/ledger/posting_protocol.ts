@@ -101,14 +101,14 @@ const BULK_TYPES = [
 ];
 
 /** The statement that posts moves which came one by one, each under its own key. */
-export const LANE_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_lane(${
+export const QUEUED_STATEMENT = `select ${POSTED_COLUMNS}, replays from ledger_queued(${
   parametersOf(KEYED_TYPES)
 })`;
 
 /** The same as a transaction of its own, in one message: for sessions with none open. */
-export const LANE_CALL = `call ledger_lane_now(${parametersOf(KEYED_TYPES)}, ${nulls(8)})`;
+export const QUEUED_CALL = `call ledger_queued_now(${parametersOf(KEYED_TYPES)}, ${nulls(8)})`;
 
-/** {@link LANE_CALL} for one move without reference and conditions, which costs half as much so. */
+/** {@link QUEUED_CALL} for one move without reference and conditions, which costs half as much so. */
 export const SINGLE_CALL = `call ledger_single_now(${parametersOf(SINGLE_TYPES)}, ${nulls(3)})`;
 
 /** The statement that posts a batch of one request. */
@@ -129,8 +129,8 @@ export interface SingleRow {
   replay: RawReplay | null;
 }
 
-/** Writes a batch with its keys, as {@link LANE_STATEMENT} takes it. */
-export function laneParameters(
+/** Writes a batch with its keys, as {@link QUEUED_STATEMENT} takes it. */
+export function queuedParameters(
   moves: readonly KeyedMove[],
   tail: string,
   positions: Positions,

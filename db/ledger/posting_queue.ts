@@ -1,5 +1,5 @@
 /**
- * The lane: moves that arrive while a batch of their realm is in flight ride together in the next
+ * The queue: moves that arrive while a batch of their realm is in flight ride together in the next
  * one. No timer: a lone move goes at once, a crowd shares one serializable transaction. A batch that
  * came in one request rides alone.
  *
@@ -18,13 +18,13 @@ import {
   type BulkOutcome,
   bulkParameters,
   type KeyedMove,
-  LANE_CALL,
-  LANE_STATEMENT,
-  laneParameters,
   type Outcome,
   outcomeOf,
   outcomesOf,
   positionsOf,
+  QUEUED_CALL,
+  QUEUED_STATEMENT,
+  queuedParameters,
   readOutcomes,
   SINGLE_CALL,
   singleParameters,
@@ -35,8 +35,8 @@ import {
 import { type BulkReplay, ownReplay } from "./replays.ts";
 import { lockedBegin, using } from "../transaction.ts";
 
-/** Counters of a lane, since the process started. */
-export interface LaneStats {
+/** Counters of a queue, since the process started. */
+export interface PostingQueueStats {
   batches: number;
   moves: number;
   retries: number;
@@ -45,8 +45,8 @@ export interface LaneStats {
   resends: number;
 }
 
-/** A realm's lane in this process. */
-export interface Lane {
+/** A realm's queue in this process. */
+export interface PostingQueue {
   /**
    * Posts a move.
    *
@@ -55,13 +55,13 @@ export interface Lane {
   post(move: KeyedMove): Promise<Outcome>;
   /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} */
   postBulk(bulk: Bulk): Promise<BulkOutcome>;
-  stats(): LaneStats;
+  stats(): PostingQueueStats;
   /** Moves waiting or in flight. */
   depth(): number;
 }
 
-/** How a lane works. */
-export interface LaneOptions {
+/** How a queue works. */
+export interface PostingQueueOptions {
   /** Greatest batch. */
   batchMax?: number;
   /** Moves that may wait; more are refused before memory grows. */
@@ -93,9 +93,9 @@ const DISCONNECTS_MAX = 40;
 const LOST_MS = 100;
 const PREPARED = { prepare: true };
 
-/** Opens the lane of a realm on a pool of one connection. */
-export function openLane(pool: Pool, options: LaneOptions = {}): Lane {
-  const stats: LaneStats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0 };
+/** Opens the queue of a realm on a pool of one connection. */
+export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}): PostingQueue {
+  const stats: PostingQueueStats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0 };
   const batchMax = options.batchMax ?? BATCH_MAX;
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
@@ -197,7 +197,12 @@ function withKey(move: KeyedMove): KeyedMove {
 }
 
 /** Runs one batch to its end, whatever happens on the way; never throws. */
-async function run(pool: Pool, batch: Item[], tail: string, stats: LaneStats): Promise<void> {
+async function run(
+  pool: Pool,
+  batch: Item[],
+  tail: string,
+  stats: PostingQueueStats,
+): Promise<void> {
   try {
     const outcomes = await insist(stats, () => using(pool, () => send(pool, batch, tail)));
     stats.batches++;
@@ -220,7 +225,7 @@ async function runBulk(
   pool: Pool,
   item: BulkItem,
   tail: string,
-  stats: LaneStats,
+  stats: PostingQueueStats,
 ): Promise<void> {
   try {
     const row = await insist(stats, () => using(pool, () => sendBulk(pool, item, tail)));
@@ -233,7 +238,7 @@ async function runBulk(
 }
 
 /** Tries again while the cause is a lost race or a lost connection. */
-async function insist<T>(stats: LaneStats, attempt: () => Promise<T>): Promise<T> {
+async function insist<T>(stats: PostingQueueStats, attempt: () => Promise<T>): Promise<T> {
   let disconnects = 0;
   for (let tries = 1;; tries++) {
     try {
@@ -271,10 +276,10 @@ async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]>
     return [outcomeOf(tail, row)];
   }
   const positions = positionsOf(moves);
-  const parameters = laneParameters(moves, tail, positions);
+  const parameters = queuedParameters(moves, tail, positions);
   const row = inOneMessage
-    ? (await pool.sql.unsafe<ApplyRow[]>(LANE_CALL, parameters, PREPARED))[0]
-    : await runLocked(pool, LANE_STATEMENT, parameters);
+    ? (await pool.sql.unsafe<ApplyRow[]>(QUEUED_CALL, parameters, PREPARED))[0]
+    : await runLocked(pool, QUEUED_STATEMENT, parameters);
   return outcomesOf(moves, positions, row, tail);
 }
 

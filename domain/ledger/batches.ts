@@ -15,9 +15,15 @@ import { Flag } from "../entity.ts";
 import { DomainError, type ErrorCode, type ErrorExtra } from "../errors.ts";
 import { refusal, TransactionView } from "./posting.ts";
 import { rightsOf } from "../permissions.ts";
-import { findParties, knownParties, type Parties } from "./parties.ts";
+import { cachedEndpoints, findEndpoints, type TransferEndpoints } from "./parties.ts";
 import { inSlices, joinInSlices } from "../slices.ts";
-import { moveOf, NewTransaction, printAsThen, printPosted, type Road } from "./transactions.ts";
+import {
+  moveOf,
+  NewTransaction,
+  type PostingContext,
+  printAsThen,
+  printPosted,
+} from "./transactions.ts";
 import {
   answerPosted,
   answerRefused,
@@ -68,20 +74,20 @@ interface Unresolved {
  * @throws {DomainError} idempotency.key_reused; a refusal of an atomic batch, where the request has no key
  */
 export async function transferMany(
-  road: Road,
+  context: PostingContext,
   actor: Actor,
   input: NewBatch,
   request: TransferRequest,
 ): Promise<Answer> {
   const { atomic, transactions } = input;
-  const { pool } = road;
+  const { pool } = context;
   const replay = (kept: BulkReplay) => answerReplay(pool, actor, { input, request }, kept);
-  const found = await partiesOf(road, transactions);
-  const lost = found.findIndex((parties) => parties instanceof DomainError);
+  const found = await endpointsOf(context, transactions);
+  const lost = found.findIndex((endpoints) => endpoints instanceof DomainError);
   if (atomic && lost >= 0) {
     return await answerUnresolved(pool, request, at(found[lost] as DomainError, lost), replay);
   }
-  const outcome = await road.lane.postBulk(await bulkOf(actor, input, found, request));
+  const outcome = await context.queue.postBulk(await bulkOf(actor, input, found, request));
   if ("replay" in outcome) return await replay(outcome.replay);
   const { outcomes } = outcome;
   const first = atomic ? outcomes.findIndex((one) => "refused" in one) : -1;
@@ -96,14 +102,14 @@ export async function transferMany(
 async function bulkOf(
   actor: Actor,
   { atomic, transactions }: NewBatch,
-  found: readonly (Parties | DomainError)[],
+  found: readonly (TransferEndpoints | DomainError)[],
   request: TransferRequest,
 ): Promise<Bulk> {
   const unresolved = unresolvedOf(found);
   const moves = await inSlices(
     found,
-    (parties, index) =>
-      parties instanceof DomainError ? null : moveOf(actor, transactions[index], parties),
+    (endpoints, index) =>
+      endpoints instanceof DomainError ? null : moveOf(actor, transactions[index], endpoints),
   );
   return {
     moves: moves.filter((move) => move !== null),
@@ -119,42 +125,42 @@ async function bulkOf(
   };
 }
 
-function unresolvedOf(found: readonly (Parties | DomainError)[]): Unresolved[] {
-  return found.flatMap((parties, index) => {
-    if (!(parties instanceof DomainError)) return [];
-    const { code, message, extra } = parties;
+function unresolvedOf(found: readonly (TransferEndpoints | DomainError)[]): Unresolved[] {
+  return found.flatMap((endpoints, index) => {
+    if (!(endpoints instanceof DomainError)) return [];
+    const { code, message, extra } = endpoints;
     return [{ index, code, message, extra }];
   });
 }
 
-async function partiesOf(
-  road: Road,
+async function endpointsOf(
+  context: PostingContext,
   transactions: readonly NewTransaction[],
-): Promise<(Parties | DomainError)[]> {
-  const known: Parties[] = [];
-  for (const sides of transactions) {
-    const parties = knownParties(road.memory, sides);
-    if (parties === null) break;
-    known.push(parties);
+): Promise<(TransferEndpoints | DomainError)[]> {
+  const known: TransferEndpoints[] = [];
+  for (const named of transactions) {
+    const endpoints = cachedEndpoints(context.cache, named);
+    if (endpoints === null) break;
+    known.push(endpoints);
   }
   if (known.length === transactions.length) return known;
-  const { memory } = road;
-  return await reading(road.pool, (db) => findParties({ db, memory }, transactions));
+  const { cache } = context;
+  return await reading(context.pool, (db) => findEndpoints({ db, cache }, transactions));
 }
 
 async function print(
   actor: Actor,
   transactions: readonly NewTransaction[],
-  found: readonly (Parties | DomainError)[],
+  found: readonly (TransferEndpoints | DomainError)[],
   outcomes: readonly Outcome[],
   request: TransferRequest,
 ): Promise<string> {
   let next = 0;
-  const results = await joinInSlices(found, (parties, i) => {
-    if (parties instanceof DomainError) return request.problem(parties, request.id).body;
+  const results = await joinInSlices(found, (endpoints, i) => {
+    if (endpoints instanceof DomainError) return request.problem(endpoints, request.id).body;
     const outcome = outcomes[next++];
     if ("posted" in outcome) {
-      const { source, destination } = parties;
+      const { source, destination } = endpoints;
       return printPosted(actor, { input: transactions[i], source, destination }, outcome.posted);
     }
     const { refused } = outcome as Extract<Outcome, { refused: string }>;

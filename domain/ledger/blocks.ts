@@ -29,7 +29,7 @@ import { type Page, parsePage } from "../collections/list_parameters.ts";
 import { Amount, assertScale, compare, DecimalText, trim } from "../money.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import { showTransaction } from "./reversals.ts";
-import { DestinationParty, findParties } from "./parties.ts";
+import { DestinationParty, findEndpoints } from "./parties.ts";
 
 /** What is asked for when value is blocked. */
 export const NewBlock = z.strictObject({
@@ -181,13 +181,13 @@ export async function capture(
   if (compare(amount, block.amount) > 0) {
     throw invalidField("/amount", "this is more than is blocked");
   }
-  const memory = { get: () => undefined, set: () => {} };
-  const sides = { source: { account: account.id }, destination: input.destination };
-  const [parties] = await findParties({ db: tx, memory }, [sides]);
-  if (parties instanceof DomainError) throw parties;
+  const cache = { get: () => undefined, set: () => {} };
+  const named = { source: { account: account.id }, destination: input.destination };
+  const [endpoints] = await findEndpoints({ db: tx, cache }, [named]);
+  if (endpoints instanceof DomainError) throw endpoints;
   const posted = await spendBlock(tx, actor, {
     block,
-    destination: parties.destination.id,
+    destination: endpoints.destination.id,
     amount,
     seal: input.seal,
     data: input.data,

@@ -1,5 +1,5 @@
 /**
- * The two sides of a move, named by account, alias or assigned address. Sides named by account ids
+ * The two named of a move, named by account, alias or assigned address. EndpointNames named by account ids
  * that are known here cost no statement.
  * @module
  */
@@ -7,12 +7,12 @@ import { z } from "zod";
 import type { Db } from "../../db/database.ts";
 import { selectAssigned } from "../../db/accounts/external_addresses.ts";
 import {
-  type AccountFacts,
+  type AccountSummary,
   type AliasTarget,
+  selectAccountSummaries,
   selectAliasTarget,
   selectAliasTargets,
   selectDefaultAccount,
-  selectFacts,
 } from "../../db/accounts/account_lookup.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
@@ -42,53 +42,53 @@ export const DestinationParty = z.strictObject({
   "exactly one of account, alias and address is expected",
 ).meta({ id: "DestinationParty", oneOf: oneOf("account", "alias", "address") });
 
-/** The unchanging facts of accounts, remembered per realm. */
-export interface FactsMemory {
-  get(id: string): AccountFacts | undefined;
-  set(id: string, facts: AccountFacts): void;
+/** The unchanging accounts of accounts, remembered per realm. */
+export interface AccountCache {
+  get(id: string): AccountSummary | undefined;
+  set(id: string, accounts: AccountSummary): void;
 }
 
-/** The names of the two sides of a move. */
-export interface Sides {
+/** The names of the two named of a move. */
+export interface EndpointNames {
   source: { account?: string; alias?: string };
   destination: { account?: string; alias?: string; address?: string };
   asset?: string;
 }
 
-/** The two sides, found. */
-export interface Parties {
-  source: AccountFacts;
-  destination: AccountFacts;
+/** The two named, found. */
+export interface TransferEndpoints {
+  source: AccountSummary;
+  destination: AccountSummary;
 }
 
-/** Where sides are looked up. */
-export interface Directory {
+/** Where named are looked up. */
+export interface EndpointLookup {
   db: Db;
-  memory: FactsMemory;
+  cache: AccountCache;
 }
 
-/** Gives the sides of a move without asking the database; null where it must be asked. */
-export function knownParties(
-  memory: Pick<FactsMemory, "get">,
-  sides: Sides,
-): Parties | null {
-  if (sides.source.account === undefined || sides.destination.account === undefined) return null;
-  const source = memory.get(sides.source.account);
-  const destination = memory.get(sides.destination.account);
+/** Gives the named of a move without asking the database; null where it must be asked. */
+export function cachedEndpoints(
+  cache: Pick<AccountCache, "get">,
+  named: EndpointNames,
+): TransferEndpoints | null {
+  if (named.source.account === undefined || named.destination.account === undefined) return null;
+  const source = cache.get(named.source.account);
+  const destination = cache.get(named.destination.account);
   return source === undefined || destination === undefined ? null : { source, destination };
 }
 
-/** Finds the sides of several moves with few statements; for each its parties, or why not. */
-export async function findParties(
-  directory: Directory,
-  moves: readonly Sides[],
-): Promise<(Parties | DomainError)[]> {
-  const names = await lookUp(directory.db, moves);
-  const facts = await gather(directory, moves, names);
-  const found: (Parties | DomainError)[] = [];
-  for (const sides of moves) {
+/** Finds the named of several moves with few statements; for each its endpoints, or why not. */
+export async function findEndpoints(
+  lookup: EndpointLookup,
+  moves: readonly EndpointNames[],
+): Promise<(TransferEndpoints | DomainError)[]> {
+  const names = await lookUp(lookup.db, moves);
+  const accounts = await readAccounts(lookup, moves, names);
+  const found: (TransferEndpoints | DomainError)[] = [];
+  for (const named of moves) {
     try {
-      found.push(knownParties(facts, sides) ?? await pair(directory.db, facts, sides, names));
+      found.push(cachedEndpoints(accounts, named) ?? await pair(lookup.db, accounts, named, names));
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       found.push(error);
@@ -103,7 +103,7 @@ interface Names {
   addresses: Map<string, string[]>;
 }
 
-async function lookUp(db: Db, moves: readonly Sides[]): Promise<Names> {
+async function lookUp(db: Db, moves: readonly EndpointNames[]): Promise<Names> {
   const aliases = new Set<string>();
   const addresses = new Set<string>();
   for (const { source, destination } of moves) {
@@ -131,18 +131,18 @@ function groupAccounts(
   return groups;
 }
 
-/** The facts of all accounts that the moves name; those read now are remembered. */
-async function gather(
-  { db, memory }: Directory,
-  moves: readonly Sides[],
+/** The accounts of all accounts that the moves name; those read now are remembered. */
+async function readAccounts(
+  { db, cache }: EndpointLookup,
+  moves: readonly EndpointNames[],
   names: Names,
-): Promise<Map<string, AccountFacts>> {
-  const facts = new Map<string, AccountFacts>();
+): Promise<Map<string, AccountSummary>> {
+  const accounts = new Map<string, AccountSummary>();
   const unknown = new Set<string>();
   const want = (id: string | null | undefined) => {
-    if (id === undefined || id === null || facts.has(id)) return;
-    const remembered = memory.get(id);
-    if (remembered !== undefined) facts.set(id, remembered);
+    if (id === undefined || id === null || accounts.has(id)) return;
+    const remembered = cache.get(id);
+    if (remembered !== undefined) accounts.set(id, remembered);
     else if (isId(id)) unknown.add(id);
   };
   for (const ids of names.addresses.values()) ids.forEach(want);
@@ -152,28 +152,28 @@ async function gather(
     want(destination.account);
   }
   if (unknown.size > 0) {
-    for (const found of await selectFacts(db, [...unknown])) {
-      facts.set(found.id, found);
-      memory.set(found.id, found);
+    for (const found of await selectAccountSummaries(db, [...unknown])) {
+      accounts.set(found.id, found);
+      cache.set(found.id, found);
     }
   }
-  return facts;
+  return accounts;
 }
 
 async function pair(
   db: Db,
-  facts: Map<string, AccountFacts>,
-  sides: Sides,
+  accounts: Map<string, AccountSummary>,
+  named: EndpointNames,
   names: Names,
-): Promise<Parties> {
-  const source = side(facts, sides.source, "source", names);
+): Promise<TransferEndpoints> {
+  const source = side(accounts, named.source, "source", names);
   const like = typeof source === "string" ? undefined : source;
-  const destination = side(facts, sides.destination, "destination", names, like);
+  const destination = side(accounts, named.destination, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
   // Only one side, or the asset as given, can say which account of an identity is meant.
   const other = typeof source === "string" ? destination : source;
   const asset = typeof other === "string"
-    ? { asset: sides.asset, testnet: false }
+    ? { asset: named.asset, testnet: false }
     : { asset: other.asset, testnet: other.testnet };
   return {
     source: typeof source === "string" ? await ofIdentity(db, source, asset) : source,
@@ -184,26 +184,26 @@ async function pair(
 }
 
 /**
- * Finds one side: an account's facts, or the identity that an alias stands for. Chains of one family
+ * Finds one side: an account's accounts, or the identity that an alias stands for. Chains of one family
  * share addresses: of the accounts of one, that of the other side's asset is meant.
  */
 function side(
-  facts: Map<string, AccountFacts>,
-  party: Sides["destination"],
+  accounts: Map<string, AccountSummary>,
+  party: EndpointNames["destination"],
   which: "source" | "destination",
   names: Names,
-  like?: AccountFacts,
-): AccountFacts | string {
+  like?: AccountSummary,
+): AccountSummary | string {
   const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
   if (party.alias !== undefined && target === undefined) throw notFound("alias.not_found");
   if (target?.identity) return target.identity;
   const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
   if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
   const same = assigned?.find((id) => {
-    const one = facts.get(id);
+    const one = accounts.get(id);
     return one !== undefined && one.asset === like?.asset && one.testnet === like.testnet;
   });
-  const found = facts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
+  const found = accounts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
   throw new DomainError("account.not_found", `there is no such ${which} account`);
 }
@@ -215,7 +215,7 @@ function side(
  */
 export async function resolveSource(
   db: Db,
-  { source, asset }: Pick<Sides, "source" | "asset">,
+  { source, asset }: Pick<EndpointNames, "source" | "asset">,
 ): Promise<string | null> {
   if (source.account !== undefined) return isId(source.account) ? source.account : null;
   const target = await selectAliasTarget(db, source.alias!);
@@ -231,13 +231,13 @@ async function ofIdentity(
   db: Db,
   holder: string,
   of: { asset: string | undefined; testnet: boolean },
-): Promise<AccountFacts> {
+): Promise<AccountSummary> {
   if (of.asset === undefined) {
     throw invalidField("/asset", "two identities need the asset to be named");
   }
   const { asset, testnet } = of;
   const id = await selectDefaultAccount(db, { holder, asset, testnet });
-  const [facts] = id === null ? [] : await selectFacts(db, [id]);
-  if (facts !== undefined) return facts;
+  const [accounts] = id === null ? [] : await selectAccountSummaries(db, [id]);
+  if (accounts !== undefined) return accounts;
   throw new DomainError("account.not_found", "the identity has no default account of this asset");
 }

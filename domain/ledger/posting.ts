@@ -91,8 +91,8 @@ export const TransactionView = z.object({
 export const NOT_SPENDABLE =
   "a deposit account has nothing available: the service alone moves what arrived there";
 
-/** The facts that a transaction's view is made from. */
-export type TransactionFacts = Omit<TransactionRow, "testnet">;
+/** The fields that a transaction's view is made from. */
+export type TransactionFields = Omit<TransactionRow, "testnet">;
 
 /**
  * Posts one internal move in a transaction that holds the ledger lock.
@@ -222,46 +222,48 @@ export async function counterparty(
 
 /** Shows a transaction; a balance only where its account may be seen. */
 export function viewTransaction(
-  facts: TransactionFacts,
+  fields: TransactionFields,
   sees: (owner: string | null) => boolean,
 ): Record<string, unknown> {
   return {
-    id: facts.id,
-    seq: facts.seq === null ? null : Number(facts.seq),
-    hash: facts.hash,
-    type: facts.type,
+    id: fields.id,
+    seq: fields.seq === null ? null : Number(fields.seq),
+    hash: fields.hash,
+    type: fields.type,
     status: "DONE",
     source: {
-      account: facts.source,
-      owner: facts.source_owner,
-      holder: facts.source_holder,
+      account: fields.source,
+      owner: fields.source_owner,
+      holder: fields.source_holder,
     },
     destination: {
-      account: facts.destination,
-      owner: facts.destination_owner,
-      holder: facts.destination_holder,
+      account: fields.destination,
+      owner: fields.destination_owner,
+      holder: fields.destination_holder,
     },
-    asset: facts.asset,
-    amount: trim(facts.amount),
-    fiat: facts.fiat_currency === null ? null : {
-      currency: facts.fiat_currency,
-      rate: trim(facts.fiat_rate!),
-      value: trim(facts.fiat_value!),
+    asset: fields.asset,
+    amount: trim(fields.amount),
+    fiat: fields.fiat_currency === null ? null : {
+      currency: fields.fiat_currency,
+      rate: trim(fields.fiat_rate!),
+      value: trim(fields.fiat_value!),
     },
-    seal: facts.seal,
-    data: facts.data ?? {},
-    reference: facts.reference,
-    ...(facts.address_data === null ? {} : { address_data: facts.address_data }),
-    ...(facts.reverts === null ? {} : { reverts: facts.reverts }),
+    seal: fields.seal,
+    data: fields.data ?? {},
+    reference: fields.reference,
+    ...(fields.address_data === null ? {} : { address_data: fields.address_data }),
+    ...(fields.reverts === null ? {} : { reverts: fields.reverts }),
     balances: {
-      source: sees(facts.source_owner) ? balanceOf(facts.source_total, facts.source_blocked) : null,
-      destination: sees(facts.destination_owner)
-        ? balanceOf(facts.destination_total, facts.destination_blocked)
+      source: sees(fields.source_owner)
+        ? balanceOf(fields.source_total, fields.source_blocked)
+        : null,
+      destination: sees(fields.destination_owner)
+        ? balanceOf(fields.destination_total, fields.destination_blocked)
         : null,
     },
-    owner: facts.owner,
-    created_at: facts.created_at,
-    ...(facts.updated_at ? { updated_at: facts.updated_at } : {}),
+    owner: fields.owner,
+    created_at: fields.created_at,
+    ...(fields.updated_at ? { updated_at: fields.updated_at } : {}),
     error: null,
   };
 }

@@ -1,11 +1,11 @@
 /**
- * Transfers: value moved between accounts at once. They ride in the realm's lane; the same rules
+ * Transfers: value moved between accounts at once. They ride in the realm's queue; the same rules
  * hold on the slow path, because both end in the same posting function.
  * @module
  */
 import { z } from "zod";
 import type { Pool } from "../../db/database.ts";
-import type { Lane } from "../../db/ledger/posting_queue.ts";
+import type { PostingQueue } from "../../db/ledger/posting_queue.ts";
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
 import type { KeyedMove, Posted } from "../../db/ledger/posting_protocol.ts";
 import type { Replay } from "../../db/ledger/replays.ts";
@@ -14,16 +14,16 @@ import { type Actor, reachesRealm } from "../actor.ts";
 import type { Answer, IdempotencyClaim } from "../command.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
-import { refusal, type TransactionFacts } from "./posting.ts";
+import { refusal, type TransactionFields } from "./posting.ts";
 import { Amount, AmountOrZero } from "../money.ts";
 import { mayRead, rightsOf } from "../permissions.ts";
 import {
+  type AccountCache,
+  cachedEndpoints,
   DestinationParty,
-  type FactsMemory,
-  findParties,
-  knownParties,
-  type Parties,
+  findEndpoints,
   SourceParty,
+  type TransferEndpoints,
 } from "./parties.ts";
 import { printTransaction } from "./transaction_json.ts";
 import {
@@ -33,7 +33,7 @@ import {
   type TransferRequest,
 } from "./transfer_answers.ts";
 
-export type { FactsMemory };
+export type { AccountCache };
 
 const Conditions = z.strictObject({
   source_available_gte: AmountOrZero.optional(),
@@ -56,10 +56,10 @@ export const NewTransaction = z.strictObject({
 export type NewTransaction = z.infer<typeof NewTransaction>;
 
 /** What a transfer needs of its realm. */
-export interface Road {
+export interface PostingContext {
   pool: Pool;
-  lane: Pick<Lane, "post" | "postBulk">;
-  memory: FactsMemory;
+  queue: Pick<PostingQueue, "post" | "postBulk">;
+  cache: AccountCache;
 }
 
 /**
@@ -68,31 +68,31 @@ export interface Road {
  * @throws {DomainError} idempotency.key_reused; a refusal, where the request has no key
  */
 export async function transfer(
-  road: Road,
+  context: PostingContext,
   actor: Actor,
   input: NewTransaction,
   request: TransferRequest,
 ): Promise<Answer> {
-  const { memory, pool } = road;
-  const parties = knownParties(memory, input) ??
-    await reading(pool, async (db) => (await findParties({ db, memory }, [input]))[0]);
+  const { cache, pool } = context;
+  const endpoints = cachedEndpoints(cache, input) ??
+    await reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0]);
   const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
-  if (parties instanceof DomainError) {
-    return await answerUnresolved(pool, request, parties, replay);
+  if (endpoints instanceof DomainError) {
+    return await answerUnresolved(pool, request, endpoints, replay);
   }
-  const outcome = await road.lane.post(moveOf(actor, input, parties, request.idempotency));
+  const outcome = await context.queue.post(moveOf(actor, input, endpoints, request.idempotency));
   if ("posted" in outcome) {
-    return answerPosted(request, printPosted(actor, { input, ...parties }, outcome.posted));
+    return answerPosted(request, printPosted(actor, { input, ...endpoints }, outcome.posted));
   }
   if ("replay" in outcome) return await replay(outcome.replay);
   return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor)));
 }
 
-/** Writes a transfer as the lane takes it. */
+/** Writes a transfer as the queue takes it. */
 export function moveOf(
   actor: Actor,
   input: NewTransaction,
-  { source, destination }: Parties,
+  { source, destination }: TransferEndpoints,
   claim: IdempotencyClaim | null = null,
 ): KeyedMove {
   return {
@@ -154,17 +154,17 @@ export function printAsThen(actor: Actor, input: NewTransaction, row: Transactio
 /** Prints a transaction that has just been posted. */
 export function printPosted(
   actor: Actor,
-  asked: { input: NewTransaction } & Parties,
+  asked: { input: NewTransaction } & TransferEndpoints,
   posted: Posted,
 ): string {
-  return printTransaction(factsOf(actor, asked, posted), (owner) => mayRead(actor, owner));
+  return printTransaction(fieldsOf(actor, asked, posted), (owner) => mayRead(actor, owner));
 }
 
-function factsOf(
+function fieldsOf(
   actor: Actor,
-  { input, source, destination }: { input: NewTransaction } & Parties,
+  { input, source, destination }: { input: NewTransaction } & TransferEndpoints,
   posted: Posted,
-): TransactionFacts {
+): TransactionFields {
   return {
     id: posted.id,
     seq: null,

@@ -1,11 +1,11 @@
 /**
- * What this process keeps at hand of each realm in use: its row, its pool, its lane, the unchanging
+ * What this process keeps at hand of each realm in use: its row, its pool, its queue, the unchanging
  * facts of its accounts and its revoked keys. All of it can be lost and read again.
  * @module
  */
 import type { Database, Pool, RealmLocation } from "../../db/database.ts";
-import type { AccountFacts } from "../../db/accounts/account_lookup.ts";
-import { type Lane, openLane } from "../../db/ledger/posting_queue.ts";
+import type { AccountSummary } from "../../db/accounts/account_lookup.ts";
+import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { selectRevocations } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
@@ -15,7 +15,7 @@ import { idTime, isId } from "../ids.ts";
 import { openLoginUses } from "../identity/logins.ts";
 import { locationOf } from "./realms.ts";
 import type { Claims } from "../security/user_keys.ts";
-import type { FactsMemory } from "../ledger/transactions.ts";
+import type { AccountCache } from "../ledger/transactions.ts";
 import { withdrawalSettings } from "../withdrawal_settings.ts";
 
 /** A realm in use. */
@@ -26,8 +26,8 @@ export interface RealmContext {
   /** The row as of at most a second ago. */
   row(): RealmRow;
   defaults(): RealmDefaults;
-  lane(): Lane;
-  memory: FactsMemory;
+  queue(): PostingQueue;
+  accountCache: AccountCache;
   /** The later of a process's time and the database's, as far as it was told: keys end by the latter. */
   time(at: number): number;
   /** Whether a key was revoked; knows of revocations at most a second old. */
@@ -50,7 +50,7 @@ export interface RealmContexts {
   /** A realm that is in use here; undefined otherwise. */
   peek(id: string): RealmContext | undefined;
   /** Lanes that are open, for measurement. */
-  lanes(): Lane[];
+  queues(): PostingQueue[];
 }
 
 const CONTEXTS_MAX = 2000;
@@ -67,13 +67,13 @@ export function openRealmContexts(
   contextsMax = CONTEXTS_MAX,
 ): RealmContexts {
   const contexts = new Map<string, RealmContext>(); // the longest unused first
-  const lanes = new Map<string, Lane>(); // one per realm, also while its context is forgotten
+  const queues = new Map<string, PostingQueue>(); // one per realm, also while its context is forgotten
   async function load(id: string): Promise<RealmContext | null> {
     const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
     if (row === null) return null;
     const existing = contexts.get(id);
     if (existing !== undefined) return existing;
-    const context = createContext(database, row, now, lanes);
+    const context = createContext(database, row, now, queues);
     if (contexts.size >= contextsMax) contexts.delete(contexts.keys().next().value!);
     contexts.set(id, context);
     return context;
@@ -85,14 +85,14 @@ export function openRealmContexts(
     contexts.set(id, context);
     return context;
   }
-  return { find, peek: (id) => contexts.get(id), lanes: () => [...lanes.values()] };
+  return { find, peek: (id) => contexts.get(id), queues: () => [...queues.values()] };
 }
 
 function createContext(
   database: Database,
   first: RealmRow,
   now: () => number,
-  lanes: Map<string, Lane>,
+  queues: Map<string, PostingQueue>,
 ): RealmContext {
   const known = watch(database, first, now);
   const noteLogin = openLoginUses(() => database.realm(locationOf(known.row)));
@@ -111,15 +111,15 @@ function createContext(
       accountingCurrency: known.row.accounting_currency,
       withdrawals: withdrawalSettings(known.row.settings),
     }),
-    lane() {
-      const open = lanes.get(first.id);
+    queue() {
+      const open = queues.get(first.id);
       if (open !== undefined) return open;
       const pool = database.postingPool(locationOf(known.row));
-      const lane = openLane(pool);
-      lanes.set(first.id, lane);
-      return lane;
+      const queue = openPostingQueue(pool);
+      queues.set(first.id, queue);
+      return queue;
     },
-    memory: createMemory(),
+    accountCache: createMemory(),
     time: (at) => known.time(at),
     isRevoked: (claims) => known.freshly(() => known.holds(claims)),
     grantOf(key) {
@@ -134,8 +134,8 @@ function createContext(
   };
 }
 
-function createMemory(): FactsMemory {
-  const facts = new Map<string, AccountFacts>();
+function createMemory(): AccountCache {
+  const facts = new Map<string, AccountSummary>();
   return {
     get: (id) => facts.get(id),
     set(id, value) {

@@ -365,7 +365,7 @@ end $$;
 -- Applies transfers that arrived one by one, each with its own idempotency key (or none).
 -- A key seen before applies nothing: replays tells what it stands for. A refusal is kept under its key,
 -- with the tail behind it, so that its sender knows it again as well.
-create function ledger_lane(
+create function ledger_queued(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
@@ -405,9 +405,9 @@ begin
   end if;
 end $$;
 
--- ledger_lane in one message from a session without an open transaction: the empty one that CALL
+-- ledger_queued in one message from a session without an open transaction: the empty one that CALL
 -- begins in is ended, and the ledger lock is taken before the snapshot of the next, for LOCK needs none.
-create procedure ledger_lane_now(
+create procedure ledger_queued_now(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
   p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[], p_api_key uuid[], p_seal jsonb[], p_data jsonb[],
@@ -422,13 +422,13 @@ begin
   select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
       l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
-    from ledger_lane(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
+    from ledger_queued(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
       p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
   commit;
 end $$;
 
--- ledger_lane for one transfer that asks for nothing special: what nearly every move passes is asked
--- at once, and written without arrays for half the price. What does not pass goes through ledger_lane,
+-- ledger_queued for one transfer that asks for nothing special: what nearly every move passes is asked
+-- at once, and written without arrays for half the price. What does not pass goes through ledger_queued,
 -- which alone knows why.
 create function ledger_single(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
@@ -489,7 +489,7 @@ begin
           || l.stamp,
         l.refusals[1], l.replays -> '1'
       into posted, refused, replay
-      from ledger_lane(array[p_key], array[p_fingerprint], p_tail,
+      from ledger_queued(array[p_key], array[p_fingerprint], p_tail,
         case when s = d then array[p_source] when s < d then array[p_source, p_destination] else array[p_destination, p_source] end,
         array[s], array[d], array[p_amount],
         array[p_actor], array[p_may_move_any], array[p_client_ip], array[p_api_key], array[p_seal], array[p_data],
@@ -497,7 +497,7 @@ begin
   end if;
 end $$;
 
--- ledger_single in one message, as ledger_lane_now. Both end transactions and so act with the caller's rights.
+-- ledger_single in one message, as ledger_queued_now. Both end transactions and so act with the caller's rights.
 create procedure ledger_single_now(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
   p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb,

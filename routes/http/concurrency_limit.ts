@@ -37,7 +37,7 @@ const taken = new WeakMap<object, number>();
  *
  * @throws {DomainError} service.overloaded
  */
-export async function seated<T>(pool: object, work: () => Promise<T>): Promise<T> {
+export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<T>): Promise<T> {
   const before = taken.get(pool) ?? 0;
   if (before >= SEATS_MAX) throw busy("too many requests are waiting in this realm");
   taken.set(pool, before + 1);
@@ -82,7 +82,7 @@ export async function searching<T>(
   if (line.waiting.length >= SEARCHES_WAITING_MAX) {
     throw busy("too many searches are waiting in this realm");
   }
-  return await inTurn(line, SEARCHES_MAX, () => seated(pool, work), signal);
+  return await inTurn(line, SEARCHES_MAX, () => withConcurrencyLimit(pool, work), signal);
 }
 
 /**

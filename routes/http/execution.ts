@@ -1,6 +1,6 @@
 /**
  * The ways inward. command() changes things in one serializable transaction, query() reads, and
- * move() sends a transfer down the realm's lane. Idempotency keys are read here and nowhere else.
+ * postTransfer() sends a transfer down the realm's queue. Idempotency keys are read here and nowhere else.
  * @module
  */
 import { hash } from "node:crypto";
@@ -12,22 +12,26 @@ import {
   type IdempotencyClaim,
   type Pool,
   runCommand,
+  runDry,
   runQuery,
   runSearch,
-  runTrial,
   type TxFor,
 } from "../../domain/command.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { type NewTransaction, type Road, transfer } from "../../domain/ledger/transactions.ts";
+import {
+  type NewTransaction,
+  type PostingContext,
+  transfer,
+} from "../../domain/ledger/transactions.ts";
 import type { TransferRequest } from "../../domain/ledger/transfer_answers.ts";
-import { trialLane } from "../../domain/ledger/dry_run.ts";
+import { dryRunQueue } from "../../domain/ledger/dry_run.ts";
 import { problemOf, PROBLEMS } from "./problems.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
-import { listing, searching, seated } from "./concurrency_limit.ts";
+import { listing, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
@@ -41,7 +45,7 @@ export interface Readiness {
 }
 
 /** How a command runs. */
-export interface DoorOptions<Locked extends boolean = boolean> {
+export interface ExecutionOptions<Locked extends boolean = boolean> {
   /** Takes the ledger lock: for whatever writes an account row. */
   lockLedger?: Locked;
   /** The answer shows a secret: its copy under an idempotency key is encrypted. */
@@ -60,7 +64,7 @@ export interface DoorOptions<Locked extends boolean = boolean> {
 export async function command<P, Q, B, Locked extends boolean = false>(
   call: Call<P, Q, B>,
   work: (tx: TxFor<Locked>) => Promise<unknown>,
-  options: DoorOptions<Locked> = {},
+  options: ExecutionOptions<Locked> = {},
 ): Promise<Reply> {
   if (!options.confirmed) return await change(call, work, options);
   const where = { platform: call.services.platform, realm: call.realm!.id };
@@ -74,14 +78,14 @@ export async function command<P, Q, B, Locked extends boolean = false>(
 async function change<P, Q, B, Locked extends boolean>(
   call: Call<P, Q, B>,
   given: (tx: TxFor<Locked>) => Promise<unknown>,
-  options: DoorOptions<Locked>,
+  options: ExecutionOptions<Locked>,
 ): Promise<Reply> {
   const pool = poolOf(call);
   const { work, tag } = conditional(call, given);
   if (options.dryRun) {
-    const view = await seated(
+    const view = await withConcurrencyLimit(
       pool,
-      () => runTrial(pool, work, { lockLedger: options.lockLedger }),
+      () => runDry(pool, work, { lockLedger: options.lockLedger }),
     );
     return { status: call.route.status, body: JSON.stringify(view) };
   }
@@ -97,7 +101,7 @@ async function change<P, Q, B, Locked extends boolean>(
         ? { status: call.route.status, body: JSON.stringify(result.view) }
         : refusalOf(call, result.refused),
   };
-  const answer = await seated(pool, () => runCommand(pool, call.actor, work, how));
+  const answer = await withConcurrencyLimit(pool, () => runCommand(pool, call.actor, work, how));
   if (call.realm !== null) call.services.wake(call.realm.id);
   const reply = tagged(
     replyOf(answer),
@@ -115,7 +119,7 @@ export async function query<P, Q, B>(
   work: (db: Db) => Promise<unknown>,
 ): Promise<Reply> {
   const pool = poolOf(call);
-  const { body, tag } = await seated(
+  const { body, tag } = await withConcurrencyLimit(
     pool,
     () => runQuery(pool, (db) => readTagged(db, call, work)),
   );
@@ -172,38 +176,38 @@ function isQuick({ query, search, sort = "created_at", scope = "own" }: Asked): 
   return /^-?(created_at|createdAt|id)$/.test(`${sort}`) && /^(own|all)$/.test(`${scope}`);
 }
 
-/** Sends a transfer down the realm's lane. */
-export async function move<P>(call: Call<P, Trial, NewTransaction>): Promise<Reply> {
+/** Sends a transfer down the realm's queue. */
+export async function postTransfer<P>(call: Call<P, DryRunQuery, NewTransaction>): Promise<Reply> {
   const request = transferRequest(call, call.route.status);
-  return replyOf(await transfer(roadOf(call), call.actor, call.body, request));
+  return replyOf(await transfer(postingContextOf(call), call.actor, call.body, request));
 }
 
-/** Sends the transfers of one request down the realm's lane, as a batch of their own. */
-export async function moveMany<P>(call: Call<P, Trial, NewBatch>): Promise<Reply> {
+/** Sends the transfers of one request down the realm's queue, as a batch of their own. */
+export async function postTransfers<P>(call: Call<P, DryRunQuery, NewBatch>): Promise<Reply> {
   const request = transferRequest(call, call.body.atomic ? call.route.status : 200);
-  return replyOf(await transferMany(roadOf(call), call.actor, call.body, request));
+  return replyOf(await transferMany(postingContextOf(call), call.actor, call.body, request));
 }
 
 /** A trial claims no key: what it answers is not what happened. */
-function transferRequest<P, B>(call: Call<P, Trial, B>, status: number): TransferRequest {
+function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): TransferRequest {
   return {
     id: call.requestId,
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    limited: (work) => seated(call.realm!.pool, work),
+    limited: (work) => withConcurrencyLimit(call.realm!.pool, work),
   };
 }
 
 /** What the query of a request that may be tried says. */
-export interface Trial {
+export interface DryRunQuery {
   dry_run: boolean;
 }
 
-function roadOf<P, B>(call: Call<P, Trial, B>): Road {
+function postingContextOf<P, B>(call: Call<P, DryRunQuery, B>): PostingContext {
   const realm = call.realm!;
-  const lane = call.query.dry_run ? trialLane(realm.pool) : realm.lane();
-  return { pool: realm.pool, lane, memory: realm.memory };
+  const queue = call.query.dry_run ? dryRunQueue(realm.pool) : realm.queue();
+  return { pool: realm.pool, queue, cache: realm.accountCache };
 }
 
 /**

@@ -10,32 +10,35 @@ import {
   placeOfLarge,
   recomputing,
   searching,
-  seated,
   turnOfLarge,
+  withConcurrencyLimit,
 } from "../../routes/http/concurrency_limit.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
-Deno.test("seated() lets a thousand wait at one pool, and tells the next to come back", async () => {
+Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and tells the next to come back", async () => {
   const pool = {};
   const gate = Promise.withResolvers<void>();
-  const waiting = Array.from({ length: 1000 }, () => seated(pool, () => gate.promise));
-  await rejects(seated(pool, () => Promise.resolve()), {
+  const waiting = Array.from(
+    { length: 1000 },
+    () => withConcurrencyLimit(pool, () => gate.promise),
+  );
+  await rejects(withConcurrencyLimit(pool, () => Promise.resolve()), {
     code: "service.overloaded",
     extra: { retryAfterS: 1 },
   });
-  equal(await seated({}, () => Promise.resolve(1)), 1);
+  equal(await withConcurrencyLimit({}, () => Promise.resolve(1)), 1);
   gate.resolve();
   await Promise.all(waiting);
-  equal(await seated(pool, () => Promise.resolve(2)), 2);
+  equal(await withConcurrencyLimit(pool, () => Promise.resolve(2)), 2);
 });
 
-Deno.test("seated() frees the seat of work that fails", async () => {
+Deno.test("withConcurrencyLimit() frees the seat of work that fails", async () => {
   const pool = {};
   for (let i = 0; i < 1500; i++) {
-    await rejects(seated(pool, () => Promise.reject(new TypeError("no"))), TypeError);
+    await rejects(withConcurrencyLimit(pool, () => Promise.reject(new TypeError("no"))), TypeError);
   }
-  equal(await seated(pool, () => Promise.resolve(3)), 3);
+  equal(await withConcurrencyLimit(pool, () => Promise.resolve(3)), 3);
 });
 
 Deno.test("of many searches of a realm two run at once, and what has no filter waits for none", async () => {
@@ -50,7 +53,7 @@ Deno.test("of many searches of a realm two run at once, and what has no filter w
     });
   const all = Array.from({ length: 52 }, search);
   await rejects(search(), { code: "service.overloaded" });
-  equal(await seated(pool, () => Promise.resolve(1)), 1);
+  equal(await withConcurrencyLimit(pool, () => Promise.resolve(1)), 1);
   gate.resolve();
   await Promise.all(all);
   deepEqual([running, most], [0, 2]);

@@ -1,12 +1,12 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import type { Outcome } from "../../db/ledger/posting_protocol.ts";
-import { book, type OwnLane, ownLane } from "../support/posting_queues.ts";
+import { book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-/** Holds the ledger lock, so that whatever a lane sends waits in mid-flight. */
+/** Holds the ledger lock, so that whatever a queue sends waits in mid-flight. */
 async function holdLedgerLock(realm: TestRealm): Promise<{ release(): Promise<void> }> {
   const opened = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
@@ -46,12 +46,12 @@ for (const prepare of [true, false]) {
   Deno.test(`a batch whose connection is cut in mid-flight is posted once${mode}`, async () => {
     await using realm = await testRealm();
     const { move, total, destination } = await book(realm);
-    await using own = await ownLane(realm, { prepare });
-    await own.lane.post(move());
+    await using own = await ownQueue(realm, { prepare });
+    await own.queue.post(move());
     const lock = await holdLedgerLock(realm);
     const posted = Promise.all([
-      ...Array.from({ length: 20 }, () => own.lane.post(move())),
-      ...Array.from({ length: 5 }, () => own.lane.post(move({ key: null, fingerprint: null }))),
+      ...Array.from({ length: 20 }, () => own.queue.post(move())),
+      ...Array.from({ length: 5 }, () => own.queue.post(move({ key: null, fingerprint: null }))),
     ]);
     const [pid] = await waitForWaiter(realm);
     await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
@@ -65,30 +65,30 @@ for (const prepare of [true, false]) {
     equal(n, 26);
   });
 
-  Deno.test(`lanes of two processes never lose a race on a hot account${mode}`, async () => {
+  Deno.test(`queues of two processes never lose a race on a hot account${mode}`, async () => {
     await using realm = await testRealm();
     const { move, total, destination } = await book(realm);
-    await using one = await ownLane(realm, { prepare });
-    await using two = await ownLane(realm, { prepare });
-    const rounds = async ({ lane }: OwnLane) => {
+    await using one = await ownQueue(realm, { prepare });
+    await using two = await ownQueue(realm, { prepare });
+    const rounds = async ({ queue }: OwnQueue) => {
       for (let i = 0; i < 10; i++) {
-        await Promise.all(Array.from({ length: 20 }, () => lane.post(move())));
+        await Promise.all(Array.from({ length: 20 }, () => queue.post(move())));
       }
     };
     await Promise.all([rounds(one), rounds(two)]);
     equal(await total(destination), "400");
-    equal(one.lane.stats().retries + two.lane.stats().retries, 0);
+    equal(one.queue.stats().retries + two.queue.stats().retries, 0);
   });
 }
 
-const test = sharing("lane in one realm");
+const test = sharing("queue in one realm");
 
 test("a commit whose answer is lost is found again and not repeated", async (realm) => {
   const { move, total, destination, source } = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
-  await using own = await ownLane(realm, { url: proxy.url });
+  await using own = await ownQueue(realm, { url: proxy.url });
   const bulk = () =>
-    own.lane.postBulk({
+    own.queue.postBulk({
       moves: [move({ amount: "2" }), move({ amount: "100000" })],
       atomic: false,
       key: crypto.randomUUID(),
@@ -108,20 +108,20 @@ test("a commit whose answer is lost is found again and not repeated", async (rea
     return await answer;
   };
   try {
-    await own.lane.post(move());
-    await Promise.all([own.lane.post(move()), own.lane.post(move())]); // all statements are prepared
+    await own.queue.post(move());
+    await Promise.all([own.queue.post(move()), own.queue.post(move())]); // all statements are prepared
     await bulk();
     const outcomes = await lose(() =>
       Promise.all([
-        own.lane.post(move()),
-        own.lane.post(move({ key: null, fingerprint: null })),
-        own.lane.post(move({ amount: "100000" })),
+        own.queue.post(move()),
+        own.queue.post(move({ key: null, fingerprint: null })),
+        own.queue.post(move({ amount: "100000" })),
       ]), "7");
     deepEqual(
       outcomes.map((outcome) => "replay" in outcome && outcome.replay.own),
       [true, true, true],
     );
-    await own.lane.post(move());
+    await own.queue.post(move());
     await bulk();
     const result = await lose(bulk, "12");
     ok("replay" in result && result.replay.same && result.replay.own);
@@ -135,7 +135,7 @@ test("a commit whose answer is lost is found again and not repeated", async (rea
 
 test("a repeat whose own connection is lost is known for a repeat", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownLane(realm);
+  await using own = await ownQueue(realm);
   const kept = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
   const refused = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID(), amount: "100000" };
   const bulk = {
@@ -152,10 +152,10 @@ test("a repeat whose own connection is lost is known for a repeat", async (realm
   };
   const atomic = { ...bulk, atomic: true, key: crypto.randomUUID() };
   const ways = [
-    () => Promise.all([own.lane.post(move(kept)), own.lane.post(move(refused))]),
-    async () => [await own.lane.post(move(kept))],
-    async () => [await own.lane.postBulk(bulk)],
-    async () => [await own.lane.postBulk(atomic)],
+    () => Promise.all([own.queue.post(move(kept)), own.queue.post(move(refused))]),
+    async () => [await own.queue.post(move(kept))],
+    async () => [await own.queue.postBulk(bulk)],
+    async () => [await own.queue.postBulk(atomic)],
   ];
   for (const way of ways) await way();
   for (const way of ways) {
@@ -168,19 +168,19 @@ test("a repeat whose own connection is lost is known for a repeat", async (realm
       ok("replay" in outcome && outcome.replay.same && !outcome.replay.own);
     }
   }
-  ok(own.lane.stats().resends >= ways.length);
+  ok(own.queue.stats().resends >= ways.length);
   equal(await total(destination), "2");
 });
 
 test("a move that a stalled backend runs after it was sent again is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
-  await using own = await ownLane(realm, { url: proxy.url });
-  const keyless = () => own.lane.post(move({ key: null, fingerprint: null }));
+  await using own = await ownQueue(realm, { url: proxy.url });
+  const keyless = () => own.queue.post(move({ key: null, fingerprint: null }));
   try {
     await keyless();
     const lock = await holdLedgerLock(realm);
-    const posted = Promise.all([keyless(), keyless(), own.lane.post(move())]);
+    const posted = Promise.all([keyless(), keyless(), own.queue.post(move())]);
     await waitForWaiter(realm);
     proxy.cut(); // the backend waits on, and has not heard
     await waitForWaiter(realm, 2);
@@ -197,14 +197,14 @@ test("a move that a stalled backend runs after it was sent again is posted once"
 
 test("a row that PostgreSQL refuses fails alone", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownLane(realm);
-  await own.lane.post(move());
+  await using own = await ownQueue(realm);
+  await own.queue.post(move());
   const lock = await holdLedgerLock(realm);
-  const first = own.lane.post(move());
+  const first = own.queue.post(move());
   await waitForWaiter(realm);
   const batch = Array.from(
     { length: 30 },
-    (_, i) => own.lane.post(move(i === 17 ? { seal: '{"a":"\\u0000"}' } : {})),
+    (_, i) => own.queue.post(move(i === 17 ? { seal: '{"a":"\\u0000"}' } : {})),
   );
   await lock.release();
   const settled = await Promise.allSettled([first, ...batch]);
@@ -213,72 +213,72 @@ test("a row that PostgreSQL refuses fails alone", async (realm) => {
     [18],
   );
   equal(await total(destination), "31");
-  ok(own.lane.stats().splits > 0);
+  ok(own.queue.stats().splits > 0);
 });
 
 test("one key in two requests at once is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownLane(realm);
+  await using own = await ownQueue(realm);
   const key = crypto.randomUUID();
   const fingerprint = crypto.randomUUID();
   const outcomes = await Promise.all(
-    Array.from({ length: 6 }, () => own.lane.post(move({ key, fingerprint }))),
+    Array.from({ length: 6 }, () => own.queue.post(move({ key, fingerprint }))),
   );
   deepEqual(kinds(outcomes), ["posted", ...Array(5).fill("replay")]);
-  const other = await own.lane.post(move({ key }));
+  const other = await own.queue.post(move({ key }));
   equal("replay" in other && other.replay.same, false);
   equal(await total(destination), "1");
 });
 
-test("a key in two lanes at once is posted once", async (realm) => {
+test("a key in two queues at once is posted once", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using one = await ownLane(realm);
-  await using two = await ownLane(realm);
+  await using one = await ownQueue(realm);
+  await using two = await ownQueue(realm);
   const key = crypto.randomUUID();
   const fingerprint = crypto.randomUUID();
   const lock = await holdLedgerLock(realm);
-  const both = Promise.all([one, two].map(({ lane }) => lane.post(move({ key, fingerprint }))));
+  const both = Promise.all([one, two].map(({ queue }) => queue.post(move({ key, fingerprint }))));
   await waitForWaiter(realm, 2);
   await lock.release();
   deepEqual(kinds(await both).sort(), ["posted", "replay"]);
   equal(await total(destination), "1");
 });
 
-test("a lane refuses what would wait too long, before memory grows", async (realm) => {
+test("a queue refuses what would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownLane(realm, { waitingMax: 10 });
+  await using own = await ownQueue(realm, { waitingMax: 10 });
   const lock = await holdLedgerLock(realm);
-  const accepted = Array.from({ length: 10 }, () => own.lane.post(move()));
-  equal(own.lane.depth(), 10);
-  await rejects(own.lane.post(move()), Contention);
+  const accepted = Array.from({ length: 10 }, () => own.queue.post(move()));
+  equal(own.queue.depth(), 10);
+  await rejects(own.queue.post(move()), Contention);
   await lock.release();
   await Promise.all(accepted);
-  equal(own.lane.depth(), 0);
-  await own.lane.post(move());
+  equal(own.queue.depth(), 0);
+  await own.queue.post(move());
   equal(await total(destination), "11");
 });
 
 test("a batch that waits longer than a statement may is refused as busy, whole", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownLane(realm);
+  await using own = await ownQueue(realm);
   await own.pool.sql.unsafe("set statement_timeout = 150");
   const lock = await holdLedgerLock(realm);
-  const posts = Array.from({ length: 8 }, () => own.lane.post(move()));
+  const posts = Array.from({ length: 8 }, () => own.queue.post(move()));
   const settled = await Promise.allSettled(posts);
   ok(settled.every((one) => one.status === "rejected" && one.reason instanceof Contention));
-  equal(own.lane.stats().splits, 0);
+  equal(own.queue.stats().splits, 0);
   await lock.release();
-  await own.lane.post(move());
+  await own.queue.post(move());
   equal(await total(destination), "1");
 });
 
 test("a race lost against a writer without the ledger lock is run again", async (realm) => {
   const { move, total, destination, source } = await book(realm);
-  await using own = await ownLane(realm);
-  await own.lane.post(move());
+  await using own = await ownQueue(realm);
+  await own.queue.post(move());
   const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
     await tx`update accounts set updated_at = now() where id = ${source}`;
-    const posting = own.lane.post(move());
+    const posting = own.queue.post(move());
     while (true) {
       const [{ n }] = await realm.pool.sql`
         select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
@@ -289,7 +289,7 @@ test("a race lost against a writer without the ledger lock is run again", async 
   });
   const outcome = await (await rival).posting;
   equal("posted" in outcome, true);
-  ok(own.lane.stats().retries > 0);
+  ok(own.queue.stats().retries > 0);
   equal(await total(destination), "2");
 });
 

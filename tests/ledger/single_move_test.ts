@@ -1,6 +1,6 @@
 import { deepEqual, ok } from "node:assert/strict";
 import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
-import { type Book, book, ownLane } from "../support/posting_queues.ts";
+import { type Book, book, ownQueue } from "../support/posting_queues.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const STRANGER = crypto.randomUUID();
@@ -33,7 +33,7 @@ const VARIANTS: readonly ((of: Book, other: Book) => Partial<KeyedMove>)[] = [
 Deno.test("a move alone ends as it does in a crowd, and leaves the same rows", async () => {
   await using realm = await testRealm();
   const [alone, crowd, filler] = [await book(realm), await book(realm), await book(realm)];
-  await using own = await ownLane(realm);
+  await using own = await ownQueue(realm);
   await realm.pool.sql`update currencies set base = 'USD', rate = 1.005`;
   const frozen = (of: Book) => realm.admin.send("POST", `/v1/accounts/${of.destination}/freeze`);
   const posts: Record<"alone" | "crowd", Outcome[]> = { alone: [], crowd: [] };
@@ -46,8 +46,8 @@ Deno.test("a move alone ends as it does in a crowd, and leaves the same rows", a
       const reference = given.reference ? { reference: `${name} ${at}` } : {};
       return one.move({ ...given, ...key, ...reference });
     };
-    posts.alone.push(await own.lane.post(of("alone", alone)));
-    const both = [own.lane.post(of("crowd", crowd)), own.lane.post(filler.move())];
+    posts.alone.push(await own.queue.post(of("alone", alone)));
+    const both = [own.queue.post(of("crowd", crowd)), own.queue.post(filler.move())];
     posts.crowd.push((await Promise.all(both))[0]);
   }
   const plain = (outcomes: readonly Outcome[]) =>

@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
-import { type TransactionFacts, viewTransaction } from "../../domain/ledger/posting.ts";
+import { type TransactionFields, viewTransaction } from "../../domain/ledger/posting.ts";
 import { printTransaction } from "../../domain/ledger/transaction_json.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -204,7 +204,7 @@ test("what names no account is refused under its key, and stays refused", async 
 });
 
 Deno.test("the printed answer of a transfer is the text of its view", () => {
-  const facts: TransactionFacts = {
+  const facts: TransactionFields = {
     id: "01a1fbd0-c1ca-7000-8002-15964060c02b",
     seq: "12",
     hash: "ab",

@@ -40,11 +40,11 @@ Deno.test("the API's own connections cannot put off their role", async () => {
     });
     equal(left, role, text);
   }
-  const [lane] = await realm.database.postingPool(locationOf(realm.made.realm)).sql<
+  const [queue] = await realm.database.postingPool(locationOf(realm.made.realm)).sql<
     { session: string }[]
   >`
     select session_user::text as session`;
-  equal(lane.session, role);
+  equal(queue.session, role);
   const [worker] = await realm.pool.sql<
     { session: string }[]
   >`select session_user::text as session`;

@@ -286,14 +286,14 @@ Deno.test("transfers take nothing from the world, and what is no list of moves i
       text,
     );
   }
-  const lane =
-    `select refusals from ledger_lane(array[gen_random_uuid()], array[gen_random_uuid()], 'aaaaaaaaaaaa',
+  const queue =
+    `select refusals from ledger_queued(array[gen_random_uuid()], array[gen_random_uuid()], 'aaaaaaaaaaaa',
     array['${[world, account].sort().join("','")}']::uuid[],
     array[${world < account ? 1 : 2}], array[${world < account ? 2 : 1}], array[1000]::numeric[],
     array[null]::uuid[], array[true], array[null]::inet[], array[null]::uuid[], array[null]::jsonb[], array[null]::jsonb[],
     array[null]::text[], array[null]::jsonb[])`;
   deepEqual(
-    [...[...await inject(lane) as unknown as { refusals: string[] }[]][0].refusals],
+    [...[...await inject(queue) as unknown as { refusals: string[] }[]][0].refusals],
     ["source.not_found"],
   );
   const single = `select refused from ledger_single(gen_random_uuid(), gen_random_uuid(),

@@ -10,14 +10,14 @@ export interface Proxy extends AsyncDisposable {
   /** The database's address through the proxy. */
   url: string;
   /**
-   * Ends connections, all or those of lanes; or those of lanes as soon as the database has answered
+   * Ends connections, all or those of queues; or those of queues as soon as the database has answered
    * something, which then nobody hears. Gives how many.
    */
   cut(which: Cut): number;
 }
 
 /** What is cut, and when. */
-export type Cut = "all" | "lanes" | "answers";
+export type Cut = "all" | "queues" | "answers";
 
 interface Link {
   near: Deno.Conn;

@@ -29,7 +29,7 @@ export interface Instance extends AsyncDisposable {
   send(key: string, method: string, path: string, body?: unknown, idem?: string): Promise<Seen>;
   /** Cuts its connections to the database, in whatever they are doing. */
   cut(which: Cut): number;
-  /** How often a batch of its lanes had to be run again because it lost a race. */
+  /** How often a batch of its queues had to be run again because it lost a race. */
   retries(): number;
 }
 
@@ -156,7 +156,7 @@ function openInstance(realm: TestRealm, now: () => number): Instance {
   return {
     send: (key, method, path, body, idem) => send(app, { key, method, path, body, idem }),
     cut: proxy.cut,
-    retries: () => services.realms.lanes().reduce((sum, lane) => sum + lane.stats().retries, 0),
+    retries: () => services.realms.queues().reduce((sum, queue) => sum + queue.stats().retries, 0),
     async [Symbol.asyncDispose]() {
       await database.close();
       await proxy[Symbol.asyncDispose]();

@@ -44,7 +44,7 @@ async function check(fixture: Fixture, plan: Plan): Promise<void> {
 }
 
 async function prove(
-  of: { clients: number; steps: number; instances: number; cuts?: "all" | "lanes" },
+  of: { clients: number; steps: number; instances: number; cuts?: "all" | "queues" },
   runs: number,
 ): Promise<void> {
   await using fixture = await openFixture(of.instances);
@@ -73,8 +73,8 @@ Deno.test("eight clients on two serving processes: some order explains every ans
   await prove({ clients: 8, steps: 10, instances: 2 }, 6);
 });
 
-Deno.test("lanes cut in mid-flight: every answer comes, as if nothing had been", async () => {
-  await prove({ clients: 8, steps: 10, instances: 2, cuts: "lanes" }, 5);
+Deno.test("queues cut in mid-flight: every answer comes, as if nothing had been", async () => {
+  await prove({ clients: 8, steps: 10, instances: 2, cuts: "queues" }, 5);
 });
 
 Deno.test("all connections cut in mid-flight: what is repeated under its key happens once", async () => {

@@ -1,6 +1,6 @@
 /** Overload: bounded queues answer 503 with retry-after, and nothing is lost or left behind. @module */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { openLane } from "../../db/ledger/posting_queue.ts";
+import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -16,7 +16,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   const { name, account } = await realm.currency("1000000");
   const other = await realm.account({ asset: name });
   await using service = await withSmallLane(realm);
-  const { send, lane } = service;
+  const { send, queue } = service;
   const move = (value: string, key?: string) =>
     send("/v1/transactions", {
       source: { account },
@@ -32,12 +32,12 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   for (const one of early) {
     one.then(({ status }) => {
       if (status === 503) refused++;
-      deepest = Math.max(deepest, lane.depth());
+      deepest = Math.max(deepest, queue.depth());
     }).catch(() => {}); // awaited below
   }
   await until(() => refused === ASKED - WAITING_MAX);
   ok(deepest <= WAITING_MAX, `at most ${WAITING_MAX} wait, not ${deepest}`);
-  equal(lane.depth(), WAITING_MAX);
+  equal(queue.depth(), WAITING_MAX);
   const batch = {
     atomic: true,
     transactions: [moveBody(account, other), moveBody(account, other)],
@@ -49,7 +49,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   await lock.open();
 
   const answers = await Promise.all(early);
-  equal(lane.depth(), 0);
+  equal(queue.depth(), 0);
   const codes = answers.map(({ status }) => status);
   deepEqual([...new Set(codes)].sort(), [201, 503]);
   for (const answer of answers) if (answer.status === 503) assertOverloaded(answer);
@@ -92,13 +92,13 @@ function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): 
   match(answer.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
 }
 
-/** A service with a lane in which few may wait, reached over HTTP. */
+/** A service with a queue in which few may wait, reached over HTTP. */
 async function withSmallLane(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
-  const lane = openLane(realm.database.postingPool(context.location), {
+  const queue = openPostingQueue(realm.database.postingPool(context.location), {
     waitingMax: WAITING_MAX,
   });
-  const small: RealmContext = Object.create(context, { lane: { value: () => lane } });
+  const small: RealmContext = Object.create(context, { queue: { value: () => queue } });
   const realms = { ...realm.services.realms, find: () => small };
   const log = () => {}; // each refusal is a line, and here are many
   const app = createApp({ ...realm.services, realms, log }, PLATFORM_KEY);
@@ -123,7 +123,7 @@ async function withSmallLane(realm: TestRealm) {
   };
   return {
     send,
-    lane,
+    queue,
     async [Symbol.asyncDispose]() {
       client.close();
       await server.shutdown();

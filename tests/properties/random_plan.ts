@@ -186,12 +186,12 @@ export function plans(of: {
   /** Serving processes that take part. */
   instances: number;
   /** Which connections are cut in mid-flight. */
-  cuts?: "all" | "lanes";
+  cuts?: "all" | "queues";
 }): fc.Arbitrary<Plan> {
   const instance = fc.nat({ max: of.instances - 1 });
   const which = of.cuts === "all"
     ? fc.constantFrom("all" as const, "answers" as const)
-    : fc.constantFrom("lanes" as const, "answers" as const);
+    : fc.constantFrom("queues" as const, "answers" as const);
   const cut = fc.record({ deed: fc.constant("cut" as const), instance, which });
   const what = of.cuts
     ? fc.oneof({ weight: 7, arbitrary: deed }, { weight: 1, arbitrary: cut })

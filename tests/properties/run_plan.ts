@@ -16,7 +16,7 @@ interface Show {
   /** Begins every key and reference, so that plans do not meet. */
   prefix: string;
   keys: number;
-  /** Connections of lanes are lost: they ask again by themselves, and may tell of it. */
+  /** Connections of queues are lost: they ask again by themselves, and may tell of it. */
   cut: boolean;
   /** All connections are lost: everything is asked under a key, again until it is answered. */
   stubborn: boolean;

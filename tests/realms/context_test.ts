@@ -5,7 +5,7 @@ import { rowsOf, testRealm } from "../support/realm.ts";
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("the realm that was unused for longest is forgotten first; each keeps its one lane", async () => {
+Deno.test("the realm that was unused for longest is forgotten first; each keeps its one queue", async () => {
   await using first = await testRealm();
   await using second = await first.neighbour();
   await using third = await first.neighbour();
@@ -13,14 +13,14 @@ Deno.test("the realm that was unused for longest is forgotten first; each keeps 
   const find = async (id: string) => (await contexts.find(id))!;
   const one = await find(first.id);
   const two = await find(second.id);
-  const lane = two.lane();
+  const queue = two.queue();
   equal(await find(first.id), one); // used again: the second is the older now
   await find(third.id);
   equal(await find(first.id), one);
   const again = await find(second.id);
   notEqual(again, two);
-  equal(again.lane(), lane);
-  equal(contexts.lanes().length, 1);
+  equal(again.queue(), queue);
+  equal(contexts.queues().length, 1);
 });
 
 Deno.test("a key is asked for once, and a realm that is away is told to those who wait", async () => {

@@ -1,22 +1,22 @@
 /** Lanes apart from the app's, and moves to put on them. @module */
 import { openDatabase, type Pool } from "../../db/database.ts";
-import { type Lane, openLane } from "../../db/ledger/posting_queue.ts";
+import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
 import type { KeyedMove } from "../../db/ledger/posting_protocol.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { testDatabaseUrl } from "./database.ts";
 import type { TestRealm } from "./realm.ts";
 
-/** A lane on a database handle of its own, as another process would have. */
-export interface OwnLane extends AsyncDisposable {
-  lane: Lane;
+/** A queue on a database handle of its own, as another process would have. */
+export interface OwnQueue extends AsyncDisposable {
+  queue: PostingQueue;
   pool: Pool;
 }
 
-/** Opens a lane as a process of its own would. */
-export async function ownLane(
+/** Opens a queue as a process of its own would. */
+export async function ownQueue(
   realm: TestRealm,
   options: { prepare?: boolean; url?: string; waitingMax?: number } = {},
-): Promise<OwnLane> {
+): Promise<OwnQueue> {
   const database = openDatabase({
     url: options.url ?? testDatabaseUrl(),
     prepare: options.prepare ?? true,
@@ -24,8 +24,8 @@ export async function ownLane(
   });
   const { location } = (await realm.services.realms.find(realm.id))!;
   const pool = database.postingPool(location);
-  const lane = openLane(pool, { waitingMax: options.waitingMax });
-  return { lane, pool, [Symbol.asyncDispose]: () => database.close() };
+  const queue = openPostingQueue(pool, { waitingMax: options.waitingMax });
+  return { queue, pool, [Symbol.asyncDispose]: () => database.close() };
 }
 
 /** Two accounts of a currency of their own, and moves between them. */
