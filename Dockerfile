@@ -13,7 +13,7 @@ COPY config config
 COPY db db
 COPY domain domain
 COPY migrations migrations
-COPY process process
+COPY commands commands
 COPY routes routes
 COPY workers workers
 # What is run belongs to root: the user below can read it and not change it.

@@ -20,7 +20,7 @@ interface Finding {
 
 const ROOT = new URL("../", import.meta.url);
 const DOCUMENTED = [
-  ...["routes/", "domain/", "db/", "workers/", "launcher/", "process/", "config/"],
+  ...["routes/", "domain/", "db/", "workers/", "commands/", "launcher/", "config/"],
   ...["main.ts", "config.ts", "log.ts"],
 ];
 // Named, because `deno check .` would also read what .gitignore leaves out.

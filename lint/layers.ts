@@ -8,6 +8,7 @@
 /** A folder, or one of the three top-level files, that has rules of its own. */
 export type Layer =
   | "main"
+  | "commands"
   | "launcher"
   | "config"
   | "log"
@@ -50,7 +51,7 @@ const FOLDERS: Readonly<Record<string, Layer>> = {
   lint: "lint",
   examples: "examples",
   launcher: "launcher",
-  process: "main",
+  commands: "commands",
   config: "config",
   ".ci": "ci",
 };

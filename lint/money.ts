@@ -59,7 +59,7 @@ export const money: Deno.lint.Rule = {
     const file = sourceFileOf(context.filename);
     const words = file.layer === "routes" ? SURE : LIKELY;
     const refuse: Refuse = (node, message) => context.report({ node, message, hint: HINT });
-    const shipped = inLayer(file, [...PRODUCT, "main", "config", "log"]);
+    const shipped = inLayer(file, [...PRODUCT, "main", "commands", "config", "log"]);
     return {
       ...(inLayer(file, PRODUCT) && nameVisitor(refuse, words)),
       CallExpression(node) {

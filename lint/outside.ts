@@ -9,8 +9,8 @@ import { isGlobal, isReference, propertyOf, reads, runsOnLoad } from "./nodes.ts
 import { AROUND, inLayer, type Layer, type SourceFile, sourceFileOf } from "./layers.ts";
 
 const SQL_LAYERS: readonly Layer[] = ["db", "tests", "bench"];
-const ENV_LAYERS: readonly Layer[] = ["config", "main", "tests", "bench", "examples", "ci"];
-const CONSOLE_LAYERS: readonly Layer[] = ["log", "main", "launcher", ...AROUND];
+const ENV_LAYERS: readonly Layer[] = ["config", "commands", "tests", "bench", "examples", "ci"];
+const CONSOLE_LAYERS: readonly Layer[] = ["log", "main", "commands", "launcher", ...AROUND];
 const LOADERS: readonly Layer[] = ["main", ...AROUND];
 
 // A UUIDv7 carries the moment it was made, so the one file that makes them reads the time.
@@ -68,7 +68,7 @@ export const pure: Deno.lint.Rule = {
   },
 };
 
-/** Refuses the environment to all but `config.ts` and `main.ts`. */
+/** Refuses the environment to all but `config.ts` and `commands/`. */
 export const env: Deno.lint.Rule = {
   create(context) {
     if (inLayer(sourceFileOf(context.filename), ENV_LAYERS)) return {};
@@ -107,7 +107,10 @@ export const consoleCalls: Deno.lint.Rule = {
     return {
       MemberExpression(node) {
         if (isGlobal(node.object, "console")) {
-          context.report({ node, message: "Only log.ts and main.ts write to the console" });
+          context.report({
+            node,
+            message: "Only log.ts, main.ts and commands/ write to the console",
+          });
         }
       },
     };
@@ -118,7 +121,7 @@ export const consoleCalls: Deno.lint.Rule = {
 export const loading: Deno.lint.Rule = {
   create(context) {
     if (inLayer(sourceFileOf(context.filename), LOADERS)) return {};
-    const message = "Importing a module does no I/O; put this in a function that main.ts calls";
+    const message = "Importing a module does no I/O; put this in a function that a command calls";
     function refuse(node: Deno.lint.Node): void {
       if (runsOnLoad(context, node)) context.report({ node, message });
     }

@@ -1,13 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { selectSealed } from "../../db/audit/hash_chain.ts";
-import {
-  checkLedger,
-  checkRealms,
-  checkWithin,
-  readWish,
-  sayAudit,
-} from "../../domain/audit/ledger_check.ts";
+import { checkRealms, formatAudit, readAuditArguments } from "../../commands/audit.ts";
+import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
 import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
 import { sealRealm } from "../../workers/audit/hash_chain.ts";
@@ -39,7 +34,7 @@ async function headOf(realm: TestRealm): Promise<string> {
 
 Deno.test("a chain that was cut and sealed anew is sound in itself, and not for whoever kept its head", async () => {
   await using realm = await busyRealm();
-  const { expect } = readWish(["--expect", await headOf(realm)]);
+  const { expect } = readAuditArguments(["--expect", await headOf(realm)]);
   deepEqual((await checkLedger(realm.pool, expect)).mismatches, []);
   const attacks: [string, string[]][] = [
     ["the last link is forgotten", [
@@ -66,20 +61,28 @@ Deno.test("the audit takes a head that was kept, of one realm, and says which", 
   await using realm = await busyRealm();
   const head = await headOf(realm);
   const said: string[] = [];
-  const tell = (found: Parameters<typeof sayAudit>[0]) => void said.push(...sayAudit(found));
-  await checkRealms(realm.database, tell, readWish(["--realm", realm.id, "--expect", head]));
+  const tell = (found: Parameters<typeof formatAudit>[0]) => void said.push(...formatAudit(found));
+  await checkRealms(
+    realm.database,
+    tell,
+    readAuditArguments(["--realm", realm.id, "--expect", head]),
+  );
   deepEqual(said.length, 1);
   match(said[0], new RegExp(`sealed, sound, head ${head}$`));
   const wrong = `${head.split(":")[0]}:${"ab".repeat(32)}`;
   const beyond = `999999:${head.split(":")[1]}`;
   for (const kept of [wrong, beyond]) {
     said.length = 0;
-    await checkRealms(realm.database, tell, readWish(["--realm", realm.id, "--expect", kept]));
+    await checkRealms(
+      realm.database,
+      tell,
+      readAuditArguments(["--realm", realm.id, "--expect", kept]),
+    );
     match(said.join("\n"), /"code":"seal.expected"[^]*FAILED: seal.expected$/);
   }
   for (const args of [["--expect", "x"], ["--color", "red"], ["--expect"]]) {
     try {
-      readWish(args);
+      readAuditArguments(args);
       throw new Error("accepted");
     } catch (error) {
       match((error as Error).message, /usage: audit/);

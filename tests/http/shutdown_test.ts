@@ -1,6 +1,6 @@
 /** How requests fare that only wait, when the service ends. */
 import { deepEqual, equal } from "node:assert/strict";
-import { endServer } from "../../process/ending.ts";
+import { endServer } from "../../commands/ending.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { searching } from "../../routes/http/concurrency_limit.ts";
 import { waitersAt } from "../../routes/http/waiting.ts";

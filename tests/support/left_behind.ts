@@ -11,7 +11,8 @@ import { readMigrations } from "../../db/migrate.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import type { UserRow } from "../../db/identity/users.ts";
-import { checkLedger, sayAudit } from "../../domain/audit/ledger_check.ts";
+import { formatAudit } from "../../commands/audit.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
@@ -103,7 +104,7 @@ async function auditDatabase(url: string): Promise<Found> {
       });
       if (audit === null) continue;
       if (audit.mismatches.length > 0) {
-        of.push(...sayAudit({ realm: row.id, name: row.name, ...audit }));
+        of.push(...formatAudit({ realm: row.id, name: row.name, ...audit }));
       } else if (row.nth === 1) {
         found.recomputed++;
         const fault = await recompute(row, pool).catch((error) => {

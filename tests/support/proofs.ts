@@ -5,7 +5,7 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
-import { checkRealms, sayAudit } from "../../domain/audit/ledger_check.ts";
+import { checkRealms, formatAudit } from "../../commands/audit.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 
@@ -23,7 +23,7 @@ export async function auditAll(
   try {
     await checkRealms(database, (found) => {
       sealed += found.sealed;
-      if (found.mismatches.length > 0) wrong.push(...sayAudit(found));
+      if (found.mismatches.length > 0) wrong.push(...formatAudit(found));
     });
   } finally {
     await database.close();

@@ -16,7 +16,7 @@ type Graph = ReadonlyMap<string, readonly string[]>;
 const ROOT = new URL("../../", import.meta.url);
 const FOLDERS = [
   "launcher",
-  "process",
+  "commands",
   "config",
   "routes",
   "domain",

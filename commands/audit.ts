@@ -1,0 +1,83 @@
+/** The command `audit`: recomputes the ledgers of realms and reports what does not agree. @module */
+import { parseArgs } from "node:util";
+import type { Database } from "../db/database.ts";
+import { allRealms } from "../db/realms/realm_pages.ts";
+import { type RealmRow, selectRealm, selectRealms } from "../db/realms/realms.ts";
+import { reading } from "../db/transaction.ts";
+import { checkLedger, type KeptHead, type LedgerAudit } from "../domain/audit/ledger_check.ts";
+import { DomainError } from "../domain/errors.ts";
+import { isId } from "../domain/ids.ts";
+import { notFound } from "../domain/permissions.ts";
+import { locationOf } from "../domain/realms/realms.ts";
+import type { CommandContext, Invocation } from "./context.ts";
+
+/** The realm to audit, all where none is named, and the head of its chain that was kept elsewhere. */
+export interface AuditArguments {
+  realm?: string;
+  expect?: KeptHead;
+}
+
+/** What the checker found in a realm. */
+export interface RealmAudit extends LedgerAudit {
+  realm: string;
+  name: string;
+}
+
+const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>]";
+
+/** Audits all realms, or one; the exit code is 1 where something does not agree. */
+export async function audit({ database }: CommandContext, { args }: Invocation): Promise<void> {
+  await checkRealms(database, (found) => {
+    for (const line of formatAudit(found)) console.log(line);
+    if (found.mismatches.length > 0) Deno.exitCode = 1;
+  }, readAuditArguments(args));
+}
+
+/** Checks every realm, or one, one after another, and reports each as soon as it is checked. */
+export async function checkRealms(
+  database: Database,
+  report: (audit: RealmAudit) => void,
+  only: AuditArguments = {},
+): Promise<void> {
+  const check = async (row: RealmRow) => {
+    const found = await checkLedger(database.realm(locationOf(row)), only.expect);
+    report({ realm: row.id, name: row.name, ...found });
+  };
+  if (only.realm !== undefined) {
+    const id = only.realm;
+    const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
+    if (row === null) throw notFound("realm.not_found");
+    return await check(row);
+  }
+  if (only.expect !== undefined) {
+    const some = await reading(database.platform, (db) => selectRealms(db, null, 2));
+    if (some.length === 1) return await check(some[0]);
+    throw new DomainError("request.invalid", "a head belongs to one realm: name it with --realm");
+  }
+  for await (const row of allRealms(database.platform)) await check(row);
+}
+
+/** Reads the arguments of the command. @throws {DomainError} request.invalid */
+export function readAuditArguments(args: readonly string[]): AuditArguments {
+  const options = { realm: { type: "string" }, expect: { type: "string" } } as const;
+  try {
+    const { values: { realm, expect } } = parseArgs({ args: [...args], options });
+    if (expect === undefined) return { realm };
+    const kept = /^(\d{1,16}):([0-9a-f]{64})$/.exec(expect);
+    if (kept !== null) return { realm, expect: { seq: BigInt(kept[1]), hash: kept[2] } };
+  } catch (cause) {
+    throw new DomainError("request.invalid", `${(cause as Error).message}\n${USAGE}`);
+  }
+  throw new DomainError("request.invalid", USAGE);
+}
+
+/** Formats what was found: a line of JSON for each mismatch, and a verdict. */
+export function formatAudit({ realm, name, sealed, head, mismatches }: RealmAudit): string[] {
+  const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
+  const sound = mismatches.length === 0;
+  const verdict = sound ? `sound, head ${head}` : `FAILED: ${[...kinds].join(", ")}`;
+  return [
+    ...mismatches.map((mismatch) => JSON.stringify({ realm, ...mismatch })),
+    `realm ${name} (${realm}): ${sealed} sealed, ${verdict}`,
+  ];
+}

@@ -1,0 +1,98 @@
+/** The context of a command: configuration, log and database, opened before the command runs. @module */
+import { type Config, ConfigError, readConfig, takeEnvironment } from "../config.ts";
+import { type Database, openDatabase } from "../db/database.ts";
+import { type Migrations, readMigrations } from "../db/migrate.ts";
+import { applyAssets } from "../domain/chains/asset_settings.ts";
+import { DomainError } from "../domain/errors.ts";
+import { parseNetwork } from "../domain/ip_addresses.ts";
+import { parseStoredJson } from "../domain/json.ts";
+import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
+import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
+import { createLog, type Log } from "../log.ts";
+
+/** What every command works with. */
+export interface CommandContext {
+  config: Config;
+  log: Log;
+  platformKey: string;
+  /** Opens what is encrypted at rest; null in a process that only serves. */
+  masterKey: string | null;
+  database: Database;
+  migrations: Migrations;
+  /** What provisioning a realm takes. */
+  provisioning: ProvisioningOptions;
+  /** Closes the database. */
+  close(): Promise<void>;
+}
+
+/** What a command is called with. */
+export interface Invocation {
+  /** The arguments after the command's name. */
+  args: readonly string[];
+  /** Resolved with the name of the signal that ends the process. */
+  ending: Promise<string>;
+}
+
+/** Runs one command of the service. */
+export type Command = (context: CommandContext, invocation: Invocation) => Promise<void>;
+
+/** The process cannot run the command; the message is for the operator. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+}
+
+/** Rejects with a message for the operator alone, without the stack. */
+export function failStart(cause: Error): never {
+  throw new StartError(cause.message, { cause });
+}
+
+/** Whether an error is told to the operator by its message alone. */
+export function isExpected(error: unknown): error is Error {
+  return error instanceof ConfigError || error instanceof DomainError ||
+    error instanceof StartError || error instanceof Deno.errors.AddrInUse;
+}
+
+/**
+ * Reads the configuration and opens the database.
+ *
+ * @throws {ConfigError} with every fault of the configuration
+ */
+export async function openContext(): Promise<CommandContext> {
+  const config = readConfig(await takeEnvironment(), Deno.stderr.isTerminal());
+  const faults = [
+    ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
+    ...config.trustedProxies.filter((text) => parseNetwork(text) === null).map((text) =>
+      `TRUSTED_PROXIES: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`
+    ),
+  ];
+  if (config.databaseUrl === null) {
+    faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  const log = createLog({ level: config.logLevel, format: config.logFormat });
+  const { databaseUrl: url, platformKey, masterKey } = config;
+  const secrets = openSecrets(platformKey!, config.previousPlatformKey);
+  const migrations = await readMigrations();
+  const database = openDatabase({
+    url: url!,
+    schemaVersion: migrations.realm.length,
+    prepare: config.databasePrepare,
+    connectionsMax: config.databaseConnections,
+    parseJson: parseStoredJson,
+    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
+    logins: config.realmLogins ? loginsUnder(secrets) : undefined,
+  });
+  if (!config.realmRoles) {
+    log("warn", "realms have no roles of their own: they are kept apart by schema alone");
+  }
+  return {
+    config,
+    log,
+    platformKey: platformKey!,
+    masterKey,
+    database,
+    migrations,
+    provisioning: { database, migrations, roles: config.realmRoles, secrets },
+    close: database.close,
+  };
+}

@@ -1,0 +1,38 @@
+/** Prepares the database for a command: migrations, the platform key, and fewer rights to serve with. @module */
+import { assertEncoding, migrateAll } from "../domain/realms/migrations.ts";
+import { claimPlatformKey, refuseOtherKey } from "../domain/security/platform_key.ts";
+import { assertMakesRoles, serveWithLess } from "../domain/security/platform_login.ts";
+import { type CommandContext, failStart } from "./context.ts";
+
+/**
+ * Brings the database up to date. A process with another platform key changes nothing.
+ *
+ * @param anew whether the platform key was lost, and this one counts from now on
+ * @returns the realms that could not be migrated
+ */
+export async function prepareDatabase(
+  { database, migrations, log, provisioning }: CommandContext,
+  anew: boolean,
+): Promise<string[]> {
+  const { builder } = database;
+  await assertEncoding(database).catch(failStart);
+  if (!anew) await refuseOtherKey(builder, provisioning.secrets).catch(failStart);
+  const claim = () => claimPlatformKey(builder, provisioning.secrets, anew).catch(failStart);
+  return await migrateAll(database, migrations, log, claim);
+}
+
+/**
+ * Gives up the rights of the login of DATABASE_URL where the platform's role can log in; asserts that they
+ * suffice where it cannot.
+ */
+export async function reduceRights(
+  { database, config, log }: CommandContext,
+  anew = false,
+): Promise<void> {
+  // Behind a pooler, and where there are no roles or none log in, the login of the address is the only one.
+  const { realmRoles, realmLogins, databasePrepare } = config;
+  if (!realmRoles) return;
+  if (!realmLogins || !databasePrepare) return await assertMakesRoles(database).catch(failStart);
+  if (await serveWithLess(database, anew).catch(failStart)) return;
+  log("warn", "the platform is served with all rights: its login was encrypted under another key");
+}

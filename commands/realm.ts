@@ -1,0 +1,93 @@
+/** The command `realm create`. @module */
+import { parseArgs } from "node:util";
+import { ConfigError } from "../config.ts";
+import type { Actor } from "../domain/actor.ts";
+import { runCommand } from "../domain/command.ts";
+import { newId } from "../domain/ids.ts";
+import { parseStoredJson } from "../domain/json.ts";
+import { prepareRealm } from "../domain/realms/provisioning.ts";
+import { createRealm, NewRealm, viewCreatedRealm } from "../domain/realms/realms.ts";
+import { hashPassword } from "../domain/security/passwords.ts";
+import { check } from "../routes/http/validation.ts";
+import type { CommandContext, Invocation } from "./context.ts";
+
+const REALM_FLAGS = {
+  name: { type: "string" },
+  country: { type: "string" },
+  currency: { type: "string" },
+  zone: { type: "string" },
+  tier: { type: "string" },
+  email: { type: "string" },
+  username: { type: "string" },
+  password: { type: "string" },
+  "database-url": { type: "string" },
+} as const;
+const REALM_USAGE = "usage: realm create --name … --email … --password …" +
+  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
+  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
+
+/** Creates a realm from the command line, given as JSON or as flags, and prints it with its keys. */
+export async function realm(context: CommandContext, { args }: Invocation): Promise<void> {
+  const created = await makeRealm(context, check(NewRealm, requestOf(args), "request.invalid"));
+  console.log(JSON.stringify(created, null, 2));
+}
+
+/** Reads what `realm create` asks for, given as JSON or as flags: the body of POST /v1/realms. */
+function requestOf([verb, ...given]: readonly string[]): unknown {
+  if (verb !== "create" || given.length === 0) throw new ConfigError([REALM_USAGE]);
+  return given[0].startsWith("{") ? parseStoredJson(given.join(" ")) : requestOfFlags(given);
+}
+
+/** Reads the flags of `realm create` as the body of POST /v1/realms. */
+function requestOfFlags(args: readonly string[]): unknown {
+  try {
+    const { values } = parseArgs({ args: [...args], options: REALM_FLAGS });
+    const { name, country, zone, tier, email, username, password } = values;
+    const given = {
+      name,
+      country,
+      accounting_currency: values.currency,
+      zone,
+      tier,
+      database_url: values["database-url"],
+      admin: { email, username, password },
+    };
+    return JSON.parse(JSON.stringify(given)); // without what was not given
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error), REALM_USAGE]);
+  }
+}
+
+/** Creates a realm as the operator; gives it as it is shown once, with its keys. */
+export async function makeRealm(
+  { database, provisioning }: CommandContext,
+  input: NewRealm,
+): Promise<Record<string, unknown>> {
+  const at = Date.now();
+  const actor: Actor = {
+    user: "",
+    kind: "operator",
+    realm: { id: "", country: input.country, accountingCurrency: input.accounting_currency },
+    roles: ["admin", "manage", "user"],
+    scopes: ["realm", "own"],
+    at,
+    requestId: newId(at),
+    address: null,
+  };
+  const verifier = await hashPassword(input.admin.password);
+  const prepared = await prepareRealm(provisioning, actor, input, verifier);
+  const answer = await runCommand(
+    database.builder,
+    actor,
+    async (tx) => viewCreatedRealm(await createRealm(tx, actor, input, prepared)),
+    {
+      action: "realm create",
+      idempotency: null,
+      print(result) {
+        if ("refused" in result) throw result.refused;
+        return { status: 201, body: JSON.stringify(result.view) };
+      },
+    },
+  );
+  return JSON.parse(answer.body);
+}

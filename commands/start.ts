@@ -1,0 +1,65 @@
+/** The command `start`: serves the API and, unless they are off, runs the workers. @module */
+import { parseArgs } from "node:util";
+import { openRealmContexts } from "../domain/realms/context.ts";
+import { openSigningKeys } from "../domain/security/signing_keys.ts";
+import { createApp } from "../routes/http/app.ts";
+import { openLimits } from "../routes/http/rate_limits.ts";
+import type { Services } from "../routes/http/services.ts";
+import { openEnding } from "../routes/http/shutdown.ts";
+import type { Runner } from "../workers/jobs/runner.ts";
+import type { CommandContext, Invocation } from "./context.ts";
+import { endServer, limitTime } from "./ending.ts";
+import { welcome } from "./sandbox.ts";
+
+/** What the launcher tells a service that it starts; nobody else does. */
+const START_FLAGS = {
+  supervised: { type: "boolean" },
+  sandbox: { type: "string" },
+  "platform-key-file": { type: "string" },
+} as const;
+
+/** Serves the API and, unless they are off, runs the workers. */
+export async function start(
+  context: CommandContext,
+  { args, ending }: Invocation,
+): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: START_FLAGS });
+  const { config, log, database, migrations, provisioning } = context;
+  // A process that only serves does not load what talks to chains.
+  const workers = config.workers ? await import("./workers.ts") : null;
+  await workers?.assertRecord(config);
+  const now = Date.now;
+  let runner: Runner | null = null;
+  const services: Services = {
+    config,
+    log,
+    platform: database.platform,
+    migrations,
+    provisioning,
+    realms: openRealmContexts(database, now),
+    signingKeys: openSigningKeys({
+      platform: database.platform,
+      userKeyTtlS: config.userKeyTtlS,
+      now,
+    }),
+    secrets: provisioning.secrets,
+    limits: openLimits({ platform: database.platform, log, now }),
+    ending: openEnding(),
+    wake: (id) => runner?.wake(id),
+    now,
+  };
+  const app = createApp(services, context.platformKey);
+  const server = Deno.serve(
+    { port: config.port, hostname: config.host, onListen: () => {} },
+    (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
+  );
+  if (workers !== null) runner = await workers.runWorkers(context);
+  log("info", "serving", { address: config.baseUrl, workers: config.workers });
+  const { sandbox, "platform-key-file": keyFile = null } = values;
+  if (sandbox !== undefined && sandbox !== "") await welcome(context, sandbox, keyFile);
+  limitTime(log, await ending);
+  services.ending.begin();
+  await endServer(server, log);
+  await services.limits.close();
+  await runner?.stop();
+}

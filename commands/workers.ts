@@ -1,0 +1,25 @@
+/** Workers as the commands `start` and `worker` run them. @module */
+import { type Config, ConfigError } from "../config.ts";
+import type { Runner } from "../workers/jobs/runner.ts";
+import { startWorkers } from "../workers/schedule/start.ts";
+import type { CommandContext } from "./context.ts";
+
+/** Workers keep the record of their host in a file, unless the epoch is named. */
+export async function assertRecord({ dataDir, installationEpoch }: Config): Promise<void> {
+  if (installationEpoch !== null) return;
+  for (const name of ["read", "write"] as const) {
+    const { state } = await Deno.permissions.query({ name, path: dataDir });
+    if (state === "granted") continue;
+    throw new ConfigError([
+      `workers need the right to ${name} DATA_DIR (${dataDir}), or INSTALLATION_EPOCH; WORKERS=off needs neither`,
+    ]);
+  }
+}
+
+/** Starts the workers of a process. */
+export async function runWorkers(
+  { config, database, migrations, log, masterKey }: CommandContext,
+): Promise<Runner> {
+  const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
+  return await startWorkers({ config, database, migrations, log, masterKey: masterKey!, edge });
+}
