@@ -18,6 +18,7 @@ import {
 import { imports, packages } from "./imports.ts";
 import { money } from "./money.ts";
 import { consoleCalls, env, loading, pure, sql } from "./outside.ts";
+import { transactions } from "./transactions.ts";
 import { words } from "./words.ts";
 
 const plugin: Deno.lint.Plugin = {
@@ -39,6 +40,7 @@ const plugin: Deno.lint.Plugin = {
     size,
     sql,
     todo,
+    transactions,
     words,
   },
 };

@@ -379,6 +379,26 @@ export const CASES: Readonly<Record<string, Cases>> = {
       ["domain/ledger.ts", `const text = "// TODO later";`],
     ],
   },
+  transactions: {
+    refuses: [
+      ["domain/ledger/posting.ts", `import { serializable } from "../../db/transaction.ts";`],
+      [
+        "domain/accounts/ramps.ts",
+        `import { type LedgerTx, reading } from "../../db/transaction.ts";`,
+      ],
+      ["domain/accounts/ramps.ts", `import * as all from "../../db/transaction.ts";`],
+      ["domain/accounts/ramps.ts", `const f = (pool) => pool.sql.begin(work);`],
+      ["domain/accounts/ramps.ts", `const f = (database) => database.owner(location);`],
+    ],
+    allows: [
+      ["domain/realms/migrations.ts", `import { building } from "../../db/transaction.ts";`],
+      ["domain/security/sessions.ts", `import { serializable } from "../../db/transaction.ts";`],
+      ["domain/command.ts", `import { serializable } from "../db/transaction.ts";`],
+      ["domain/accounts/ramps.ts", `import type { LedgerTx } from "../../db/transaction.ts";`],
+      ["domain/currencies/tokens.ts", `import { savepoint } from "../../db/transaction.ts";`],
+      ["workers/jobs/runner.ts", `import { reading } from "../../db/transaction.ts";`],
+    ],
+  },
   words: {
     refuses: [
       ["domain/aliases.ts", `const isRogueNode = true;`],
