@@ -79,7 +79,7 @@ export async function openContext(): Promise<CommandContext> {
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    unseal: (encryptedUrl, id) => secrets.open("database_url", id, encryptedUrl),
+    decryptUrl: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
   });
   if (!config.realmRoles) {

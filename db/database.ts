@@ -22,7 +22,7 @@ export type Db = Sql | Tx;
 export interface DatabaseOptions extends Speech {
   url: string;
   /** Opens the sealed address of a realm's own database; null where it cannot. */
-  unseal?: (encryptedUrl: Uint8Array, realm: string) => string | null;
+  decryptUrl?: (encryptedUrl: Uint8Array, realm: string) => string | null;
   /**
    * Opens the logins of realms, whose roles then connect by themselves. Without it, or behind a pooler,
    * the login of the address takes the role on, and can put it off again.
@@ -370,7 +370,7 @@ function loginOf(options: DatabaseOptions, { role, location }: Session): Login |
 
 function urlOf(options: DatabaseOptions, location: RealmLocation): string {
   if (location.encryptedUrl === null) return options.url;
-  const url = options.unseal?.(location.encryptedUrl, location.id) ?? null;
+  const url = options.decryptUrl?.(location.encryptedUrl, location.id) ?? null;
   if (url !== null) return url;
   throw new Error(`the address of realm ${location.id}'s database was sealed under another key`);
 }

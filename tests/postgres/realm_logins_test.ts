@@ -99,7 +99,7 @@ function processWith(url: string, key: string, previous: string | null = null) {
     url,
     prepare: true,
     parseJson: parseStoredJson,
-    unseal: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
+    decryptUrl: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
     logins: loginsUnder(secrets),
   });
 }

@@ -113,7 +113,7 @@ function reach(config: Config, onStatement?: (text: string) => void): Database {
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    unseal: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
+    decryptUrl: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
     onStatement,
   });
