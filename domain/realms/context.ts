@@ -1,19 +1,19 @@
 /**
- * What this process keeps at hand of each realm in use: its row, its pool, its queue, the unchanging
- * facts of its accounts and its revoked keys. All of it can be lost and read again.
+ * The realms in use of a process. A context holds a realm's row, pool and posting queue, the unchanging
+ * fields of its accounts, and its revocation cache. All of it can be lost and read again.
  * @module
  */
 import type { Database, Pool, RealmLocation } from "../../db/database.ts";
 import type { AccountSummary } from "../../db/accounts/account_lookup.ts";
 import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
-import { selectRevocations } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
 import type { RealmDefaults } from "../actor.ts";
-import { type ApiKeyGrant, type ApiKeyMemory, openApiKeyMemory } from "../identity/api_keys.ts";
-import { idTime, isId } from "../ids.ts";
+import type { ApiKeyGrant } from "../identity/api_keys.ts";
+import { isId } from "../ids.ts";
 import { openLoginUses } from "../identity/logins.ts";
-import { locationOf } from "./realms.ts";
+import { locationOf } from "./realm_locations.ts";
+import { openRevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
 import { withdrawalSettings } from "../withdrawal_settings.ts";
@@ -23,7 +23,7 @@ export interface RealmContext {
   readonly id: string;
   readonly location: RealmLocation;
   readonly pool: Pool;
-  /** The row as of at most a second ago. */
+  /** The row as of the last refresh. */
   row(): RealmRow;
   defaults(): RealmDefaults;
   queue(): PostingQueue;
@@ -40,7 +40,7 @@ export interface RealmContext {
   noteUse(grant: ApiKeyGrant, at: number): void;
   /** Notes that a login's key was used. */
   noteLogin(claims: Claims, at: number): void;
-  /** Makes the next look at revocations and at the row a fresh one. */
+  /** Makes the next use of revocations, or of the row, wait for a refresh. */
   refresh(): void;
 }
 
@@ -49,16 +49,12 @@ export interface RealmContexts {
   find(id: string): RealmContext | Promise<RealmContext | null>;
   /** A realm that is in use here; undefined otherwise. */
   peek(id: string): RealmContext | undefined;
-  /** Lanes that are open, for measurement. */
+  /** Posting queues that are open, for measurement. */
   queues(): PostingQueue[];
 }
 
 const CONTEXTS_MAX = 2000;
 const FACTS_MAX = 200_000;
-/** From this age on, what is known is read again while it is still being used. */
-const STALE_MS = 500;
-/** From this age on, it is not used any more. */
-const EXPIRED_MS = 1000;
 
 /** Prepares the realms in use; none is read before it is asked for. */
 export function openRealmContexts(
@@ -94,47 +90,50 @@ function createContext(
   now: () => number,
   queues: Map<string, PostingQueue>,
 ): RealmContext {
-  const known = watch(database, first, now);
-  const noteLogin = openLoginUses(() => database.realm(locationOf(known.row)));
+  const cache = openRevocationCache(database, first, now);
+  const locate = () => locationOf(cache.row());
+  const noteLogin = openLoginUses(() => database.realm(locate()));
   return {
     id: first.id,
     get location() {
-      return locationOf(known.row);
+      return locate();
     },
     get pool() {
-      return database.realm(locationOf(known.row));
+      return database.realm(locate());
     },
-    row: () => known.row,
-    defaults: () => ({
-      id: first.id,
-      country: known.row.country,
-      accountingCurrency: known.row.accounting_currency,
-      withdrawals: withdrawalSettings(known.row.settings),
-    }),
+    row: cache.row,
+    defaults() {
+      const { country, accounting_currency, settings } = cache.row();
+      return {
+        ...{ id: first.id, country },
+        accountingCurrency: accounting_currency,
+        withdrawals: withdrawalSettings(settings),
+      };
+    },
     queue() {
       const open = queues.get(first.id);
       if (open !== undefined) return open;
-      const pool = database.postingPool(locationOf(known.row));
+      const pool = database.postingPool(locate());
       const queue = openPostingQueue(pool);
       queues.set(first.id, queue);
       return queue;
     },
-    accountCache: createMemory(),
-    time: (at) => known.time(at),
-    isRevoked: (claims) => known.freshly(() => known.holds(claims)),
+    accountCache: openAccountCache(),
+    time: cache.time,
+    isRevoked: (claims) => cache.whenFresh(() => cache.isRevoked(claims)),
     grantOf(key) {
-      const grant = known.freshly(() => known.apiKeys.known(key));
-      if (grant instanceof Promise) return grant.then((read) => read ?? known.apiKeys.load(key));
-      return grant ?? known.apiKeys.load(key);
+      const grant = cache.whenFresh(() => cache.apiKeys.known(key));
+      if (grant instanceof Promise) return grant.then((read) => read ?? cache.apiKeys.load(key));
+      return grant ?? cache.apiKeys.load(key);
     },
-    knowsKey: (key) => known.apiKeys.known(key) !== undefined,
-    noteUse: (grant, at) => known.apiKeys.used(grant, at),
+    knowsKey: (key) => cache.apiKeys.known(key) !== undefined,
+    noteUse: (grant, at) => cache.apiKeys.used(grant, at),
     noteLogin: ({ jti }, at) => noteLogin(jti, at),
-    refresh: () => known.expire(),
+    refresh: () => cache.invalidate(),
   };
 }
 
-function createMemory(): AccountCache {
+function openAccountCache(): AccountCache {
   const facts = new Map<string, AccountSummary>();
   return {
     get: (id) => facts.get(id),
@@ -143,85 +142,4 @@ function createMemory(): AccountCache {
       facts.set(id, value);
     },
   };
-}
-
-interface Known {
-  row: RealmRow;
-  freshAt: number;
-  time(at: number): number;
-  holds(claims: Claims): boolean;
-  apiKeys: ApiKeyMemory;
-  /** Says what is known, as of at most a second ago. */
-  freshly<T>(say: () => T): T | Promise<T>;
-  refresh(): Promise<void>;
-  expire(): void;
-}
-
-/** Follows a realm's row and revocations, by one look of the process for all its requests. */
-function watch(database: Database, row: RealmRow, now: () => number): Known {
-  const keys = new Map<string, number>(); // jti → when it expires by itself
-  const users = new Map<string, { before: number; expiresAt: number }>();
-  let horizon: string | null = null;
-  let running: Promise<void> | null = null;
-  let expired = 0;
-  let behind = 0; // milliseconds that this process's clock is behind the database's
-
-  async function look(): Promise<void> {
-    const startedAt = now();
-    const before = expired;
-    const revocations = reading(
-      database.sharedPool(locationOf(known.row)), // not behind the realm's own slow statements
-      (db) => selectRevocations(db, horizon),
-    );
-    revocations.catch(() => {}); // awaited below, after the row
-    const current = await reading(database.platform, (db) => selectRealm(db, row.id));
-    if (current !== null) known.row = current; // also where the realm itself is away
-    const news = await revocations;
-    await known.apiKeys.refresh();
-    horizon = news.horizon;
-    behind = Math.max(0, news.at - now());
-    for (const revoked of news.rows) {
-      if (revoked.jti !== null) keys.set(revoked.jti, revoked.expires_at);
-      else {
-        const before = Math.max(revoked.issued_before!, users.get(revoked.user_id)?.before ?? 0);
-        users.set(revoked.user_id, { before, expiresAt: revoked.expires_at });
-      }
-    }
-    // By the database's clock: of what is forgotten here, nothing is read again.
-    for (const [jti, expiresAt] of keys) if (expiresAt < news.at) keys.delete(jti);
-    for (const [user, { expiresAt }] of users) if (expiresAt < news.at) users.delete(user);
-    if (before === expired) known.freshAt = startedAt; // else it began before what must be seen
-  }
-
-  const known: Known = {
-    row,
-    freshAt: 0,
-    time: (at) => at + behind,
-    holds: (claims) =>
-      keys.has(claims.jti) || idTime(claims.jti) <= (users.get(claims.user)?.before ?? -1),
-    apiKeys: openApiKeyMemory({
-      watch: () => database.sharedPool(locationOf(known.row)),
-      pool: () => database.realm(locationOf(known.row)),
-    }),
-    freshly(say) {
-      const age = Math.abs(now() - known.freshAt); // a clock that was set back tells no age
-      if (age < STALE_MS) return say();
-      const refreshed = known.refresh();
-      return age < EXPIRED_MS ? say() : refreshed.then(say);
-    },
-    refresh() {
-      if (running !== null) return running;
-      const mine: Promise<void> = look().finally(() => {
-        if (running === mine) running = null;
-      });
-      mine.catch(() => {}); // whoever must wait for it sees the failure
-      return running = mine;
-    },
-    expire() {
-      expired++;
-      known.freshAt = 0;
-      running = null;
-    },
-  };
-  return known;
 }
