@@ -10,6 +10,8 @@ import plugin from "../../lint/plugin.ts";
 import { LAYER_CASES } from "./layer_snippets.ts";
 import { CASES as OTHER_CASES } from "./lint_snippets.ts";
 
+const CASES = { ...LAYER_CASES, ...OTHER_CASES };
+
 for (const [rule, { refuses, allows }] of Object.entries(CASES)) {
   Deno.test(`house/${rule} refuses what the house forbids`, () => {
     for (const [file, source] of refuses) {
@@ -33,8 +35,6 @@ Deno.test("a fault is reported at the line that has it", () => {
   equal(source.slice(...fault.range), `import { log } from "../log.ts";`);
   equal(fault.message, "domain may not import log");
 });
-
-const CASES = { ...LAYER_CASES, ...OTHER_CASES };
 
 function broken(file: string, source: string): Set<string> {
   return new Set(Deno.lint.runPlugin(plugin, file, source).map((fault) => fault.id));
